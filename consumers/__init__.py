@@ -1,0 +1,1 @@
+"""What reacts to events, one folder each. A consumer never imports another."""

@@ -1,0 +1,1 @@
+"""Projects the log into PostgreSQL, exactly once and in any order."""

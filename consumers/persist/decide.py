@@ -1,0 +1,42 @@
+"""What becomes of each event of a batch. No I/O."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from contracts.base import InvalidBody
+from contracts.decode import UnknownEvent
+from contracts.subjects import InvalidSubject
+from infra.broker.delivery import Delivery
+from infra.broker.outcomes import ACK, Ack, Dead, Outcome
+from infra.database.rows import Rows, row_of
+
+NOT_PROJECTED: Final = Ack("no projection reads it yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write, and how each message ends once it is written: one outcome per delivery, in order."""
+
+    rows: Rows = field(default_factory=Rows)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+def plan(deliveries: Sequence[Delivery]) -> Plan:
+    """Sort a batch into rows and outcomes."""
+    batch = Plan()
+    for delivery in deliveries:
+        try:
+            row = row_of(delivery)
+        except InvalidSubject as error:
+            outcome: Outcome = Dead("invalid_subject", str(error))
+        except UnknownEvent as error:
+            outcome = Dead("unknown_event", str(error))
+        except InvalidBody as error:
+            outcome = Dead("invalid_body", str(error))
+        else:
+            outcome = NOT_PROJECTED if row is None else ACK
+            if row is not None:
+                batch.rows.add(row)
+        batch.outcomes.append(outcome)
+    return batch

@@ -1,0 +1,73 @@
+"""Writes the log, batch by batch, in one transaction each; then says who has changed, and acknowledges."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from consumers.persist.decide import plan
+from contracts.streams import LOG, WORK
+from contracts.subjects import changed_subject, parse_owner, work_subject
+from infra.broker.delivery import Delivery
+from infra.broker.lifetime import build_broker, started
+from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from infra.broker.position import applied_position
+from infra.broker.stream_consumers import consume_stream
+from infra.config import Deployment
+from infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
+from infra.database.projecting import write
+from infra.database.rows import Owner, Rows
+from infra.database.sweeping import last_watermark, sweep
+
+
+@asynccontextmanager
+async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
+    """Persist the log, and sweep what was cleared, as long as the block lasts."""
+    broker = build_broker(deployment, "persist")
+
+    async def persist(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        batch = plan(deliveries)
+        try:
+            await write(database, batch.rows)
+        except DatabaseUnavailable:
+            return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
+        except DatabaseRefused as error:
+            if len(deliveries) == 1:
+                return [Dead("refused_by_database", str(error))]
+            # One of them is poison: the halves tell which, and the others are written.
+            half = len(deliveries) // 2
+            return [*await persist(deliveries[:half]), *await persist(deliveries[half:])]
+        await follow_up(batch.rows)
+        return batch.outcomes
+
+    async def follow_up(rows: Rows) -> None:
+        publish = broker.config.connection_state.stream.publish
+        for tenant, user in rows.watermarked():
+            await publish(work_subject("persist", tenant, user), stream=WORK)
+        notify = broker.config.connection_state.connection.publish
+        for (tenant, user), seq in rows.changed().items():
+            await notify(changed_subject(tenant, user), b'{"seq":%d}' % seq)
+
+    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        position = await applied_position(broker.config.connection_state.stream)
+        return [await sweep_user(parse_owner(delivery.subject), position) for delivery in deliveries]
+
+    async def sweep_user(owner: Owner, position: int) -> Outcome:
+        try:
+            await sweep(database, *owner, up_to=position)
+            return Retry(0.2) if await last_watermark(database, *owner) > position else Ack()
+        except DatabaseUnavailable:
+            return Retry()
+
+    consume_stream(
+        broker,
+        stream=LOG,
+        durable="persist",
+        batch=deployment.persist_batch,
+        linger=deployment.persist_linger_ms / 1000,
+        overlap=deployment.persist_writers,
+        consume=persist,
+    )
+    consume_stream(
+        broker, stream=WORK, durable="persist-sweep", batch=100, linger=0.5, overlap=1, consume=sweep_users
+    )
+    async with started(broker, (LOG, "persist"), (WORK, "persist-sweep")):
+        yield

@@ -1,0 +1,154 @@
+"""Reads a user's memory: from what is at hand, from the projections, or from the log beyond them."""
+
+import json
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from consumers.retrieve.cache import Owner, UserCache
+from contracts.base import InvalidBody
+from contracts.decode import UnknownEvent
+from contracts.subjects import parse_owner
+from infra.broker.log_reader import TAIL_LIMIT, user_tail
+from infra.broker.position import Position, log_end
+from infra.database import reading
+from infra.database.engine import Database, Query
+from infra.database.projecting import suppose
+from infra.database.reading import ConversationView, UserCounts
+from infra.database.rows import Rows, row_of
+from infra.settings.store import LiveSettings
+
+LOADED = 50
+"""Messages that are read at least, so that a somewhat larger request finds them at hand."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[Value]):
+    """A value, and the log position it reflects."""
+
+    value: Value
+    seq: int
+
+
+class Memory:
+    """What is known of each user. `messages_at_hand` and `profile_at_hand` never wait."""
+
+    def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
+        self._database = database
+        self._settings = settings
+        self._cache = UserCache(users)
+        self._position = Position()
+        self._stream_context: JetStreamContext
+
+    async def follow(self, connection: Client) -> None:
+        """Drop what changes, from now on.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        self._stream_context = connection.jetstream()
+        # Not through FastStream: a busy log has a notice for nearly every message.
+        await connection.subscribe("changed.*.*", cb=self._changed)
+        await connection.flush()
+        await self._position.refresh(self._stream_context)
+
+    def forget(self) -> None:
+        """Notices may have been missed."""
+        self._cache.clear()
+
+    def messages_at_hand(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[ConversationView] | None:
+        """The newest messages, if they are at hand."""
+        seen: Seen[ConversationView] | None = self._cache.shelf(owner).get(("messages", conversation))
+        if seen is None or (min_seq or 0) > seen.seq:
+            return None
+        return seen if seen.value.complete or len(seen.value.messages) >= limit else None
+
+    def profile_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]] | None:
+        """The user's data, if they are at hand."""
+        seen: Seen[dict[str, Any]] | None = self._cache.shelf(owner).get("profile")
+        return None if seen is None or (min_seq or 0) > seen.seq else seen
+
+    async def messages(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[ConversationView]:
+        """The newest messages of a conversation.
+
+        Raises:
+            DatabaseUnavailable: the projections cannot be read now.
+            nats.errors.Error: `min_seq` is given and the log cannot be read now.
+        """
+        at_hand = self.messages_at_hand(owner, conversation, limit, min_seq)
+        if at_hand is not None:
+            return at_hand
+
+        def is_settled(seen: Seen[ConversationView]) -> bool:
+            messages = seen.value.messages
+            return not messages or messages[-1].seq <= seen.seq
+
+        query = reading.newest_messages(*owner, conversation, max(limit, LOADED))
+        return await self._read(owner, ("messages", conversation), query, min_seq, is_settled)
+
+    async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
+        """The user's data; raises as `messages` does."""
+        at_hand = self.profile_at_hand(owner, min_seq)
+        if at_hand is not None:
+            return at_hand
+        return await self._read(owner, "profile", reading.profile(*owner), min_seq)
+
+    async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
+        """How much is stored; raises as `messages` does."""
+        return await self._read(owner, None, reading.counts(*owner), min_seq)
+
+    async def _read(
+        self,
+        owner: Owner,
+        part: Hashable | None,
+        query: Query[Value],
+        min_seq: int | None,
+        is_settled: Callable[[Seen[Value]], bool] = lambda seen: True,
+    ) -> Seen[Value]:
+        shelf = self._cache.shelf(owner)
+        position = await self._known_position(min_seq)
+        if min_seq is not None and position < min_seq:
+            return await self._read_beyond(owner, query, position)
+        seen = Seen(await self._database.read(query), position)
+        # Beyond the position others may still be writing: such a value is right, but not for long.
+        if part is not None and is_settled(seen):
+            shelf[part] = seen
+        return seen
+
+    async def _known_position(self, min_seq: int | None) -> int:
+        if min_seq is not None and self._position.value < min_seq:
+            patience = self._settings.value.wait_for_log_ms / 1000
+            return await self._position.reach(self._stream_context, min_seq, patience)
+        if self._position.is_behind:
+            return await self._position.refresh(self._stream_context)
+        return self._position.value
+
+    async def _read_beyond(self, owner: Owner, query: Query[Value], position: int) -> Seen[Value]:
+        """Read as if the user's events beyond the position were projected already."""
+        end = await log_end(self._stream_context)
+        tail = await user_tail(self._stream_context, *owner, after=position)
+        rows = Rows()
+        for delivery in tail:
+            try:
+                row = row_of(delivery)
+            except (InvalidBody, UnknownEvent):
+                continue  # persist will make a dead letter of it
+            if row is not None:
+                rows.add(row)
+        value = await suppose(self._database, rows, query)
+        return Seen(value, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
+
+    async def _changed(self, message: Msg) -> None:
+        self._cache.drop(parse_owner(message.subject))
+        if message.data:
+            self._position.notice(json.loads(message.data)["seq"])

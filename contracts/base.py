@@ -1,0 +1,138 @@
+"""What every contract shares: frozen values, tolerant to read, strict to write."""
+
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+BODY_LIMIT = 1_048_576
+"""The largest body of an event or a request, in bytes. A larger one is refused, or dead-lettered."""
+
+
+class InvalidBody(ValueError):
+    """A body that does not satisfy its contract. `field` is the first offending field, or `body`."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class Contract(BaseModel):
+    """A value on the wire.
+
+    Reading ignores fields it does not know, so that an older consumer serves a newer bot. Writing
+    (`strictly`) refuses them, so that a typing error is found where it was made.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Read a body from the wire.
+
+        Raises:
+            InvalidBody: it is too large, is not JSON, or does not satisfy the contract.
+        """
+        if len(body) > BODY_LIMIT:
+            raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+        try:
+            return cls.model_validate_json(body)
+        except ValidationError as error:
+            raise _invalid(error) from error
+
+    @classmethod
+    def strictly(cls, **fields: Any) -> Self:
+        """Make a value to send.
+
+        Raises:
+            InvalidBody: a field is unknown, missing or wrong.
+        """
+        try:
+            return cls.model_validate(fields, extra="forbid")
+        except ValidationError as error:
+            raise _invalid(error) from error
+
+    def body(self) -> bytes:
+        """The JSON that goes on the wire, without fields that are not set.
+
+        Raises:
+            InvalidBody: it is larger than `BODY_LIMIT`.
+        """
+        body = self.model_dump_json(exclude_none=True).encode()
+        if len(body) > BODY_LIMIT:
+            raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+        return body
+
+
+def _invalid(error: ValidationError) -> InvalidBody:
+    first = error.errors(include_url=False, include_context=False)[0]
+    path = ".".join(str(part) for part in first["loc"]) or "body"
+    field = path if path.isprintable() else ascii(path)[1:-1]
+    problem = first["msg"].removeprefix("Value error, ")
+    if first["type"] in {"literal_error", "enum"}:
+        problem = f"{problem}, not {first['input']!r:.60}"
+    return InvalidBody(field, problem)
+
+
+def _storable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds U+0000, which PostgreSQL cannot store")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("holds a lone surrogate, which is not Unicode text") from error
+    return text
+
+
+def _storable_json(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            _storable(value)
+        case float() if not isfinite(value):
+            raise ValueError("holds a number that JSON cannot write: NaN or an infinity")
+        case list():
+            for item in value:
+                _storable_json(item)
+        case dict():
+            for key, item in value.items():
+                _storable(key)
+                _storable_json(item)
+    return value
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValueError("lies outside the years 1 to 9999 when put in UTC") from error
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""Any text without U+0000."""
+
+Identifier = Annotated[str, AfterValidator(_storable), Field(min_length=1, max_length=255)]
+"""An id: 1 to 255 characters."""
+
+Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
+"""RFC 3339 text, such as `2026-11-21T10:00:00Z`; without an offset it is UTC."""
+
+Json = Annotated[JsonValue, AfterValidator(_storable_json)]
+"""Any JSON value without U+0000."""
+
+JsonObject = dict[Text, Json]
+"""A JSON object."""
+
+Sequence = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""A position in the stream `LOG`; PostgreSQL keeps it as a bigint."""
+
+
+class Event(Contract):
+    """What every event may carry: `id`, its identity for good where the header `Nats-Msg-Id` is absent."""
+
+    id: Identifier | None = Field(
+        default=None,
+        description="Identity of the event: the same id again is the same event, and changes nothing. "
+        "The header Nats-Msg-Id goes before it; without either it is `LOG:<sequence>`.",
+    )

@@ -1,0 +1,99 @@
+"""Every event and every verb there is: its versions, who sends it and who reacts to it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contracts import ask, chat, memory
+from contracts.base import Contract, Event
+
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+"""A pure step from a body of version N to one of version N + 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventContract:
+    """An event. `versions[0]` is v1; `upcasters[0]` goes from v1 to v2, so there is one less of them."""
+
+    space: Literal["chat", "memory"]
+    name: str
+    versions: tuple[type[Event], ...]
+    producers: tuple[str, ...]
+    consumers: tuple[str, ...]
+    upcasters: tuple[Upcaster, ...] = ()
+
+    @property
+    def latest(self) -> type[Event]:
+        return self.versions[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class VerbContract:
+    """A verb: what is asked and what is answered, by version.
+
+    A verb that is not `answered` yet is declared only: its reply is the error `not_implemented`.
+    """
+
+    name: str
+    requests: tuple[type[Contract], ...]
+    replies: tuple[type[ask.Reply], ...]
+    answered: bool = False
+
+
+def _chat(name: str, *versions: type[Event]) -> EventContract:
+    return EventContract("chat", name, versions, producers=("bot",), consumers=("persist", "index"))
+
+
+def _memory(name: str, version: type[Event], *producers: str, also: tuple[str, ...] = ()) -> EventContract:
+    return EventContract("memory", name, (version,), producers, consumers=("persist", *also))
+
+
+EVENTS: Mapping[str, EventContract] = {
+    event.name: event
+    for event in (
+        _chat("message", chat.MessageV1),
+        _chat("started", chat.StartedV1),
+        _chat("cleared", chat.ClearedV1),
+        _memory("fact.proposed", memory.FactProposedV1, "retrieve", "extract", "importer", also=("dedupe",)),
+        _memory("fact.saved", memory.FactSavedV1, "dedupe", also=("index",)),
+        _memory("fact.updated", memory.FactUpdatedV1, "dedupe", "retrieve", also=("index",)),
+        _memory("fact.confirmed", memory.FactConfirmedV1, "dedupe"),
+        _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
+        _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", also=("index",)),
+        _memory("fact.expired", memory.FactExpiredV1, "maintain", also=("index",)),
+        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "maintain", also=("index",)),
+        _memory("summary.written", memory.SummaryWrittenV1, "compact", also=("index",)),
+        _memory("summary.merged", memory.SummaryMergedV1, "compact", also=("index",)),
+        _memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
+        _memory("task.added", memory.TaskAddedV1, "retrieve"),
+        _memory("task.done", memory.TaskDoneV1, "retrieve"),
+        _memory("task.removed", memory.TaskRemovedV1, "retrieve"),
+        _memory("document.added", memory.DocumentAddedV1, "retrieve", "importer", also=("index",)),
+        _memory("document.removed", memory.DocumentRemovedV1, "retrieve", also=("index",)),
+        _memory("batch.intended", memory.BatchIntendedV1, "extract", "compact"),
+        _memory("batch.submitted", memory.BatchSubmittedV1, "extract", "compact"),
+        _memory("batch.completed", memory.BatchCompletedV1, "extract", "compact"),
+        _memory("batch.failed", memory.BatchFailedV1, "extract", "compact"),
+        _memory("user.erased", memory.UserErasedV1, "retrieve", also=("index",)),
+    )
+}
+
+VERBS: Mapping[str, VerbContract] = {
+    verb.name: verb
+    for verb in (
+        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,), answered=True),
+        VerbContract("search", (ask.SearchV1,), (ask.SearchReplyV1,)),
+        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,), answered=True),
+        VerbContract("save", (ask.SaveV1,), (ask.SaveReplyV1,)),
+        VerbContract("read", (ask.ReadV1,), (ask.FactsReplyV1,)),
+        VerbContract("get", (ask.GetV1,), (ask.FactReplyV1,)),
+        VerbContract("update", (ask.UpdateV1,), (ask.FactReplyV1,)),
+        VerbContract("forget", (ask.ForgetV1,), (ask.ForgetReplyV1,)),
+        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,), answered=True),
+        VerbContract("tasks", (ask.TasksV1,), (ask.TasksReplyV1,)),
+        VerbContract("document", (ask.DocumentV1,), (ask.DocumentReplyV1,)),
+        VerbContract("export", (ask.ExportV1,), (ask.ExportReplyV1,)),
+        VerbContract("erase", (ask.EraseV1,), (ask.EraseReplyV1,)),
+        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,), answered=True),
+    )
+}

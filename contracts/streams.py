@@ -1,0 +1,13 @@
+"""Names of the streams and buckets, which a publisher states so that nothing is published past them."""
+
+LOG = "LOG"
+"""The truth: every event of the bots, and every event derived from them."""
+
+WORK = "WORK"
+"""Triggers and schedules, which can be lost and derived again."""
+
+DEAD = "DEAD"
+"""Dead letters."""
+
+SETTINGS = "settings"
+"""The key-value bucket of the run-time settings."""

@@ -1,0 +1,196 @@
+"""The subject grammar, all of it. Nothing else in the project builds or takes apart a subject.
+
+    chat.<tenant>.<user>.<conversation>.<event>.v<N>    what a bot publishes
+    memory.<tenant>.<user>.<thing>.<event>.v<N>         what was derived or decided
+    ask.<tenant>.<user>.<verb>.v<N>                     request/reply
+    work.<consumer>.<tenant>.<user>                     trigger
+    schedule.<kind>                                     a server-side schedule
+    dead.<consumer>.<original subject>                  dead letter
+    changed.<tenant>.<user>                             notice after a commit
+
+An id stands in a subject as it is when NATS takes it as a token; otherwise the characters that NATS
+would not take are percent-encoded (UTF-8, upper-case hex, as in RFC 3986). Every id has exactly one
+spelling: a token that is spelled otherwise is refused, so that permissions, purges and caches that go
+by subject never miss a user.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import unquote_to_bytes
+
+CURRENT = "-"
+"""Stands for the user's current conversation, resolved by log position (see `contracts.identity`)."""
+
+ID_LIMIT = 255
+"""The longest id of a tenant, user, conversation or event, in UTF-8 bytes."""
+
+Space = Literal["chat", "memory", "ask"]
+
+# NATS splits on ".", matches "*" and ">", and ends a token at white space; "%" starts our own escapes.
+# White space is listed, not left to "\s", whose meaning differs between languages and Unicode versions.
+_UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
+_NAME = re.compile(r"[a-z][a-z_]*\Z")
+
+
+class InvalidId(ValueError):
+    """An id that cannot be kept: empty, too long, holding U+0000, or not valid Unicode."""
+
+
+class InvalidSubject(ValueError):
+    """A subject that does not follow the grammar; the message says which part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A parsed subject. `conversation` is None outside `chat`; `name` is `message`, `fact.saved`, `history`."""
+
+    space: Space
+    tenant: str
+    user: str
+    conversation: str | None
+    name: str
+    version: int
+
+
+def encode_token(identifier: str) -> str:
+    """Spell an id as one NATS token. `decode_token` gives it back.
+
+    Raises:
+        InvalidId: the id is empty, longer than `ID_LIMIT` bytes, or holds U+0000 or a lone surrogate.
+    """
+    if not identifier:
+        raise InvalidId("an id must not be empty")
+    if "\0" in identifier:
+        raise InvalidId("an id must not hold U+0000, which PostgreSQL cannot store")
+    try:
+        size = len(identifier.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidId("an id must be valid Unicode, this one holds a lone surrogate") from error
+    if size > ID_LIMIT:
+        raise InvalidId(f"an id has at most {ID_LIMIT} bytes, this one has {size}")
+    if identifier == CURRENT:
+        return "%2D"  # a bare "-" means "the current one"
+    return _UNSAFE.sub(_percent, identifier)
+
+
+def decode_token(token: str) -> str:
+    """The id that `encode_token` spelled as this token.
+
+    Raises:
+        InvalidSubject: the token is not the one spelling of an id.
+    """
+    try:
+        identifier = unquote_to_bytes(token).decode()
+        expected = encode_token(identifier)
+    except (UnicodeError, InvalidId) as error:
+        raise InvalidSubject(f"token {token!r}: {error}") from error
+    if expected != token:
+        raise InvalidSubject(f"token {token!r} must be spelled {expected!r}")
+    return identifier
+
+
+def chat_subject(tenant: str, user: str, conversation: str | None, event: str, version: int = 1) -> str:
+    """Where a bot publishes; `conversation=None` is the user's current one."""
+    place = CURRENT if conversation is None else encode_token(conversation)
+    return f"chat.{encode_token(tenant)}.{encode_token(user)}.{place}.{event}.v{version}"
+
+
+def memory_subject(tenant: str, user: str, event: str, version: int = 1) -> str:
+    """Where a derived event is published; `event` is `<thing>.<event>`, such as `profile.set`."""
+    return f"memory.{encode_token(tenant)}.{encode_token(user)}.{event}.v{version}"
+
+
+def ask_subject(tenant: str, user: str, verb: str, version: int = 1) -> str:
+    """Where a request is sent."""
+    return f"ask.{encode_token(tenant)}.{encode_token(user)}.{verb}.v{version}"
+
+
+def ask_pattern(verb: str, version: int = 1) -> str:
+    """What a responder subscribes to, for every tenant and user."""
+    return f"ask.*.*.{verb}.v{version}"
+
+
+def work_subject(consumer: str, tenant: str, user: str) -> str:
+    """A trigger: something to do for this user, which can be lost and derived again."""
+    return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}"
+
+
+def dead_subject(consumer: str, original: str) -> str:
+    """Where the dead letter of a message that came on `original` goes."""
+    return f"dead.{consumer}.{original}"
+
+
+def changed_subject(tenant: str, user: str) -> str:
+    """The notice that what is stored of this user has changed."""
+    return f"changed.{encode_token(tenant)}.{encode_token(user)}"
+
+
+def user_filters(tenant: str, user: str) -> tuple[str, str]:
+    """The two filters that between them match all of one user's events in the log."""
+    owner = f"{encode_token(tenant)}.{encode_token(user)}"
+    return f"chat.{owner}.>", f"memory.{owner}.>"
+
+
+@lru_cache(maxsize=65_536)
+def parse(subject: str) -> Address:
+    """Take a `chat`, `memory` or `ask` subject apart.
+
+    Raises:
+        InvalidSubject: it does not follow the grammar; the message names the part and what was expected.
+    """
+    space, _, rest = subject.partition(".")
+    tokens = rest.split(".")
+    match space, tokens:
+        case "chat", [tenant, user, conversation, name, version]:
+            where = None if conversation == CURRENT else decode_token(conversation)
+            return Address("chat", *_owner(tenant, user), where, _name(name), _version(version))
+        case "memory", [tenant, user, thing, event, version]:
+            name = f"{_name(thing)}.{_name(event)}"
+            return Address("memory", *_owner(tenant, user), None, name, _version(version))
+        case "ask", [tenant, user, verb, version]:
+            return Address("ask", *_owner(tenant, user), None, _name(verb), _version(version))
+        case "chat", _:
+            expected = "chat.<tenant>.<user>.<conversation>.<event>.v<N>"
+        case "memory", _:
+            expected = "memory.<tenant>.<user>.<thing>.<event>.v<N>"
+        case "ask", _:
+            expected = "ask.<tenant>.<user>.<verb>.v<N>"
+        case _:
+            expected = "a subject of chat, memory or ask"
+    raise InvalidSubject(f"subject {subject!r}: expected {expected}")
+
+
+def parse_owner(subject: str) -> tuple[str, str]:
+    """Tenant and user of a `changed.` or `work.<consumer>.` subject.
+
+    Raises:
+        InvalidSubject: it is neither.
+    """
+    match subject.split("."):
+        case ["changed", tenant, user] | ["work", _, tenant, user]:
+            return _owner(tenant, user)
+    raise InvalidSubject(f"subject {subject!r}: expected changed.<tenant>.<user> or work.<consumer>.<tenant>.<user>")
+
+
+def _owner(tenant: str, user: str) -> tuple[str, str]:
+    return decode_token(tenant), decode_token(user)
+
+
+def _name(token: str) -> str:
+    if not _NAME.match(token):
+        raise InvalidSubject(f"event {token!r}: expected lower-case letters, such as 'message'")
+    return token
+
+
+def _version(token: str) -> int:
+    found = _VERSION.match(token)
+    if not found:
+        raise InvalidSubject(f"version {token!r}: expected v1, v2, ...")
+    return int(found[1])
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())

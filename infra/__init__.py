@@ -1,0 +1,1 @@
+"""What touches the outside: broker, database, settings, telemetry, the embedded stack."""

@@ -1,0 +1,59 @@
+"""Connections to NATS that never give up, and say what goes wrong."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import nats
+import structlog
+from nats.aio.client import Client
+
+log = structlog.get_logger("broker")
+
+
+class BrokerUnreachable(ConnectionError):
+    """No NATS server answers at the address."""
+
+
+async def report_error(error: Exception) -> None:
+    """Say what nats-py met in the background; a denied permission is shown nowhere else."""
+    if "permissions violation" in str(error).lower():
+        log.error("permission denied: the server's configuration must allow this subject", error=str(error))
+    else:
+        log.warning("connection error", error=str(error) or type(error).__name__)
+
+
+OPTIONS: Mapping[str, Any] = {
+    # A finite number of attempts, once used up, blocks the event loop for ever.
+    "max_reconnect_attempts": -1,
+    "reconnect_time_wait": 0.5,
+    # With the default of two minutes a dead link is found after minutes.
+    "ping_interval": 10,
+    "max_outstanding_pings": 2,
+    "error_cb": report_error,
+}
+
+
+def servers(url: str) -> list[str]:
+    """The servers of a comma-separated list."""
+    return [server.strip() for server in url.split(",") if server.strip()]
+
+
+async def connect(url: str, *, name: str) -> Client:
+    """A connection that reconnects for ever once it stands.
+
+    Raises:
+        BrokerUnreachable: no server answered the first time.
+    """
+    first_attempt = {**OPTIONS, "allow_reconnect": False, "connect_timeout": 3, "error_cb": _quiet}
+    try:
+        probe = await nats.connect(servers(url), name=f"{name}-probe", **first_attempt)
+    except Exception as error:
+        raise BrokerUnreachable(
+            f"no NATS server answers at {url}: {error or type(error).__name__}"
+        ) from error
+    await probe.close()
+    return await nats.connect(servers(url), name=name, **OPTIONS)
+
+
+async def _quiet(error: Exception) -> None:
+    """The first attempt's error is raised; there is no need to say it twice."""

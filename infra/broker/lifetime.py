@@ -1,0 +1,108 @@
+"""A FastStream broker from its making to its end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import nats.errors
+import structlog
+from faststream.nats import NatsBroker
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from infra.broker import patches
+from infra.broker.connect import OPTIONS, BrokerUnreachable, report_error, servers
+from infra.broker.topology import GRACEFUL_TIMEOUT, provision
+from infra.config import Deployment
+
+log = structlog.get_logger("broker")
+
+CHECK_INTERVAL = 10.0
+"""Seconds between two looks at whether the consumers still exist."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] = _nothing) -> NatsBroker:
+    """A broker as every process of ours needs it.
+
+    Args:
+        deployment: where the servers are.
+        name: what the connection is called on the server.
+        on_gap: called when core messages may have been missed: after a reconnect, or when this process was
+            too slow to take them.
+
+    Raises:
+        BrokerUnreachable: no server is configured.
+    """
+    if deployment.nats_url is None:
+        raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
+    patches.apply()
+
+    async def reconnected() -> None:
+        log.info("reconnected", connection=name)
+        on_gap()
+
+    async def failed(error: Exception) -> None:
+        await report_error(error)
+        if isinstance(error, nats.errors.SlowConsumerError):
+            on_gap()
+
+    return NatsBroker(
+        servers(deployment.nats_url),
+        name=f"mnemon-{name}",
+        graceful_timeout=GRACEFUL_TIMEOUT,
+        logger=None,
+        # Its dependency injection runs every argument through a thread: 0.7 ms a call.
+        apply_types=False,
+        **{**OPTIONS, "error_cb": failed, "reconnected_cb": reconnected},
+    )
+
+
+@asynccontextmanager
+async def connected(broker: NatsBroker) -> AsyncIterator[Client]:
+    """Connect, before the subscribers start."""
+    connection = await broker.connect()
+    try:
+        yield connection
+    finally:
+        await broker.stop()
+
+
+@asynccontextmanager
+async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterator[None]:
+    """Run the broker's subscribers. On enter the server knows of them; on exit the batch in hand is finished.
+
+    Args:
+        broker: the broker.
+        durables: stream and name of the consumers that it pulls from; should one be deleted, it is made anew.
+    """
+    await broker.start()
+    connection: Client = broker.config.connection_state.connection
+    # Until the server has read the subscriptions, a caller is told that nobody answers.
+    await connection.flush()
+    watching = asyncio.create_task(_watch(connection, durables))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        await broker.stop()
+
+
+async def _watch(connection: Client, durables: tuple[tuple[str, str], ...]) -> None:
+    """Make a deleted consumer anew: a subscriber that pulls from it spins in silence, and never recovers."""
+    stream_context = connection.jetstream()
+    while durables:
+        await asyncio.sleep(CHECK_INTERVAL)
+        for stream, durable in durables:
+            try:
+                await stream_context.consumer_info(stream, durable)
+            except NotFoundError:
+                log.error("a consumer was deleted; it is made anew", stream=stream, consumer=durable)
+                await provision(connection)
+            except (nats.errors.Error, OSError) as error:
+                log.warning("the server does not answer", error=repr(error))

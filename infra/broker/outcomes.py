@@ -1,0 +1,105 @@
+"""How a message ends. A consumer decides it; here, and only here, it becomes what NATS is told."""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import structlog
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from contracts.streams import DEAD
+from contracts.subjects import dead_subject
+from infra.broker.delivery import Delivery
+from infra.broker.headers import header_value
+
+log = structlog.get_logger("broker")
+
+DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
+"""Seconds before the next delivery, by how often a message was delivered; the last one for all later ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Its effect is durable, or it has none. `reason` says why it has none."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Not now: deliver it again after `delay` seconds; None takes the delay by number of deliveries."""
+
+    delay: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """Never: keep it as a dead letter. `reason` is for a program, `error` for a person."""
+
+    reason: str
+    error: str
+
+
+Outcome = Ack | Retry | Dead
+ACK = Ack()
+
+
+def delay_after(deliveries: int) -> float:
+    """Seconds to wait after so many deliveries."""
+    return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
+
+
+async def settle(
+    stream_context: JetStreamContext, consumer: str, settled: Iterable[tuple[Msg, Delivery, Outcome]]
+) -> None:
+    """Tell NATS how each message ended. Dead letters are stored before their message is given up.
+
+    A message whose dead letter cannot be stored is retried.
+    """
+    dead: list[tuple[Msg, Delivery, Dead]] = []
+    for message, delivery, outcome in settled:
+        match outcome:
+            case Ack():
+                await message.ack()
+            case Retry(delay):
+                await message.nak(delay_after(delivery.deliveries) if delay is None else delay)
+            case Dead():
+                dead.append((message, delivery, outcome))
+    for start in range(0, len(dead), 64):
+        await asyncio.gather(*(_bury(stream_context, consumer, *each) for each in dead[start : start + 64]))
+
+
+async def _bury(
+    stream_context: JetStreamContext, consumer: str, message: Msg, delivery: Delivery, outcome: Dead
+) -> None:
+    headers = {
+        # A redelivery of the same message must not make a second letter.
+        "Nats-Msg-Id": f"{consumer}:{delivery.stream}:{delivery.sequence}",
+        "Mnemon-Consumer": consumer,
+        "Mnemon-Reason": outcome.reason,
+        "Mnemon-Error": header_value(outcome.error),
+        "Mnemon-Subject": delivery.subject,
+        "Mnemon-Stream": delivery.stream,
+        "Mnemon-Sequence": str(delivery.sequence),
+        "Mnemon-Headers": json.dumps(message.headers or {}),
+    }
+    try:
+        await stream_context.publish(
+            dead_subject(consumer, delivery.subject), message.data, headers=headers, stream=DEAD
+        )
+    except Exception as error:  # whatever it is, the message must stay
+        log.warning(
+            "dead letter not stored, will be tried again", sequence=delivery.sequence, error=repr(error)
+        )
+        await message.nak(delay_after(delivery.deliveries))
+        return
+    log.warning(
+        "dead letter",
+        consumer=consumer,
+        sequence=delivery.sequence,
+        reason=outcome.reason,
+        error=outcome.error,
+    )
+    await message.term()

@@ -1,0 +1,85 @@
+"""Three repairs of nats-py 2.16, which FastStream's pull subscribers stand on."""
+
+import asyncio
+from typing import Any
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.js.client import JetStreamContext
+
+_fetch = JetStreamContext.PullSubscription.fetch
+_next_msg = Subscription.next_msg
+_header_names: dict[bytes, str] = {}
+
+
+async def fetch(
+    self: JetStreamContext.PullSubscription,
+    batch: int = 1,
+    timeout: float | None = 5,  # noqa: ASYNC109 - the signature is nats-py's
+    heartbeat: float | None = None,
+) -> list[Msg]:
+    """Raise nats-py's own TimeoutError, never the builtin one.
+
+    FastStream catches the former only. At the builtin it drops the messages that the batch has collected
+    so far, and they come back after `ack_wait`: 1 to 8 % of all messages were that late.
+    """
+    try:
+        return await _fetch(self, batch, timeout, heartbeat)
+    except nats.errors.TimeoutError:
+        raise
+    except TimeoutError as error:
+        raise nats.errors.TimeoutError from error
+
+
+async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # noqa: ASYNC109
+    """Take a message that has arrived already straight from the queue.
+
+    nats-py spends a uuid4, a task and a `wait_for` on each: fetching is 2.3 times as fast without.
+    """
+    queue: asyncio.Queue[Msg] = self._pending_queue
+    if queue.empty() or self._conn.is_closed or self._cb:
+        return await _next_msg(self, timeout)
+    message = queue.get_nowait()
+    self._pending_size -= len(message.data)
+    queue.task_done()
+    return message
+
+
+def parse_header_lines(raw: bytes) -> dict[str, str]:
+    """Read a header block, checking each distinct header name once in the life of the process.
+
+    nats-py looks at every character of every name of every message: two fifths of a fetch.
+    """
+    headers: dict[str, str] = {}
+    for line in raw.split(b"\r\n"):
+        name, separator, value = line.partition(b":")
+        if not separator:
+            continue
+        key = _header_names.get(name)
+        if key is None:
+            key = _checked_name(name)
+            if len(_header_names) < 1024:  # names come from outside
+                _header_names[name] = key
+        if key:
+            headers[key] = value.strip().decode("utf-8", "replace")
+    return headers
+
+
+def apply() -> None:
+    """Put the repairs in place; doing it again changes nothing."""
+    patched: Any = JetStreamContext.PullSubscription
+    patched.fetch = fetch
+    patched = Subscription
+    patched.next_msg = next_msg
+    patched = Client
+    patched._parse_header_lines = staticmethod(parse_header_lines)
+
+
+def _checked_name(name: bytes) -> str:
+    try:
+        key = name.strip().decode("ascii")
+    except UnicodeDecodeError:
+        return ""
+    return "" if any(character.isspace() for character in key) else key

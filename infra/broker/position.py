@@ -1,0 +1,87 @@
+"""How far the log is projected."""
+
+import asyncio
+from contextlib import suppress
+
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
+
+from contracts.streams import LOG
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
+
+
+async def applied_position(stream_context: JetStreamContext) -> int:
+    """The log position up to which every event has ended: written, deliberately left, or dead-lettered.
+
+    It is the floor of what `persist` has acknowledged, so it holds over any number of processes; it may lag
+    behind what is written already, never run ahead of it. 0 when there is no such consumer.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        info = await stream_context.consumer_info(LOG, "persist")
+    except NotFoundError:
+        return 0
+    return info.ack_floor.stream_seq if info.ack_floor else 0
+
+
+async def log_end(stream_context: JetStreamContext) -> int:
+    """The log's last position; 0 when it is empty or absent.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        return (await stream_context.stream_info(LOG)).state.last_seq
+    except NotFoundError:
+        return 0
+
+
+class Position:
+    """The applied position as this process knows it: asked for when somebody needs a newer one."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self._noticed = 0
+        self._change = asyncio.Event()
+        self._asking: asyncio.Task[int] | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Something beyond the position is written already."""
+        return self._noticed > self.value
+
+    def notice(self, seq: int) -> None:
+        """Something at this position was written."""
+        self._noticed = max(self._noticed, seq)
+        self._change.set()
+
+    async def refresh(self, stream_context: JetStreamContext) -> int:
+        """Ask the server; callers at the same time share one question.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(applied_position(stream_context))
+        self.value = max(self.value, await asyncio.shield(self._asking))
+        return self.value
+
+    async def reach(self, stream_context: JetStreamContext, seq: int, patience: float) -> int:
+        """Wait up to `patience` seconds until the position is `seq` or beyond; returns where it is then.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        pause = _FIRST_PAUSE
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while await self.refresh(stream_context) < seq:
+                    # Between the notice of a commit and its acknowledgement there is a moment.
+                    self._change.clear()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._change.wait(), pause)
+                    pause = min(pause * 2, _LONGEST_PAUSE)
+        return self.value

@@ -1,0 +1,181 @@
+"""Answering requests: an endpoint per verb on FastStream, which stock NATS tools list and measure."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from faststream import AckPolicy
+from faststream.nats import NatsBroker
+from faststream.nats.message import NatsMessage
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
+from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConfig, ServiceInfo, ServiceStats
+
+from contracts.ask import AskError, ErrorCode, ErrorReply, Reply
+from contracts.base import InvalidBody
+from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
+from infra.broker.headers import header_value
+
+log = structlog.get_logger("service")
+
+MAX_WAITING = 512
+"""Requests that may wait for something at the same time; beyond it, those that follow wait in line."""
+
+
+class Refusal(Exception):
+    """A request that gets an error for a reply."""
+
+    def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.error = AskError(code=code, message=message, retryable=retryable)
+
+
+Answer = Callable[[Address, bytes], Reply | Coroutine[Any, Any, Reply]]
+"""Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    verb: str
+    subject: str
+    answer: Answer
+    requests: int = 0
+    errors: int = 0
+    nanoseconds: int = 0
+    last_error: str = ""
+
+
+@dataclass(slots=True)
+class AskService:
+    """The endpoints of one process. Endpoints are added before the broker starts."""
+
+    broker: NatsBroker
+    name: str
+    version: str
+    _endpoints: list[_Endpoint] = field(default_factory=list)
+    _waiting: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def endpoint(self, verb: str, answer: Answer) -> None:
+        """Answer a verb for every tenant and user, sharing the requests with other processes."""
+        endpoint = _Endpoint(verb, ask_pattern(verb), answer)
+        self._endpoints.append(endpoint)
+
+        async def handle(message: NatsMessage) -> None:
+            await self._handle(endpoint, message.raw_message)
+
+        self.broker.subscriber(
+            endpoint.subject,
+            queue=self.name,
+            parser=_unparsed,
+            decoder=_undecoded,
+            no_reply=True,  # the reply is sent here, because it may come from a task
+            ack_policy=AckPolicy.MANUAL,
+        )(handle)
+
+    @asynccontextmanager
+    async def listed(self) -> AsyncIterator[None]:
+        """Show the endpoints to `nats service` and its like; the broker has started."""
+        connection = self.broker.config.connection_state.connection
+        config = ServiceConfig(
+            name=self.name, version=self.version, description="Long-term memory for chat bots"
+        )
+        async with _Listing(connection, config, self._endpoints):
+            yield
+
+    async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
+        """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
+        begun = time.perf_counter_ns()
+        endpoint.requests += 1
+        try:
+            reply = endpoint.answer(parse(message.subject), message.data)
+        except Exception as error:
+            await self._send(endpoint, message, _error_reply(error), begun)
+            return
+        if isinstance(reply, Reply):
+            await self._send(endpoint, message, reply, begun)
+            return
+        task = asyncio.create_task(self._finish(endpoint, message, reply, begun))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+        if len(self._waiting) >= MAX_WAITING:
+            await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _finish(self, endpoint: _Endpoint, message: Msg, pending: Awaitable[Reply], begun: int) -> None:
+        try:
+            reply = await pending
+        except Exception as error:
+            reply = _error_reply(error)
+        await self._send(endpoint, message, reply, begun)
+
+    async def _send(self, endpoint: _Endpoint, message: Msg, reply: Reply, begun: int) -> None:
+        endpoint.nanoseconds += time.perf_counter_ns() - begun
+        connection: Client = self.broker.config.connection_state.connection
+        body = reply.model_dump_json(exclude_none=True).encode()
+        if len(body) > connection.max_payload:
+            problem = (
+                f"a reply of {len(body):,} bytes, the server takes {connection.max_payload:,}: ask for less"
+            )
+            reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
+            body = reply.model_dump_json(exclude_none=True).encode()
+        headers = None
+        if reply.error is not None:
+            endpoint.errors += 1
+            endpoint.last_error = reply.error.message
+            headers = {ERROR_CODE_HEADER: reply.error.code, ERROR_HEADER: header_value(reply.error.message)}
+        if message.reply:
+            await connection.publish(message.reply, body, headers=headers)
+
+
+class _Listing(Service):
+    """The services protocol over endpoints that FastStream serves."""
+
+    def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_Endpoint]) -> None:
+        super().__init__(connection, config)
+        self._shown = endpoints
+
+    def info(self) -> ServiceInfo:
+        info = super().info()
+        info.endpoints = [EndpointInfo(each.verb, each.subject, self._name) for each in self._shown]
+        return info
+
+    def stats(self) -> ServiceStats:
+        stats = super().stats()
+        stats.endpoints = [
+            EndpointStats(
+                name=each.verb,
+                subject=each.subject,
+                queue_group=self._name,
+                num_requests=each.requests,
+                num_errors=each.errors,
+                processing_time=each.nanoseconds,
+                average_processing_time=each.nanoseconds // max(each.requests, 1),
+                last_error=each.last_error,
+            )
+            for each in self._shown
+        ]
+        return stats
+
+
+def _error_reply(error: Exception) -> ErrorReply:
+    match error:
+        case Refusal():
+            return ErrorReply(error=error.error)
+        case InvalidBody() | InvalidSubject():
+            return ErrorReply(error=AskError(code="bad_request", message=str(error), retryable=False))
+    log.error("request failed", exc_info=error)
+    return ErrorReply(
+        error=AskError(code="internal", message="an error in mnemon; its log says more", retryable=True)
+    )
+
+
+async def _unparsed(message: Msg) -> NatsMessage:
+    return NatsMessage(raw_message=message, body=message.data, reply_to=message.reply)
+
+
+async def _undecoded(message: NatsMessage) -> NatsMessage:
+    return message

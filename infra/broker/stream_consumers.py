@@ -1,0 +1,73 @@
+"""Consumers of streams on FastStream: batches in, one outcome per message out."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+from faststream import AckPolicy
+from faststream.nats import JStream, NatsBroker, PullSub
+from faststream.nats.message import NatsBatchMessage
+from nats.aio.msg import Msg
+
+from infra.broker.delivery import Delivery
+from infra.broker.outcomes import Outcome, Retry, settle
+
+log = structlog.get_logger("broker")
+
+Consume = Callable[[Sequence[Delivery]], Awaitable[Sequence[Outcome]]]
+"""Takes a batch, gives one outcome per message, in the same order."""
+
+
+async def undecoded(message: NatsBatchMessage) -> NatsBatchMessage:
+    """Hand the message over as it is: one bad body must not keep the handler from the rest of the batch."""
+    return message
+
+
+async def unparsed(messages: list[Msg]) -> NatsBatchMessage:
+    """Wrap a batch without touching its messages; FastStream would copy each body and its headers."""
+    return NatsBatchMessage(raw_message=messages, body=b"")
+
+
+def consume_stream(
+    broker: NatsBroker,
+    *,
+    stream: str,
+    durable: str,
+    batch: int,
+    linger: float,
+    overlap: int,
+    consume: Consume,
+) -> None:
+    """Subscribe a batch consumer to a durable that `topology` provides.
+
+    Args:
+        broker: where to subscribe.
+        stream: the stream.
+        durable: the consumer's name on the server.
+        batch: messages per call, at most.
+        linger: seconds a batch may collect.
+        overlap: batches in work at the same time, so that one is fetched while another is written.
+        consume: what to do with a batch; what it raises is logged, and the whole batch retried.
+    """
+
+    async def handle(message: NatsBatchMessage) -> None:
+        messages: list[Msg] = message.raw_message
+        deliveries = [Delivery.of(each) for each in messages]
+        try:
+            outcomes = await consume(deliveries)
+        except Exception:
+            log.exception("batch failed, will be tried again", consumer=durable, messages=len(messages))
+            outcomes = [Retry()] * len(messages)
+        await settle(
+            broker.config.connection_state.stream, durable, zip(messages, deliveries, outcomes, strict=True)
+        )
+
+    for _ in range(overlap):
+        broker.subscriber(
+            ">",
+            stream=JStream(stream, declare=False),
+            durable=durable,
+            pull_sub=PullSub(batch=True, batch_size=batch, timeout=linger),
+            ack_policy=AckPolicy.MANUAL,
+            parser=unparsed,
+            decoder=undecoded,
+        )(handle)

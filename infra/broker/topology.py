@@ -1,0 +1,184 @@
+"""The streams, consumers and buckets of a deployment, as data, and how they come to be."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    DiscardPolicy,
+    KeyValueConfig,
+    RetentionPolicy,
+    StorageType,
+    StreamConfig,
+)
+from nats.js.errors import BucketNotFoundError, NotFoundError
+
+from contracts.streams import DEAD, LOG, SETTINGS, WORK
+
+STATEMENT_TIMEOUT = 10.0
+"""Seconds after which the database gives a statement up."""
+
+GRACEFUL_TIMEOUT = 15.0
+"""Seconds a consumer has to finish the batch in hand: longer than a statement may take."""
+
+ACK_WAIT = 20.0
+"""Seconds after which an unanswered message is given to another: longer than a graceful end."""
+
+STREAMS = (
+    StreamConfig(
+        name=LOG,
+        description="The truth: events of the bots, and events derived from them",
+        subjects=["chat.>", "memory.>"],
+        retention=RetentionPolicy.LIMITS,
+        storage=StorageType.FILE,
+        duplicate_window=120,
+        allow_direct=True,
+        allow_atomic=True,
+    ),
+    StreamConfig(
+        name=WORK,
+        description="Triggers and schedules: can be lost and derived again",
+        subjects=["work.>", "schedule.>"],
+        retention=RetentionPolicy.WORK_QUEUE,
+        storage=StorageType.FILE,
+        # One trigger per user and consumer waits at a time: a newer one says all that the older one said.
+        max_msgs_per_subject=1,
+        discard=DiscardPolicy.OLD,
+        allow_msg_schedules=True,
+    ),
+    StreamConfig(
+        name=DEAD,
+        description="Dead letters, with reason, error and origin",
+        subjects=["dead.>"],
+        retention=RetentionPolicy.LIMITS,
+        storage=StorageType.FILE,
+        allow_direct=True,
+    ),
+)
+
+CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
+    LOG: (
+        ConsumerConfig(
+            durable_name="persist",
+            description="Projects the log into PostgreSQL",
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=ACK_WAIT,
+            max_deliver=-1,
+            max_ack_pending=20_000,
+            # No filter: it takes the whole log, and a filter makes the server half as fast.
+        ),
+    ),
+    WORK: (
+        ConsumerConfig(
+            durable_name="persist-sweep",
+            description="Removes the content of what was cleared or discarded",
+            deliver_policy=DeliverPolicy.ALL,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=ACK_WAIT,
+            max_deliver=-1,
+            filter_subject="work.persist.>",
+        ),
+    ),
+}
+
+BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=64),)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one stream, consumer or bucket, or what would become of it."""
+
+    what: str
+    action: Literal["created", "updated", "unchanged"]
+    detail: str = ""
+
+
+async def provision(connection: Client) -> list[Change]:
+    """Bring the server to what this module says: create what is absent, update what differs.
+
+    Raises:
+        nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
+    """
+    return await _reconcile(connection, change=True)
+
+
+async def drift(connection: Client) -> list[Change]:
+    """What `provision` would do, without doing it."""
+    return await _reconcile(connection, change=False)
+
+
+async def _reconcile(connection: Client, *, change: bool) -> list[Change]:
+    stream_context = connection.jetstream()
+    changes = [await _stream(stream_context, config, change) for config in STREAMS]
+    for stream, consumers in CONSUMERS.items():
+        changes += [await _consumer(stream_context, stream, config, change) for config in consumers]
+    changes += [await _bucket(stream_context, config, change) for config in BUCKETS]
+    return changes
+
+
+async def _stream(stream_context: JetStreamContext, config: StreamConfig, change: bool) -> Change:
+    what = f"stream {config.name}"
+    try:
+        info = await stream_context.stream_info(str(config.name))
+    except NotFoundError:
+        if change:
+            await stream_context.add_stream(config)
+        return Change(what, "created")
+    difference = _difference(_stated(config), info.config.as_dict())
+    if difference and change:
+        ours = {name: getattr(config, name) for name in _stated(config)}
+        await stream_context.update_stream(info.config.evolve(**ours))
+    return _changed(what, difference)
+
+
+async def _consumer(
+    stream_context: JetStreamContext, stream: str, config: ConsumerConfig, change: bool
+) -> Change:
+    what = f"consumer {config.durable_name} of {stream}"
+    try:
+        info = await stream_context.consumer_info(stream, str(config.durable_name))
+    except NotFoundError:
+        if change:
+            await stream_context.add_consumer(stream, config)
+        return Change(what, "created")
+    actual = info.config.as_dict() if info.config else {}
+    difference = _difference(_stated(config), actual)
+    if difference and change:
+        await stream_context.add_consumer(stream, config)
+    return _changed(what, difference)
+
+
+async def _bucket(stream_context: JetStreamContext, config: KeyValueConfig, change: bool) -> Change:
+    what = f"bucket {config.bucket}"
+    try:
+        await stream_context.key_value(config.bucket)
+    except BucketNotFoundError:
+        if change:
+            await stream_context.create_key_value(config)
+        return Change(what, "created")
+    return Change(what, "unchanged")
+
+
+def _stated(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+    """What we say about it; what we leave open is the server's own business."""
+    defaults = type(config)().as_dict()
+    return {name: value for name, value in config.as_dict().items() if value != defaults.get(name)}
+
+
+def _difference(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name}: {actual.get(name)!r} should be {value!r}"
+        for name, value in wanted.items()
+        if actual.get(name) != value
+    ]
+
+
+def _changed(what: str, difference: Iterable[str]) -> Change:
+    detail = "; ".join(difference)
+    return Change(what, "updated" if detail else "unchanged", detail)

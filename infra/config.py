@@ -1,0 +1,47 @@
+"""Where the servers are, and how hard to work: what is fixed while a process runs. Read from the environment."""
+
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import URL, make_url
+
+
+class Deployment(BaseSettings):
+    """One deployment: its servers and the sizes of pools and batches.
+
+    Run-time settings that may change under a running process are in `contracts.settings`.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, env_prefix="MNEMON_")
+
+    nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
+    qdrant_url: str | None = Field(default=None, description="Qdrant server.")
+
+    database_dsn: Annotated[str | None, Field(validation_alias=AliasChoices("DATABASE_URL", "database_dsn"))] = None
+    pg_host: Annotated[str | None, Field(validation_alias=AliasChoices("PG_HOST", "pg_host"))] = None
+    pg_port: Annotated[int, Field(validation_alias=AliasChoices("PG_PORT", "pg_port"))] = 5432
+    pg_db: Annotated[str, Field(validation_alias=AliasChoices("PG_DB", "pg_db"))] = "mnemon"
+    pg_user: Annotated[str, Field(validation_alias=AliasChoices("PG_USER", "pg_user"))] = "postgres"
+    pg_password: Annotated[str | None, Field(validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))] = None
+
+    database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
+    pg_pool_min: int = Field(default=1, ge=0, description="Connections kept open per process.")
+    pg_pool_max: int = Field(default=10, ge=1, description="Connections at most per process.")
+
+    persist_batch: int = Field(default=1000, ge=1, le=5000, description="Messages per transaction at most.")
+    persist_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long a batch may collect.")
+    persist_writers: int = Field(default=2, ge=1, le=16, description="Batches in flight per process.")
+    cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
+
+    @cached_property
+    def database_url(self) -> URL | None:
+        """The database as SQLAlchemy wants it; None when none is configured."""
+        if self.database_dsn:
+            return make_url(self.database_dsn).set(drivername="postgresql+psycopg")
+        if self.pg_host:
+            return URL.create(
+                "postgresql+psycopg", self.pg_user, self.pg_password, self.pg_host, self.pg_port, self.pg_db
+            )
+        return None

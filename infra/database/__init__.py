@@ -1,0 +1,1 @@
+"""PostgreSQL: the only place where SQL stands."""

@@ -1,0 +1,63 @@
+"""Reading `message.v1` on the hot path.
+
+What this accepts, `contracts.chat.MessageV1` accepts with the same values (a property test holds it to that).
+What it does not accept goes to the contract, which decides, and says what is wrong in words for a person.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from contracts.base import BODY_LIMIT
+
+
+class _ToolCall(msgspec.Struct):
+    name: str
+    id: str | None = None
+    arguments: Any = None
+
+
+class FastMessage(msgspec.Struct):
+    """The fields that persist reads itself; the others are checked and then left to PostgreSQL."""
+
+    role: Literal["user", "assistant", "tool", "system"]
+    content: str
+    id: str | None = None
+    sent_at: datetime | None = None
+    name: str | None = None
+    task_id: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+    metadata: dict[str, Any] | None = None
+
+    def spoken_at(self) -> float | None:
+        """`sent_at` in seconds since 1970; without an offset it is UTC."""
+        if self.sent_at is None:
+            return None
+        moment = self.sent_at
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+_decode = msgspec.json.Decoder(FastMessage).decode
+
+
+def read(body: bytes) -> FastMessage | None:
+    """The message, or None where the contract has to have a look.
+
+    Besides what does not fit, those are bodies that PostgreSQL might refuse: with U+0000, with bytes that
+    are not UTF-8, with numbers beyond all measure.
+    """
+    if len(body) > BODY_LIMIT or b"\\u0000" in body:
+        return None
+    try:
+        body.decode()
+        message = _decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not _fits(message.id) or not _fits(message.task_id):
+        return None
+    return message
+
+
+def _fits(identifier: str | None) -> bool:
+    return identifier is None or 0 < len(identifier) <= 255

@@ -1,0 +1,156 @@
+"""From an event to the row that stands for it. Pure: no connection, no clock."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Final
+
+from contracts.base import Event, InvalidBody
+from contracts.chat import ClearedV1, MessageV1, StartedV1
+from contracts.decode import contract_of, upcast
+from contracts.identity import event_identity, started_conversation
+from contracts.memory import ProfileSetV1
+from contracts.subjects import ID_LIMIT, Address, parse
+from infra.broker.delivery import Delivery
+from infra.database import fast_message
+
+Owner = tuple[str, str]
+"""Tenant and user."""
+
+Key = tuple[str, str, str]
+"""Tenant, user and event id: what an event is known by."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message to write. `values` is the JSON object that the database reads it from."""
+
+    key: Key
+    seq: int
+    conversation: str | None
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """Any other event to write, into the table of its kind."""
+
+    key: Key
+    seq: int
+    table: str
+    values: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows to write together, one per event: of several copies of an event the first in the log counts."""
+
+    messages: dict[Key, MessageRow] = field(default_factory=dict)
+    events: dict[tuple[str, Key], EventRow] = field(default_factory=dict)
+
+    def add(self, row: MessageRow | EventRow) -> None:
+        if isinstance(row, MessageRow):
+            known = self.messages.get(row.key)
+            if known is None or row.seq < known.seq:
+                self.messages[row.key] = row
+        else:
+            place = row.table, row.key
+            if place not in self.events or row.seq < self.events[place].seq:
+                self.events[place] = row
+
+    def changed(self) -> dict[Owner, int]:
+        """The users of whom something is written, with the highest log position."""
+        users: dict[Owner, int] = {}
+        rows: Iterable[MessageRow | EventRow] = chain(self.messages.values(), self.events.values())
+        for row in rows:
+            owner = row.key[:2]
+            users[owner] = max(row.seq, users.get(owner, 0))
+        return users
+
+    def watermarked(self) -> set[Owner]:
+        """The users of whom something lies below a watermark now."""
+        return {
+            row.key[:2]
+            for row in self.events.values()
+            if row.table == "clears" or row.values.get("discard_previous")
+        }
+
+
+def row_of(delivery: Delivery) -> MessageRow | EventRow | None:
+    """The row of an event; None when no projection reads such events.
+
+    Raises:
+        InvalidSubject: the subject does not follow the grammar.
+        UnknownEvent: there is no such event, or no such version of it.
+        InvalidBody: the body does not satisfy its contract.
+    """
+    address = parse(delivery.subject)
+    contract = contract_of(address)
+    if contract.latest is MessageV1 and address.version == 1:
+        message = fast_message.read(delivery.body)
+        if message is not None:
+            return _message_row(delivery, address, message.id, message.spoken_at(), delivery.body)
+    event = upcast(contract, address.version, delivery.body)
+    if isinstance(event, MessageV1):
+        spoken_at = event.sent_at.timestamp() if event.sent_at else None
+        return _message_row(delivery, address, event.id, spoken_at, event.body())
+    projection = _PROJECTIONS.get(type(event))
+    if projection is None:
+        return None
+    key = address.tenant, address.user, _event_id(delivery, event.id)
+    table, values = projection(event, address, key)
+    return EventRow(key, delivery.sequence, table, values)
+
+
+def _message_row(
+    delivery: Delivery, address: Address, own_id: str | None, spoken_at: float | None, body: bytes
+) -> MessageRow:
+    event_id = _event_id(delivery, own_id)
+    values = b'%b,"seq":%d,"event_id":%b,"sent_at":%f,"body":%b}' % (
+        _opening(address),
+        delivery.sequence,
+        json.dumps(event_id).encode(),
+        delivery.stored_at if spoken_at is None else spoken_at,
+        body,
+    )
+    return MessageRow(
+        (address.tenant, address.user, event_id), delivery.sequence, address.conversation, values
+    )
+
+
+@lru_cache(maxsize=65_536)
+def _opening(address: Address) -> bytes:
+    place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
+    return json.dumps(place, ensure_ascii=False).encode()[:-1]
+
+
+def _event_id(delivery: Delivery, own_id: str | None) -> str:
+    event_id = event_identity(delivery.message_id, own_id, delivery.stream, delivery.sequence)
+    size = len(event_id.encode())
+    if size > ID_LIMIT:
+        raise InvalidBody("id", f"{size} bytes, the limit is {ID_LIMIT}")
+    return event_id
+
+
+def _started(event: Event, address: Address, key: Key) -> tuple[str, Mapping[str, Any]]:
+    assert isinstance(event, StartedV1)
+    conversation = address.conversation or started_conversation(*key)
+    return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
+
+
+def _cleared(event: Event, address: Address, key: Key) -> tuple[str, Mapping[str, Any]]:
+    return "clears", {"conversation": address.conversation}
+
+
+def _profile_set(event: Event, address: Address, key: Key) -> tuple[str, Mapping[str, Any]]:
+    assert isinstance(event, ProfileSetV1)
+    return "profile_sets", {"fields": event.fields}
+
+
+_PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key], tuple[str, Mapping[str, Any]]]]] = {
+    StartedV1: _started,
+    ClearedV1: _cleared,
+    ProfileSetV1: _profile_set,
+}

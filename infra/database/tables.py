@@ -1,0 +1,74 @@
+"""The tables of one generation of the projections. They live in a schema of their own, found by search_path.
+
+Every event is a row, keyed by its id, and of several copies of an event the lowest log position counts.
+Nothing that depends on the order of events is stored: which conversation is the current one, what lies
+below a watermark, and what a user's data are, follows from these rows when they are read.
+So rows may be written in any order, by any number of writers, any number of times.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, MetaData, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData(
+    naming_convention={"pk": "%(table_name)s_key", "ix": "%(table_name)s_%(column_0_N_name)s"}
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    Column("event_id", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
+    Column(
+        "role", Text, comment="Null once the content is gone: the row stays, so that the event stays known"
+    ),
+    Column("content", Text),
+    Column("name", Text),
+    Column("task_id", Text),
+    Column("tool_calls", JSONB),
+    Column("metadata", JSONB),
+    Column("sent_at", DateTime(timezone=True), nullable=False),
+    Index("messages_reading", "tenant", "user_id", "conversation", "seq"),
+)
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    Column("conversation", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False, comment="The first message that names it"),
+)
+
+starts = Table(
+    "starts",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    Column("event_id", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("discard_previous", Boolean, nullable=False),
+)
+
+clears = Table(
+    "clears",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    Column("event_id", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
+)
+
+profile_sets = Table(
+    "profile_sets",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    Column("event_id", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("fields", JSONB, nullable=False),
+)

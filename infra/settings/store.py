@@ -1,0 +1,96 @@
+"""The settings bucket: read, watched and written."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js.errors import BucketNotFoundError, KeyNotFoundError
+from nats.js.kv import KeyValue
+
+from contracts.base import InvalidBody
+from contracts.settings import DEFAULT_KEY, SettingsV1
+from contracts.streams import SETTINGS
+
+log = structlog.get_logger("settings")
+
+
+class SettingsNotProvisioned(Exception):
+    """The bucket is absent: run `mnemon provision`."""
+
+
+class LiveSettings:
+    """The settings as they are now; `value` changes by itself while `watched` is open."""
+
+    def __init__(self) -> None:
+        self.value = SettingsV1()
+
+    @asynccontextmanager
+    async def watched(self, connection: Client) -> AsyncIterator[None]:
+        """Follow the bucket. The first value is there on enter.
+
+        Raises:
+            SettingsNotProvisioned: there is no bucket to follow.
+        """
+        bucket = await _bucket(connection)
+        self.value = await read(connection)
+        watcher = await bucket.watch(DEFAULT_KEY, include_history=False)
+        following = asyncio.create_task(self._follow(watcher))
+        try:
+            yield
+        finally:
+            following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+            with suppress(nats.errors.Error):  # the connection may have ended before
+                await watcher.stop()  # type: ignore[no-untyped-call]
+
+    async def _follow(self, watcher: KeyValue.KeyWatcher) -> None:
+        async for entry in watcher:
+            if entry is None:
+                continue
+            try:
+                self.value = SettingsV1.read(entry.value) if entry.value else SettingsV1()
+            except InvalidBody as error:
+                log.error(
+                    "settings are invalid and not taken over", revision=entry.revision, error=str(error)
+                )
+            else:
+                log.info("settings changed", revision=entry.revision)
+
+
+async def read(connection: Client) -> SettingsV1:
+    """The settings in force.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        contracts.base.InvalidBody: somebody put something else there.
+    """
+    bucket = await _bucket(connection)
+    try:
+        entry = await bucket.get(DEFAULT_KEY)
+    except KeyNotFoundError:
+        return SettingsV1()
+    return SettingsV1.read(entry.value or b"{}")
+
+
+async def write(connection: Client, settings: SettingsV1) -> int:
+    """Put new settings in force, in every process.
+
+    Returns:
+        Their revision.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+    """
+    bucket = await _bucket(connection)
+    return await bucket.put(DEFAULT_KEY, settings.body())
+
+
+async def _bucket(connection: Client) -> KeyValue:
+    try:
+        return await connection.jetstream().key_value(SETTINGS)
+    except BucketNotFoundError as error:
+        raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error

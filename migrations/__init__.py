@@ -1,0 +1,1 @@
+"""Alembic migrations. They run in whichever schema the connection's search_path names."""

@@ -1,0 +1,63 @@
+"""Real servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from infra.broker.connect import connect
+from infra.broker.topology import provision
+from infra.config import Deployment
+from infra.database.migrate import migrate
+from infra.embedded.nats_server import NatsServer
+from infra.embedded.postgres import Postgres
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_configuration_from_outside() -> None:
+    """Nothing that the developer's shell sets may decide which servers a test runs on."""
+    for name in list(os.environ):
+        if name.startswith(("MNEMON_", "PG_")) or name == "DATABASE_URL":
+            del os.environ[name]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def database_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """A PostgreSQL for this worker."""
+    server = Postgres(tmp_path_factory.mktemp("postgres"), None)
+    await server.start()
+    yield server.url
+    await server.stop()
+
+
+@pytest_asyncio.fixture
+async def nats_url(tmp_path: Path) -> AsyncIterator[str]:
+    """A nats-server of the test's own, without streams."""
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    yield server.url
+    await server.stop()
+
+
+@pytest_asyncio.fixture
+async def connection(nats_url: str) -> AsyncIterator[Client]:
+    """A connection to the test's nats-server, with all streams and consumers provided."""
+    connection = await connect(nats_url, name="test")
+    await provision(connection)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def deployment(connection: Client, nats_url: str, database_url: str) -> Deployment:
+    """A deployment of the test's own: streams, and a migrated schema."""
+    deployment = Deployment(
+        nats_url=nats_url, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}"
+    )
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    return deployment

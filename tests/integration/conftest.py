@@ -1,0 +1,53 @@
+"""A running mnemon, and a stock NATS client that talks to it."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest_asyncio
+from nats.aio.client import Client
+
+from consumers.app import running
+from infra.config import Deployment
+
+
+@dataclass(frozen=True)
+class Stock:
+    """A client that knows subjects and JSON only."""
+
+    connection: Client
+
+    async def publish(self, subject: str, body: Any = None, **headers: str) -> int:
+        """Publish to the log; returns the position."""
+        data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
+        acknowledgement = await self.connection.jetstream().publish(
+            subject, data, headers={name.replace("_", "-"): value for name, value in headers.items()} or None
+        )
+        return acknowledgement.seq
+
+    async def say(self, content: str, place: str = "acme.u1.-", **fields: Any) -> int:
+        return await self.publish(f"chat.{place}.message.v1", {"role": "user", "content": content, **fields})
+
+    async def ask(self, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
+        message = await self.connection.request(
+            f"ask.{owner}.{verb}.v1", json.dumps(request).encode(), timeout=10
+        )
+        reply: dict[str, Any] = json.loads(message.data)
+        return reply
+
+    async def contents(self, owner: str = "acme.u1", **request: Any) -> list[str]:
+        """What `history` gives, texts only."""
+        return [message["content"] for message in (await self.ask("history", owner, **request))["messages"]]
+
+
+@pytest_asyncio.fixture
+async def stock(connection: Client) -> Stock:
+    return Stock(connection)
+
+
+@pytest_asyncio.fixture
+async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
+    """All consumers, in this process."""
+    async with running(("persist", "retrieve"), deployment):
+        yield deployment

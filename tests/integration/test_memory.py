@@ -1,0 +1,169 @@
+"""An event goes in, memory comes out: over real servers, with a stock client."""
+
+import json
+from typing import Any
+
+import pytest
+
+from contracts.settings import SettingsV1
+from infra.config import Deployment
+from infra.settings.store import write
+from tests.integration.conftest import Stock
+
+pytestmark = pytest.mark.usefixtures("mnemon")
+
+
+async def test_a_message_without_headers_comes_back(stock: Stock) -> None:
+    seq = await stock.say("hi")
+    reply = await stock.ask("history", min_seq=seq)
+    assert [(each["role"], each["content"]) for each in reply["messages"]] == [("user", "hi")]
+    assert reply["seen_seq"] >= seq
+    assert reply["messages"][0]["id"] == f"LOG:{seq}"
+
+
+async def test_history_is_the_last_messages_in_log_order(stock: Stock) -> None:
+    for number in range(40):
+        seq = await stock.say(str(number))
+    assert await stock.contents(min_seq=seq) == [str(number) for number in range(10, 40)]
+    assert await stock.contents(limit=3) == ["37", "38", "39"]
+    assert await stock.contents(limit=200) == [str(number) for number in range(40)]
+
+
+async def test_users_and_tenants_do_not_see_each_other(stock: Stock) -> None:
+    await stock.say("one", "acme.u1.-")
+    await stock.say("other user", "acme.u2.-")
+    seq = await stock.say("other tenant", "globex.u1.-")
+    assert await stock.contents("acme.u1", min_seq=seq) == ["one"]
+    assert await stock.contents("acme.u2", min_seq=seq) == ["other user"]
+    assert await stock.contents("globex.u1", min_seq=seq) == ["other tenant"]
+
+
+async def test_the_same_event_twice_is_stored_once(stock: Stock) -> None:
+    await stock.say("by header", id="b1")
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="h1")
+    # Another body, so that the server's own deduplication does not see it.
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "again", "id": "h1"})
+    seq = await stock.say("again", id="b1")
+    assert await stock.contents(min_seq=seq) == ["by header", "x"]
+
+
+async def test_tools_used_follow_their_answer(stock: Stock) -> None:
+    calls = [{"name": "search", "arguments": {"q": "x"}}, {"name": "weather"}, {"name": "search"}]
+    await stock.publish(
+        "chat.acme.u1.-.message.v1", {"role": "assistant", "content": "done", "tool_calls": calls}
+    )
+    seq = await stock.publish(
+        "chat.acme.u1.-.message.v1", {"role": "tool", "content": "42", "task_id": "t1", "name": "search"}
+    )
+    messages = (await stock.ask("history", min_seq=seq))["messages"]
+    assert [(each["role"], each["content"]) for each in messages] == [
+        ("assistant", "done"),
+        ("system", "Tools used: search, weather"),
+        ("tool", "42"),
+    ]
+    assert messages[2]["task_id"] == "t1"
+
+
+async def test_user_data_are_set_field_by_field(stock: Stock) -> None:
+    await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"name": "Anna", "city": "Kazan"}})
+    seq = await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"city": None, "age": 30}})
+    assert (await stock.ask("profile", min_seq=seq))["profile"] == {"name": "Anna", "age": 30}
+    reply = await stock.ask("profile", fields={"name": "Аня"})
+    assert reply["profile"] == {"name": "Аня", "age": 30}, "a change is seen by its own reply"
+    context = await stock.ask("context", min_seq=reply["seen_seq"])
+    assert context["messages"][0] == {"role": "system", "content": "User data:\n- age: 30\n- name: Аня"}
+
+
+async def test_context_stamps_what_the_user_said(stock: Stock) -> None:
+    await stock.say("Привет", sent_at="2026-11-21T21:30:00Z")
+    seq = await stock.publish("chat.acme.u1.-.message.v1", {"role": "assistant", "content": "Здравствуйте"})
+    reply = await stock.ask("context", min_seq=seq)
+    assert [each["content"] for each in reply["messages"]] == ["[2026-11-21 21:30] Привет", "Здравствуйте"]
+    assert await stock.contents() == ["Привет", "Здравствуйте"]
+
+
+async def test_settings_are_live(stock: Stock, mnemon: Deployment) -> None:
+    for number in range(5):
+        seq = await stock.say(str(number), sent_at="2026-11-21T21:30:00Z")
+    stamps = {
+        "template": "[Текущее время: {time}] {text}",
+        "zone": "Europe/Moscow",
+    }
+    await write(stock.connection, SettingsV1.strictly(recent_messages=2, time_stamps=stamps))
+    expected = ["[Текущее время: 2026-11-22 00:30] 3", "[Текущее время: 2026-11-22 00:30] 4"]
+    for _ in range(200):
+        shown = [each["content"] for each in (await stock.ask("context", min_seq=seq))["messages"]]
+        if shown == expected:
+            break
+    assert shown == expected
+
+
+async def test_a_conversation_is_found_by_log_position(stock: Stock) -> None:
+    await stock.say("before any")
+    await stock.publish("chat.acme.u1.trip.started.v1")
+    await stock.say("about the trip")
+    await stock.say("named", "acme.u1.work")
+    await stock.say("about work")
+    await stock.say("back to the trip", "acme.u1.trip")
+    seq = await stock.say("work again")
+    first = (await stock.ask("status", min_seq=seq))["conversation"]
+    assert first == "work"
+    assert await stock.contents(min_seq=seq) == ["named", "about work", "work again"]
+    assert await stock.contents(conversation="trip", min_seq=seq) == ["about the trip", "back to the trip"]
+
+
+async def test_new_discards_what_was_before(stock: Stock) -> None:
+    await stock.say("old")
+    await stock.say("old, elsewhere", "acme.u1.c1")
+    await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"name": "Anna"}})
+    await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True})
+    seq = await stock.say("new")
+    assert await stock.contents(min_seq=seq) == ["new"]
+    assert await stock.contents(conversation="c1", min_seq=seq) == []
+    assert (await stock.ask("profile"))["profile"] == {"name": "Anna"}
+    status = await stock.ask("status", min_seq=seq)
+    assert (status["messages"], status["conversations"]) == (1, 1)
+
+
+async def test_clearing_keeps_the_conversation(stock: Stock) -> None:
+    await stock.say("a", "acme.u1.c1")
+    await stock.say("b", "acme.u1.c2")
+    await stock.publish("chat.acme.u1.c1.cleared.v1")
+    seq = await stock.say("c", "acme.u1.c1")
+    assert await stock.contents(conversation="c1", min_seq=seq) == ["c"]
+    assert await stock.contents(conversation="c2", min_seq=seq) == ["b"]
+    await stock.publish("chat.acme.u1.-.cleared.v1", b"")
+    seq = await stock.say("d")
+    assert await stock.contents(min_seq=seq) == ["d"], "the current one is c2, which was named last"
+    assert await stock.contents(conversation="c1", min_seq=seq) == ["c"]
+    assert (await stock.ask("status", min_seq=seq))["conversation"] == "c2"
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_body", "code", "names"),
+    [
+        ("history", {"limit": 0}, "bad_request", "limit"),
+        ("history", {"limit": "many"}, "bad_request", "limit"),
+        ("context", {"format": "poem"}, "bad_request", "format"),
+        ("context", {"as_of": 3}, "not_implemented", "as_of"),
+        ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields"),
+        ("search", {"query": "x"}, "not_implemented", "search"),
+    ],
+)
+async def test_errors_are_typed_and_name_the_field(
+    stock: Stock, verb: str, request_body: dict[str, Any], code: str, names: str
+) -> None:
+    reply = await stock.ask(verb, **request_body)
+    assert reply["error"]["code"] == code
+    assert names in reply["error"]["message"]
+    assert reply["error"]["retryable"] is False
+
+
+async def test_stock_tools_see_the_service(stock: Stock) -> None:
+    message = await stock.connection.request("$SRV.INFO.mnemon", timeout=2)
+    assert b"ask.*.*.history.v1" in message.data
+    await stock.ask("history")
+    message = await stock.connection.request("$SRV.STATS.mnemon", timeout=2)
+    by_name = {each["name"]: each for each in json.loads(message.data)["endpoints"]}
+    assert by_name["history"]["num_requests"] == 1
+    assert by_name["history"]["processing_time"] > 0

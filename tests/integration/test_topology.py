@@ -1,0 +1,32 @@
+"""Streams, consumers and buckets come to be as the topology says, and stay so."""
+
+from nats.aio.client import Client
+from nats.js.api import ConsumerConfig, StreamConfig
+
+from infra.broker.topology import drift, provision
+
+
+async def test_everything_is_created_once(connection: Client) -> None:
+    assert {change.action for change in await provision(connection)} == {"unchanged"}
+    assert {change.action for change in await drift(connection)} == {"unchanged"}
+
+
+async def test_drift_is_reported_and_repaired(connection: Client) -> None:
+    stream_context = connection.jetstream()
+    info = await stream_context.stream_info("LOG")
+    await stream_context.update_stream(info.config.evolve(duplicate_window=10, max_age=86_400))
+    consumer = (await stream_context.consumer_info("LOG", "persist")).config
+    assert isinstance(consumer, ConsumerConfig)
+    await stream_context.add_consumer("LOG", consumer.evolve(max_ack_pending=7))
+
+    reported = {change.what: change for change in await drift(connection) if change.action != "unchanged"}
+    assert reported.keys() == {"stream LOG", "consumer persist of LOG"}
+    assert "duplicate_window" in reported["stream LOG"].detail
+    assert "max_age" not in reported["stream LOG"].detail, "what we leave open is the operator's"
+    assert "max_ack_pending: 7" in reported["consumer persist of LOG"].detail
+    assert (await stream_context.stream_info("LOG")).config.duplicate_window == 10, "drift only reports"
+
+    await provision(connection)
+    mended: StreamConfig = (await stream_context.stream_info("LOG")).config
+    assert (mended.duplicate_window, mended.max_age) == (120, 86_400)
+    assert {change.action for change in await drift(connection)} == {"unchanged"}
