@@ -9,7 +9,7 @@ from contracts.base import Contract
 from contracts.published import Examples
 from contracts.registry import EVENTS, VERBS, EventContract, VerbContract
 
-RESPONDERS = "retrieve"
+RESPONDERS = "mnemon"
 """The queue group that answers requests."""
 
 _OUTSIDE = {"bot", "importer"}

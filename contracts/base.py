@@ -112,7 +112,7 @@ def _in_utc(moment: datetime) -> datetime:
 Text = Annotated[str, AfterValidator(_storable)]
 """Any text without U+0000."""
 
-Identifier = Annotated[str, AfterValidator(_storable), Field(min_length=1, max_length=255)]
+Identifier = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_storable)]
 """An id: 1 to 255 characters."""
 
 Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]

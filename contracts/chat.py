@@ -32,11 +32,13 @@ class MessageV1(Event):
     tool_calls: tuple[ToolCall, ...] | None = Field(
         default=None, description="Tools that the assistant used for this answer."
     )
-    metadata: JsonObject | None = Field(default=None, description="Anything of the bot's own; kept, never read.")
+    metadata: JsonObject | None = Field(
+        default=None, description="Anything of the bot's own; kept, never read."
+    )
 
 
 class StartedV1(Event):
-    """A new conversation starts (`/new`). Named `-` in the subject, it gets a UUID made from the event's id."""
+    """A new conversation starts (`/new`). On `-` it gets a UUID made from the event's id."""
 
     discard_previous: bool = Field(
         default=False,

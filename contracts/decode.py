@@ -44,7 +44,9 @@ def upcast(event: EventContract, version: int, body: bytes) -> Event:
     Raises:
         InvalidBody: the body does not satisfy the contract of its version.
     """
-    if not body and not any(field.is_required() for field in event.versions[version - 1].model_fields.values()):
+    if not body and not any(
+        field.is_required() for field in event.versions[version - 1].model_fields.values()
+    ):
         body = b"{}"
     original = event.versions[version - 1].read(body)
     if version == len(event.versions):

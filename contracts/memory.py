@@ -30,7 +30,9 @@ class Lineage(Contract):
     sources: tuple[Sequence, ...] = Field(default=(), description="Log positions it was learned from.")
     conversation: Identifier | None = Field(default=None, description="The conversation they belong to.")
     extractor: Text | None = Field(default=None, description="`tool`, `import`, or the extractor's name.")
-    prompt_version: Text | None = Field(default=None, description="Version of the prompt, where a model was asked.")
+    prompt_version: Text | None = Field(
+        default=None, description="Version of the prompt, where a model was asked."
+    )
     model: Text | None = Field(default=None, description="The model that was asked.")
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 
@@ -52,7 +54,9 @@ class Fact(Contract):
     text: Text = Field(description="The fact, one sentence.")
     kind: Kind = Field(default="user_fact", description="What sort of fact.")
     tier: Tier = Field(default="archive", description="How it is kept and shown.")
-    importance: int = Field(default=5, ge=1, le=10, description="1 to 10; 8 and above is high, 3 and below low.")
+    importance: int = Field(
+        default=5, ge=1, le=10, description="1 to 10; 8 and above is high, 3 and below low."
+    )
     expires_at: Moment | None = Field(default=None, description="From then on it is not shown.")
 
 
@@ -83,7 +87,9 @@ class FactUpdatedV1(Event):
     fact_id: Identifier = Field(description="The fact.")
     fact: Fact = Field(description="As it is from now on.")
     former: Fact = Field(description="As it was.")
-    decision: Decision | None = Field(default=None, description="What it was decided by; none when edited by hand.")
+    decision: Decision | None = Field(
+        default=None, description="What it was decided by; none when edited by hand."
+    )
     lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from contracts import ask, chat, memory
+from contracts import ask, chat, memory, tools
 from contracts.base import Contract, Event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -82,18 +82,18 @@ VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
         VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,), answered=True),
-        VerbContract("search", (ask.SearchV1,), (ask.SearchReplyV1,)),
+        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,)),
         VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,), answered=True),
-        VerbContract("save", (ask.SaveV1,), (ask.SaveReplyV1,)),
-        VerbContract("read", (ask.ReadV1,), (ask.FactsReplyV1,)),
-        VerbContract("get", (ask.GetV1,), (ask.FactReplyV1,)),
-        VerbContract("update", (ask.UpdateV1,), (ask.FactReplyV1,)),
-        VerbContract("forget", (ask.ForgetV1,), (ask.ForgetReplyV1,)),
+        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
+        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
+        VerbContract("get", (tools.GetV1,), (tools.FactReplyV1,)),
+        VerbContract("update", (tools.UpdateV1,), (tools.FactReplyV1,)),
+        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
         VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,), answered=True),
-        VerbContract("tasks", (ask.TasksV1,), (ask.TasksReplyV1,)),
-        VerbContract("document", (ask.DocumentV1,), (ask.DocumentReplyV1,)),
-        VerbContract("export", (ask.ExportV1,), (ask.ExportReplyV1,)),
-        VerbContract("erase", (ask.EraseV1,), (ask.EraseReplyV1,)),
+        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,)),
+        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,)),
+        VerbContract("export", (tools.ExportV1,), (tools.ExportReplyV1,)),
+        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,)),
         VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,), answered=True),
     )
 }

@@ -45,8 +45,13 @@ class TimeStamps(Contract):
 class SettingsV1(Contract):
     """Everything that can be set while processes run."""
 
-    recent_messages: int = Field(default=10, ge=1, le=1000, description="Messages that `context` shows whole.")
+    recent_messages: int = Field(
+        default=10, ge=1, le=1000, description="Messages that `context` shows whole."
+    )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")
     wait_for_log_ms: int = Field(
-        default=500, ge=0, le=10_000, description="How long a request with `min_seq` waits for the projections."
+        default=500,
+        ge=0,
+        le=10_000,
+        description="How long a request with `min_seq` waits for the projections.",
     )

@@ -45,7 +45,7 @@ class InvalidSubject(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed subject. `conversation` is None outside `chat`; `name` is `message`, `fact.saved`, `history`."""
+    """A parsed subject; `name` is `message`, `fact.saved` or `history`; only `chat` has a conversation."""
 
     space: Space
     tenant: str
@@ -55,6 +55,7 @@ class Address:
     version: int
 
 
+@lru_cache(maxsize=65_536)
 def encode_token(identifier: str) -> str:
     """Spell an id as one NATS token. `decode_token` gives it back.
 
@@ -172,7 +173,9 @@ def parse_owner(subject: str) -> tuple[str, str]:
     match subject.split("."):
         case ["changed", tenant, user] | ["work", _, tenant, user]:
             return _owner(tenant, user)
-    raise InvalidSubject(f"subject {subject!r}: expected changed.<tenant>.<user> or work.<consumer>.<tenant>.<user>")
+    raise InvalidSubject(
+        f"subject {subject!r}: expected changed.<tenant>.<user> or work.<consumer>.<tenant>.<user>"
+    )
 
 
 def _owner(tenant: str, user: str) -> tuple[str, str]:

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from infra.config import Deployment
@@ -60,7 +61,7 @@ class Database:
                 yield connection
         except DBAPIError as error:
             raise _meaning(error) from error
-        except (SQLAlchemyError, OSError) as error:
+        except (NoConnectionFree, OSError) as error:
             raise DatabaseUnavailable(str(error)) from error
 
     async def read(self, query: Query[Value]) -> Value:
@@ -70,16 +71,16 @@ class Database:
             DatabaseUnavailable: the database cannot answer now.
         """
         try:
-            return await self._read(query)
+            try:
+                return await self._read(query)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                # The connection was from before a restart of the database; the pool has new ones now.
+                return await self._read(query)
         except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise DatabaseUnavailable(_said(error)) from error
-        except (SQLAlchemyError, OSError) as error:
-            raise DatabaseUnavailable(str(error)) from error
-        # The connection was from before a restart of the database; the pool has new ones now.
-        try:
-            return await self._read(query)
-        except (SQLAlchemyError, OSError) as error:
+            raise DatabaseUnavailable(_said(error)) from error
+        except (NoConnectionFree, OSError) as error:
             raise DatabaseUnavailable(str(error)) from error
 
     async def _read(self, query: Query[Value]) -> Value:

@@ -4,7 +4,7 @@ What this accepts, `contracts.chat.MessageV1` accepts with the same values (a pr
 What it does not accept goes to the contract, which decides, and says what is wrong in words for a person.
 """
 
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -56,6 +56,8 @@ def read(body: bytes) -> FastMessage | None:
         return None
     if not _fits(message.id) or not _fits(message.task_id):
         return None
+    if message.sent_at is not None and not 1 < message.sent_at.year < MAXYEAR:
+        return None  # in UTC it may lie beyond the calendar
     return message
 
 

@@ -4,7 +4,7 @@ A user's *timeline* is every start of a conversation, in log order. It cuts the 
 on `-` belongs to the conversation in whose span it lies. A `cleared`, and a `started` that discards, is a
 *floor*: what lies below it is gone, whenever it arrives.
 
-All parts take the bind parameters `tenant`, `user` and `first` (the conversation before any was started).
+All parts take the bind parameters that `owner` gives.
 """
 
 from typing import Any
@@ -29,14 +29,14 @@ from sqlalchemy.dialects.postgresql import INT8RANGE
 from contracts.identity import first_conversation
 from infra.database.tables import clears, conversations, starts
 
-_TENANT = bindparam("tenant", type_=String)
-_USER = bindparam("user", type_=String)
+_TENANT = bindparam("of_tenant", type_=String)
+_USER = bindparam("of_user", type_=String)
 _FIRST = bindparam("first", type_=String)
 
 
 def owner(tenant: str, user: str) -> dict[str, str]:
     """The parameters that every part here takes."""
-    return {"tenant": tenant, "user": user, "first": first_conversation(tenant, user)}
+    return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
 
 
 def owned(table: Table) -> ColumnElement[bool]:

@@ -1,0 +1,42 @@
+"""Messages for the benchmarks: made up, of the usual length, of a thousand users, with ids."""
+
+import asyncio
+from uuid import uuid4
+from zlib import crc32
+
+from nats.aio.client import Client
+
+BATCH = 1000
+USERS = 1000
+_WORDS = "about the weather, the children, a recipe, the train at seven and what to read next".split()
+
+
+def body(number: int) -> bytes:
+    """The body of a message; a hundred bytes, more or less."""
+    words = " ".join(_WORDS[(number * 7 + offset) % len(_WORDS)] for offset in range(12))
+    return b'{"role":"user","content":"%d: %b","sent_at":"2026-11-21T10:00:00Z"}' % (number, words.encode())
+
+
+def subject(number: int) -> str:
+    """Users as they come: about six hundred different ones among a thousand messages."""
+    return f"chat.bench.u{crc32(b'%d' % number) % USERS}.-.message.v1"
+
+
+async def fill(connection: Client, messages: int, first: int = 0) -> int:
+    """Put messages into the log, in atomic batches; returns the last position."""
+    last = b"{}"
+    for start in range(first, first + messages, BATCH):
+        batch = uuid4().hex
+        numbers = range(start, min(start + BATCH, first + messages))
+        for place, number in enumerate(numbers, 1):
+            headers = {"Nats-Msg-Id": uuid4().hex, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(place)}
+            if number == numbers[-1]:
+                headers["Nats-Batch-Commit"] = "1"
+                last = (await connection.request(subject(number), body(number), headers=headers, timeout=30)).data
+            else:
+                await connection.publish(subject(number), body(number), headers=headers)
+        await asyncio.sleep(0)
+    info = await connection.jetstream().stream_info("LOG")
+    if info.state.last_seq < messages:
+        raise RuntimeError(f"the log holds {info.state.last_seq} of {messages} messages: {last.decode()}")
+    return info.state.last_seq

@@ -1,0 +1,64 @@
+"""The plain good loop that `bench ingest` compares with, as a process of its own: stock nats-py and psycopg.
+
+Fetch 500, decode, `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`, commit, acknowledge. It knows no
+conversations, no watermarks, no dead letters and no notices; its table and indexes are persist's.
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+import nats
+import psutil
+import psycopg
+
+_INSERT = """
+    INSERT INTO messages (tenant, user_id, conversation, seq, event_id, role, content, sent_at)
+    SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::text[],
+                         %s::timestamptz[])
+    ON CONFLICT DO NOTHING
+"""
+
+
+async def drain(nats_url: str, database_url: str, schema: str, durable: str, messages: int) -> None:
+    """Write so many messages, then print seconds and resident bytes as JSON."""
+    connection = await nats.connect(nats_url)
+    subscription = await connection.jetstream().pull_subscribe_bind(durable, "LOG")
+    database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")
+    written = 0
+    begun = time.perf_counter()
+    while written < messages:
+        batch = await subscription.fetch(500, timeout=5)
+        columns: tuple[list[object], ...] = ([], [], [], [], [], [], [], [])
+        for message in batch:
+            body = json.loads(message.data)
+            _, tenant, user, conversation, *_ = message.subject.split(".")
+            metadata = message.metadata
+            row = (
+                tenant,
+                user,
+                None if conversation == "-" else conversation,
+                metadata.sequence.stream,
+                (message.headers or {})["Nats-Msg-Id"],
+                body["role"],
+                body["content"],
+                body.get("sent_at") or metadata.timestamp,
+            )
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+        await database.execute(_INSERT, columns)
+        await database.commit()
+        for message in batch:
+            await message.ack()
+        written += len(batch)
+    await connection.flush()
+    seconds = time.perf_counter() - begun
+    await database.close()
+    await connection.close()
+    print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
+
+
+if __name__ == "__main__":
+    nats_url, database_url, schema, durable, messages = sys.argv[1:]
+    asyncio.run(drain(nats_url, database_url, schema, durable, int(messages)))

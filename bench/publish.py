@@ -1,0 +1,154 @@
+"""Publishing by the client, beside what plain nats-py does with the same rows in the same run."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from statistics import median
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import nats
+import psutil
+from nats.aio.client import Client
+
+from contracts.chat import MessageV1
+from contracts.streams import LOG
+from infra.broker.topology import provision
+from producers.client import MemoryClient
+from producers.events import ChatEvent
+from producers.publishing import BATCH_MESSAGES, Published
+
+ROUNDS = 7
+BATCHED = 20_000
+SINGLE = 2_000
+USERS = 1_000
+TEXT = "A turn of a conversation is about as long as this one, give or take a few words more or less: "
+
+Row: TypeAlias = tuple[str, str]
+Way: TypeAlias = Callable[[list[Row]], Awaitable[object]]
+
+
+async def run(nats_url: str) -> dict[str, Any]:
+    """Measure against a NATS server of the bench's own, whose log it fills.
+
+    Returns:
+        `ratios`: the client's messages per second over those of the plain loop, medians of interleaved
+        rounds, and its memory after 100,000 messages over that after 10,000. `raw`: messages per second by
+        way, and MiB.
+    """
+    connection = await nats.connect(nats_url)
+    try:
+        await provision(connection)
+        memory = await _memory(connection)
+        batched = await _rates(_batched_ways(connection), BATCHED)
+        single = await _rates(_single_ways(connection), SINGLE)
+    finally:
+        await connection.close()
+    rates = batched | single
+    return {
+        "ratios": {
+            "publish_many": rates["publish_many"] / rates["atomic_batches"],
+            "publish_many_same_headers": rates["publish_many"] / rates["atomic_batches_with_ids"],
+            "publish": rates["publish"] / rates["publish_async"],
+            "memory": memory["100000"] / memory["10000"],
+        },
+        "raw": {"messages_per_second": rates, "memory_mib": memory},
+    }
+
+
+def _batched_ways(connection: Client) -> dict[str, Way]:
+    client = MemoryClient(connection, tenant="bench")
+
+    async def publish_many(rows: list[Row]) -> Published:
+        return await client.publish_many(_events(rows))
+
+    async def atomic_batches(rows: list[Row]) -> None:
+        await _atomic_batches(connection, rows, ids=False)
+
+    async def atomic_batches_with_ids(rows: list[Row]) -> None:
+        await _atomic_batches(connection, rows, ids=True)
+
+    return {
+        "atomic_batches": atomic_batches,
+        "publish_many": publish_many,
+        "atomic_batches_with_ids": atomic_batches_with_ids,
+    }
+
+
+def _single_ways(connection: Client) -> dict[str, Way]:
+    client = MemoryClient(connection, tenant="bench")
+    jetstream = connection.jetstream()
+
+    async def publish(rows: list[Row]) -> None:
+        await asyncio.gather(*(client.publish(user, "user", content) for user, content in rows))
+
+    async def publish_async(rows: list[Row]) -> None:
+        futures = [
+            await jetstream.publish_async(
+                _subject(user), _body(content), headers={"Nats-Msg-Id": uuid4().hex}
+            )
+            for user, content in rows
+        ]
+        await asyncio.gather(*futures)
+
+    return {"publish_async": publish_async, "publish": publish}
+
+
+async def _atomic_batches(connection: Client, rows: list[Row], *, ids: bool) -> None:
+    jetstream = connection.jetstream()
+    run_id = uuid4().hex
+    for start in range(0, len(rows), BATCH_MESSAGES):
+        batch = rows[start : start + BATCH_MESSAGES]
+        batch_id = uuid4().hex
+        for number, (user, content) in enumerate(batch, 1):
+            headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
+            if ids:
+                headers["Nats-Msg-Id"] = f"{run_id}:{start + number}"
+            if number < len(batch):
+                await connection.publish(_subject(user), _body(content), headers=headers)
+            else:
+                headers["Nats-Batch-Commit"] = "1"
+                await jetstream.publish(_subject(user), _body(content), stream=LOG, headers=headers)
+
+
+async def _rates(ways: dict[str, Way], size: int) -> dict[str, float]:
+    rows = list(_rows(size))
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            await way(rows)
+            taken[name].append(time.perf_counter() - began)
+    return {name: size / median(seconds) for name, seconds in taken.items()}
+
+
+async def _memory(connection: Client) -> dict[str, float]:
+    client = MemoryClient(connection, tenant="bench")
+    process = psutil.Process()
+    highest: dict[str, float] = {}
+    for size in (10_000, 100_000):
+        samples = [0.0]
+
+        def sample(_: Published, samples: list[float] = samples) -> None:
+            samples.append(process.memory_info().rss / 2**20)
+
+        await client.publish_many(_events(_rows(size)), progress=sample)
+        highest[str(size)] = max(samples)
+    return highest
+
+
+def _rows(size: int) -> Iterator[Row]:
+    return ((f"u{number % USERS}", f"{TEXT}{number}") for number in range(size))
+
+
+def _events(rows: Iterator[Row] | list[Row]) -> Iterator[ChatEvent]:
+    return (ChatEvent(user, MessageV1(role="user", content=content)) for user, content in rows)
+
+
+def _subject(user: str) -> str:
+    return f"chat.bench.{user}.-.message.v1"
+
+
+def _body(content: str) -> bytes:
+    return json.dumps({"role": "user", "content": content}).encode()

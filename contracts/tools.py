@@ -1,0 +1,204 @@
+"""The memory tools: what a bot's model may ask for, and the other verbs that change what is kept."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from contracts.ask import Reply
+from contracts.base import Contract, Identifier, JsonObject, Moment, Sequence, Text
+from contracts.memory import Fact, Kind, Tier
+
+Scope = Literal["memories", "messages", "documents"]
+Importance = Literal["high", "normal", "low"]
+
+
+class StoredFact(Fact):
+    """A fact as it is kept."""
+
+    id: Identifier = Field(description="Short id, per user: `pf_001`.")
+    saved_at: Moment | None = Field(default=None, description="When it was kept.")
+    score: float | None = Field(
+        default=None, description="How well it answers the query, where there was one."
+    )
+
+
+class SearchV1(Contract):
+    """Find what is relevant to a query."""
+
+    query: Text = Field(description="What to look for.")
+    limit: int = Field(default=5, ge=1, le=100, description="At most so many hits.")
+    threshold: float | None = Field(default=None, ge=0, le=1, description="Leave out hits that score below.")
+    scope: tuple[Scope, ...] = Field(default=("memories",), description="Where to look.")
+    explain: bool = Field(default=False, description="Give the parts of each score.")
+    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    as_of: Moment | Sequence | None = Field(default=None, description="As it was then.")
+
+
+class SearchHit(Contract):
+    """One thing found."""
+
+    id: Identifier = Field(description="Id of the fact, message or document.")
+    scope: Scope = Field(description="Which of them it is.")
+    text: Text = Field(description="What was found.")
+    score: float = Field(description="How well it answers the query; more is better.")
+    at: Moment | None = Field(default=None, description="When it was said or kept.")
+    parts: dict[str, float] | None = Field(
+        default=None, description="The parts of the score, when asked for."
+    )
+
+
+class SearchReplyV1(Reply):
+    """What was found, best first."""
+
+    hits: tuple[SearchHit, ...] = Field(default=(), description="Best first.")
+    degraded: tuple[Text, ...] = Field(default=(), description="Scopes that could not be searched.")
+
+
+class SaveV1(Contract):
+    """Keep a fact."""
+
+    text: Text = Field(description="The fact, one sentence.")
+    kind: Kind | None = Field(default=None, description="What sort of fact; classified when absent.")
+    tier: Tier | None = Field(default=None, description="How to keep it; classified when absent.")
+    importance: int | Importance | None = Field(default=None, description="1 to 10, or high, normal, low.")
+    expires_at: Moment | None = Field(default=None, description="From then on it is not shown.")
+
+
+class SaveReplyV1(Reply):
+    """What was decided."""
+
+    decision: Literal["saved", "updated", "confirmed", "rejected"] | None = Field(
+        default=None, description="What became of it."
+    )
+    id: Identifier | None = Field(default=None, description="The fact that was saved, or that it met.")
+    reason: Text | None = Field(default=None, description="Why it was refused.")
+
+
+class ReadV1(Contract):
+    """All facts, by tier."""
+
+    tier: Tier | None = Field(default=None, description="Only this one; without it: all.")
+    limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts.")
+
+
+class GetV1(Contract):
+    """One fact."""
+
+    id: Identifier = Field(description="The fact.")
+
+
+class FactsReplyV1(Reply):
+    """Facts."""
+
+    facts: tuple[StoredFact, ...] = Field(default=(), description="By tier: profile, working, archive.")
+
+
+class FactReplyV1(Reply):
+    """One fact, and what it was before."""
+
+    fact: StoredFact | None = Field(default=None, description="As it stands.")
+    versions: tuple[Fact, ...] = Field(default=(), description="Former versions, newest first.")
+
+
+class UpdateV1(Contract):
+    """Change a fact; what is left out stays."""
+
+    id: Identifier = Field(description="The fact.")
+    text: Text | None = Field(default=None, description="The fact, one sentence.")
+    kind: Kind | None = Field(default=None, description="What sort of fact.")
+    tier: Tier | None = Field(default=None, description="How it is kept and shown.")
+    importance: int | Importance | None = Field(default=None, description="1 to 10, or high, normal, low.")
+    expires_at: Moment | None = Field(default=None, description="From then on it is not shown.")
+
+
+class ForgetV1(Contract):
+    """Remove a fact: by id, or the first that a query finds."""
+
+    id: Identifier | None = Field(default=None, description="The fact.")
+    query: Text | None = Field(default=None, description="Or what to look for; the first hit is removed.")
+
+
+class ForgetReplyV1(Reply):
+    """What was removed."""
+
+    id: Identifier | None = Field(default=None, description="The fact that was removed.")
+
+
+class TasksV1(Contract):
+    """The user's tasks: listed, added, done or removed."""
+
+    action: Literal["list", "add", "done", "remove"] = Field(default="list", description="What to do.")
+    task_id: Identifier | None = Field(default=None, description="The task, for `done` and `remove`.")
+    text: Text | None = Field(default=None, description="What is to be done, for `add`.")
+    due_at: Moment | None = Field(default=None, description="By when, for `add`.")
+
+
+class Task(Contract):
+    """A task of the user's."""
+
+    task_id: Identifier = Field(description="The task.")
+    text: Text = Field(description="What is to be done.")
+    due_at: Moment | None = Field(default=None, description="By when.")
+    done: bool = Field(default=False, description="Whether it is done.")
+
+
+class TasksReplyV1(Reply):
+    """The tasks, oldest first."""
+
+    tasks: tuple[Task, ...] = Field(default=(), description="Oldest first.")
+
+
+class DocumentV1(Contract):
+    """Documents: listed, added or removed."""
+
+    action: Literal["list", "add", "remove"] = Field(default="list", description="What to do.")
+    document_id: Identifier | None = Field(default=None, description="The document, for `add` and `remove`.")
+    title: Text | None = Field(default=None, description="How it is called.")
+    text: Text | None = Field(default=None, description="Its text, whole, for `add`.")
+    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
+    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+
+
+class DocumentInfo(Contract):
+    """A document, without its text."""
+
+    document_id: Identifier = Field(description="The document.")
+    title: Text | None = Field(default=None, description="How it is called.")
+    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
+    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+
+
+class DocumentReplyV1(Reply):
+    """The documents."""
+
+    documents: tuple[DocumentInfo, ...] = Field(default=(), description="By id.")
+
+
+class ExportV1(Contract):
+    """Everything that is kept of the user, page by page."""
+
+    format: Literal["jsonl", "markdown"] = Field(default="jsonl", description="How it is written.")
+    after_seq: Sequence = Field(default=0, description="`next_seq` of the page before.")
+
+
+class ExportReplyV1(Reply):
+    """One page."""
+
+    lines: tuple[Text, ...] = Field(default=(), description="One record per line.")
+    next_seq: Sequence | None = Field(
+        default=None, description="Ask for the next page with it; absent on the last."
+    )
+
+
+class EraseV1(Contract):
+    """Forget the user, or one conversation, for good."""
+
+    conversation: Identifier | None = Field(
+        default=None, description="Only this conversation; without it: the user."
+    )
+
+
+class EraseReplyV1(Reply):
+    """What was removed, store by store."""
+
+    removed: JsonObject = Field(default={}, description="How much, by store.")

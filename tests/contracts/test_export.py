@@ -1,0 +1,116 @@
+"""What is committed is what the contracts say, and nothing that is released can be broken by an export."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from contracts import export, published
+from contracts.compatibility import breaking_changes
+from contracts.export import ROOT, SCHEMAS, differences, generated, refusals, write
+from contracts.published import CONTRACTS
+
+FILES = generated(published.examples())
+MESSAGE = SCHEMAS / "message.v1.json"
+
+
+def test_what_is_committed_is_up_to_date() -> None:
+    assert refusals(ROOT, FILES) == []
+    assert differences(ROOT, FILES) == []
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_every_contract_has_a_schema_that_did_not_break(name: str) -> None:
+    released = json.loads((published.SCHEMAS / f"{name}.json").read_bytes())
+    Draft202012Validator.check_schema(released)
+    assert released["$id"] == f"urn:mnemon:{name}"
+    assert released["title"] == CONTRACTS[name].__name__
+    assert breaking_changes(released, published.schema_of(name)) == []
+
+
+def test_every_schema_has_a_contract() -> None:
+    assert {path.name for path in published.SCHEMAS.iterdir()} == {f"{name}.json" for name in CONTRACTS}
+
+
+def test_the_output_is_the_same_in_every_process() -> None:
+    script = (
+        "import hashlib; from contracts import export, published;"
+        "files = sorted(export.generated(published.examples()).items());"
+        "print(hashlib.sha256(repr(files).encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.check_output([sys.executable, "-c", script], cwd=ROOT, env={"PYTHONHASHSEED": seed})
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+def test_a_fresh_tree_is_written_whole_and_then_nothing_differs(tmp_path: Path) -> None:
+    assert len(differences(tmp_path, FILES)) == len(FILES)
+    write(tmp_path, FILES)
+    assert differences(tmp_path, FILES) == []
+    assert refusals(tmp_path, FILES) == []
+
+
+def test_a_difference_names_the_file_and_the_line(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    page = tmp_path / "docs/contracts.md"
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("# Contracts", "# Agreements", 1), encoding="utf-8"
+    )
+    [difference] = differences(tmp_path, FILES)
+    assert "docs/contracts.md" in difference
+    assert "-# Agreements\n+# Contracts" in difference
+
+
+def test_a_breaking_change_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    released = json.loads(FILES[MESSAGE])
+    released["properties"]["mood"] = {"type": "string"}
+    (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
+    [refusal] = refusals(tmp_path, FILES)
+    assert refusal.startswith("contracts/schemas/message.v1.json: mood: removed; make a v2")
+
+
+def test_a_new_optional_field_is_not_refused(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    released = json.loads(FILES[MESSAGE])
+    del released["properties"]["metadata"]
+    released["description"] = "As it was described before."
+    (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
+    assert refusals(tmp_path, FILES) == []
+
+
+def test_a_released_schema_whose_contract_is_gone_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    (tmp_path / SCHEMAS / "song.sung.v1.json").write_text("{}", encoding="utf-8")
+    [refusal] = refusals(tmp_path, FILES)
+    assert refusal.startswith("contracts/schemas/song.sung.v1.json: has no contract")
+
+
+def test_the_command_writes_only_what_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(export, "ROOT", tmp_path)
+    assert export.main(["--check"]) == 1
+    assert "python -m contracts.export" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+    assert export.main([]) == 0
+    assert export.main(["--check"]) == 0
+    assert "up to date" in capsys.readouterr().out
+
+    narrower = FILES[MESSAGE].replace('"tool"', '"robot"')
+    (tmp_path / MESSAGE).write_text(narrower, encoding="utf-8")
+    assert export.main([]) == 1
+    assert 'role: "robot" is no longer accepted; make a v2' in capsys.readouterr().err
+    assert (tmp_path / MESSAGE).read_text(encoding="utf-8") == narrower
+
+
+def test_a_missing_example_for_the_page_is_named() -> None:
+    bodies = {name: {} if name == "message.v1" else each for name, each in published.examples().items()}
+    with pytest.raises(FileNotFoundError, match=r"message/v1/typical\.json is missing"):
+        generated(bodies)

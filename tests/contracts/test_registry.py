@@ -1,0 +1,63 @@
+"""Every event and verb is complete: versions, upcasters, names, descriptions."""
+
+import re
+
+import pytest
+from pydantic import BaseModel
+
+from contracts import published
+from contracts.published import CONTRACTS
+from contracts.registry import EVENTS, VERBS, EventContract, VerbContract
+from contracts.subjects import ask_subject, chat_subject, memory_subject, parse
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_an_event_has_versions_from_one_and_the_upcasters_between_them(event: EventContract) -> None:
+    assert len(event.upcasters) == len(event.versions) - 1
+    assert [_version(contract) for contract in event.versions] == list(range(1, len(event.versions) + 1))
+    assert event.producers
+    assert event.consumers
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_a_verb_has_a_reply_for_every_request(verb: VerbContract) -> None:
+    assert len(verb.requests) == len(verb.replies)
+    assert [_version(contract) for contract in verb.requests] == list(range(1, len(verb.requests) + 1))
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_the_name_of_an_event_can_stand_in_a_subject(event: EventContract) -> None:
+    make = memory_subject if event.space == "memory" else _chat
+    address = parse(make("acme", "u42", event.name, len(event.versions)))
+    assert (address.space, address.name, address.version) == (event.space, event.name, len(event.versions))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_name_of_a_verb_can_stand_in_a_subject(name: str) -> None:
+    assert parse(ask_subject("acme", "u42", name)).name == name
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_everything_published_is_described_to_the_last_field(name: str) -> None:
+    schema = published.schema_of(name)
+    objects = {name: schema} | schema.get("$defs", {})
+    undescribed = [
+        title for title, each in objects.items() if "properties" in each and "description" not in each
+    ]
+    undescribed += [
+        f"{title}.{field}"
+        for title, each in objects.items()
+        for field, its_schema in each.get("properties", {}).items()
+        if "description" not in its_schema
+    ]
+    assert undescribed == []
+
+
+def _version(contract: type[BaseModel]) -> int:
+    found = re.search(r"V(\d+)$", contract.__name__)
+    assert found, f"{contract.__name__} must end in its version"
+    return int(found[1])
+
+
+def _chat(tenant: str, user: str, event: str, version: int) -> str:
+    return chat_subject(tenant, user, None, event, version)

@@ -1,0 +1,210 @@
+"""Any id goes into a subject and comes back; nothing that is spelled otherwise gets in."""
+
+import sys
+import unicodedata
+from urllib.parse import quote
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from contracts import subjects
+from contracts.subjects import Address, InvalidId, InvalidSubject, decode_token, encode_token, parse
+
+TRICKY = ".*>%-~_ \t\r\n\x01\x1f\x7f\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000\u200b\ufeffaZ0$/:@+éЖ漢😀"
+
+identifiers = st.one_of(
+    st.text(min_size=1),
+    st.text(st.sampled_from(TRICKY), min_size=1),
+    st.sampled_from(["-", "%2D", "%2E", "v1", "_"]),
+).filter(lambda text: "\0" not in text and len(text.encode()) <= subjects.ID_LIMIT)
+
+chat_events = st.sampled_from(["message", "started", "cleared"])
+versions = st.integers(min_value=1, max_value=999_999)
+
+
+@given(identifiers)
+def test_every_id_comes_back(identifier: str) -> None:
+    assert decode_token(encode_token(identifier)) == identifier
+
+
+@given(identifiers)
+def test_no_id_escapes_its_token(identifier: str) -> None:
+    token = encode_token(identifier)
+    assert token
+    assert token != subjects.CURRENT
+    assert not set(token) & set(".*>")
+    assert not any(character.isspace() or unicodedata.category(character) == "Cc" for character in token)
+
+
+def test_every_white_space_and_control_character_is_encoded() -> None:
+    """The list in the grammar is written out; this holds it to what Python calls white space."""
+    characters = [chr(point) for point in range(1, sys.maxunicode + 1)]
+    unsafe = [each for each in characters if each.isspace() or unicodedata.category(each) == "Cc"]
+    assert [each for each in unsafe if encode_token(each) == each] == []
+
+
+@given(st.tuples(identifiers, identifiers))
+def test_two_ids_never_share_a_token(pair: tuple[str, str]) -> None:
+    one, other = pair
+    assert (encode_token(one) == encode_token(other)) == (one == other)
+
+
+@given(identifiers, identifiers, st.none() | identifiers, chat_events, versions)
+def test_chat_subject_parses_into_what_it_was_made_of(
+    tenant: str, user: str, conversation: str | None, event: str, version: int
+) -> None:
+    subject = subjects.chat_subject(tenant, user, conversation, event, version)
+    assert parse(subject) == Address("chat", tenant, user, conversation, event, version)
+    assert len(subject.split(".")) == 6
+
+
+@given(identifiers, identifiers, st.sampled_from(["fact.saved", "profile.set"]), versions)
+def test_memory_subject_parses_into_what_it_was_made_of(
+    tenant: str, user: str, event: str, version: int
+) -> None:
+    parsed = parse(subjects.memory_subject(tenant, user, event, version))
+    assert parsed == Address("memory", tenant, user, None, event, version)
+
+
+@given(identifiers, identifiers, st.sampled_from(["history", "context"]), versions)
+def test_ask_subject_parses_into_what_it_was_made_of(tenant: str, user: str, verb: str, version: int) -> None:
+    parsed = parse(subjects.ask_subject(tenant, user, verb, version))
+    assert parsed == Address("ask", tenant, user, None, verb, version)
+
+
+@given(identifiers, identifiers)
+def test_owner_comes_back_from_notices_and_triggers(tenant: str, user: str) -> None:
+    assert subjects.parse_owner(subjects.changed_subject(tenant, user)) == (tenant, user)
+    assert subjects.parse_owner(subjects.work_subject("persist", tenant, user)) == (tenant, user)
+
+
+@given(identifiers, identifiers, identifiers, identifiers, st.none() | identifiers)
+def test_filters_of_a_user_match_that_user_only(
+    tenant: str, user: str, other_tenant: str, other_user: str, conversation: str | None
+) -> None:
+    assume((tenant, user) != (other_tenant, other_user))
+    filters = subjects.user_filters(tenant, user)
+    own = [
+        subjects.chat_subject(tenant, user, conversation, "message"),
+        subjects.memory_subject(tenant, user, "fact.saved"),
+    ]
+    others = [
+        subjects.chat_subject(other_tenant, other_user, conversation, "message"),
+        subjects.memory_subject(other_tenant, other_user, "fact.saved"),
+    ]
+    assert [_matches(pattern, subject) for pattern, subject in zip(filters, own, strict=True)] == [True, True]
+    assert not any(_matches(pattern, subject) for pattern in filters for subject in others)
+
+
+@given(identifiers)
+def test_another_spelling_is_refused_with_the_expected_one(identifier: str) -> None:
+    expected = encode_token(identifier)
+    spelled_out = "".join(f"%{byte:02X}" for byte in identifier.encode())
+    assume(spelled_out != expected)
+    with pytest.raises(InvalidSubject) as refusal:
+        parse(f"chat.acme.{spelled_out}.-.message.v1")
+    assert str(refusal.value) == f"token {spelled_out!r} must be spelled {expected!r}"
+
+
+@given(st.text())
+def test_a_token_is_either_the_one_spelling_or_refused(token: str) -> None:
+    try:
+        identifier = decode_token(token)
+    except InvalidSubject:
+        return
+    assert encode_token(identifier) == token
+
+
+@given(st.text(st.characters()) | st.lists(st.text(st.sampled_from("chat.memory.ask.%2Dv1-"))).map(".".join))
+def test_parse_raises_nothing_but_invalid_subject(subject: str) -> None:
+    try:
+        address = parse(subject)
+    except InvalidSubject:
+        return
+    assert address.space == subject.partition(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "problem"),
+    [
+        ("", "must not be empty"),
+        ("a\0b", r"U\+0000"),
+        ("x" * 256, "at most 255 bytes, this one has 256"),
+        ("Ж" * 128, "at most 255 bytes, this one has 256"),
+        ("a\ud800", "lone surrogate"),
+    ],
+)
+def test_an_id_that_cannot_be_kept_is_refused(identifier: str, problem: str) -> None:
+    with pytest.raises(InvalidId, match=problem):
+        encode_token(identifier)
+
+
+def test_the_longest_id_is_taken() -> None:
+    assert decode_token(encode_token("." * 255)) == "." * 255
+
+
+@pytest.mark.parametrize(
+    ("identifier", "token"),
+    [
+        ("u42", "u42"),
+        ("иван", "иван"),
+        ("ivan@example.com", "ivan@example%2Ecom"),
+        ("a b", "a%20b"),
+        ("\u2003", "%E2%80%83"),
+        ("100%", "100%25"),
+        ("-", "%2D"),
+        ("--", "--"),
+        ("%2D", "%252D"),
+    ],
+)
+def test_known_spellings(identifier: str, token: str) -> None:
+    assert encode_token(identifier) == token
+
+
+@pytest.mark.parametrize(
+    ("subject", "problem"),
+    [
+        ("chat.acme.u%2e.-.message.v1", r"must be spelled 'u%2E'"),
+        ("chat.acme.%61.-.message.v1", r"must be spelled 'a'"),
+        ("chat.acme.-.-.message.v1", r"must be spelled '%2D'"),
+        ("chat.acme.50%.-.message.v1", r"must be spelled '50%25'"),
+        ("chat.acme.%FF.-.message.v1", "token '%FF'"),
+        ("chat.acme.%00.-.message.v1", r"U\+0000"),
+        ("chat.acme..-.message.v1", "must not be empty"),
+        ("chat.acme.\ud800.-.message.v1", "surrogates not allowed"),
+        ("chat.acme.u42.message.v1", "expected chat.<tenant>.<user>.<conversation>.<event>.v<N>"),
+        ("memory.acme.u42.saved.v1", "expected memory.<tenant>.<user>.<thing>.<event>.v<N>"),
+        ("ask.acme.u42.v1", "expected ask.<tenant>.<user>.<verb>.v<N>"),
+        ("work.persist.acme.u42", "expected a subject of chat, memory or ask"),
+        ("", "expected a subject of chat, memory or ask"),
+        ("chat.acme.u42.-.Message.v1", "event 'Message'"),
+        ("chat.acme.u42.-.message.1", "version '1': expected v1, v2"),
+        ("chat.acme.u42.-.message.v0", "version 'v0'"),
+        ("chat.acme.u42.-.message.v01", "version 'v01'"),
+        ("chat.acme.u42.-.message.v1\n", "version"),
+    ],
+)
+def test_a_wrong_subject_is_refused_by_the_part_that_is_wrong(subject: str, problem: str) -> None:
+    with pytest.raises(InvalidSubject, match=problem):
+        parse(subject)
+
+
+@pytest.mark.parametrize("subject", ["changed.acme", "work.persist.acme", "chat.acme.u42.-.message.v1", ""])
+def test_an_owner_is_read_from_notices_and_triggers_only(subject: str) -> None:
+    with pytest.raises(InvalidSubject, match="expected changed"):
+        subjects.parse_owner(subject)
+
+
+def test_dead_letters_keep_the_original_subject_even_when_it_is_wrong() -> None:
+    assert subjects.dead_subject("persist", "chat.a.%zz") == "dead.persist.chat.a.%zz"
+
+
+def test_percent_encoding_is_that_of_the_standard_library() -> None:
+    assert encode_token("\u3000") == quote("\u3000")
+
+
+def _matches(pattern: str, subject: str) -> bool:
+    """As NATS does for a pattern that ends in `>`."""
+    prefix = pattern.removesuffix(">")
+    return subject.startswith(prefix) and len(subject) > len(prefix)
