@@ -38,7 +38,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
     async with AsyncExitStack() as ends:
         ends.push_async_callback(database.close)
-        await database.warm()
+        await database.open()
         for name in names:
             await ends.enter_async_context(_CONSUMING[name](database, deployment))
         log.info("consumers are ready", consumers=list(names))

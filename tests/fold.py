@@ -11,6 +11,8 @@ from contracts.identity import first_conversation, started_conversation
 
 TENANT, USER = "acme", "u1"
 
+EventKind = Literal["message", "started", "cleared", "profile"]
+
 
 @dataclass(frozen=True)
 class LoggedEvent:
@@ -18,7 +20,7 @@ class LoggedEvent:
 
     seq: int
     id: str
-    kind: Literal["message", "started", "cleared", "profile"]
+    kind: EventKind
     conversation: str | None = None
     discard: bool = False
     fields: dict[str, Any] = field(default_factory=dict)

@@ -1,21 +1,21 @@
 """Writing the projections: one transaction per batch."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Table, text
+from sqlalchemy import Table, bindparam, text
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from infra.database.engine import Database, Query, Value
+from infra.database.engine import Connection, Database, Query, Statement, Value
 from infra.database.rows import EventRow, MessageRow, Rows
 from infra.database.tables import clears, profile_sets, starts
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
 # because nothing is taken apart in Python (docs/adr/0002).
-_INSERT_MESSAGES: Final = text(
-    """
+_INSERT_MESSAGES: Final = Statement(
+    text(
+        """
     INSERT INTO messages AS stored
         (tenant, user_id, event_id, seq, conversation,
          role, content, name, task_id, tool_calls, metadata, sent_at)
@@ -31,11 +31,13 @@ _INSERT_MESSAGES: Final = text(
         tool_calls = excluded.tool_calls, metadata = excluded.metadata, sent_at = excluded.sent_at
     WHERE excluded.seq < stored.seq
     """
+    )
 )
 
 # Most batches name conversations that are known: those must not even lock a row.
-_INSERT_CONVERSATIONS: Final = text(
-    """
+_INSERT_CONVERSATIONS: Final = Statement(
+    text(
+        """
     INSERT INTO conversations AS stored (tenant, user_id, conversation, seq)
     SELECT tenant, user_id, conversation, row.seq
     FROM jsonb_to_recordset(:rows) AS row (tenant text, user_id text, conversation text, seq bigint)
@@ -45,9 +47,23 @@ _INSERT_CONVERSATIONS: Final = text(
     ON CONFLICT (tenant, user_id, conversation) DO UPDATE SET seq = excluded.seq
     WHERE excluded.seq < stored.seq
     """
+    )
 )
 
-_TABLES: Final[Mapping[str, Table]] = {table.name: table for table in (starts, clears, profile_sets)}
+
+def _insertion(table: Table) -> Statement:
+    insertion = insert(table).values({column.name: bindparam(column.name) for column in table.c})
+    changed = {column.name: insertion.excluded[column.name] for column in table.c if not column.primary_key}
+    return Statement(
+        insertion.on_conflict_do_update(
+            index_elements=list(table.primary_key),
+            set_=changed,
+            where=insertion.excluded.seq < table.c.seq,
+        )
+    )
+
+
+_INSERT_EVENTS: Final = {table.name: _insertion(table) for table in (starts, clears, profile_sets)}
 
 
 async def write(database: Database, rows: Rows) -> None:
@@ -68,22 +84,20 @@ async def suppose(database: Database, rows: Rows, query: Query[Value]) -> Value:
         DatabaseUnavailable: the database cannot do it now.
         DatabaseRefused: it does not take one of the rows.
     """
-    async with database.transaction() as connection:
+    async with database.transaction(keep=False) as connection:
         await _write(connection, rows)
-        found = await query(connection)
-        await connection.rollback()
-    return found
+        return await query(connection)
 
 
-async def _write(connection: AsyncConnection, rows: Rows) -> None:
+async def _write(connection: Connection, rows: Rows) -> None:
     if rows.messages:
         values = b",".join(row.values for row in rows.messages.values())
-        await connection.execute(_INSERT_MESSAGES, {"rows": Jsonb(b"[" + values + b"]", dumps=bytes)})
+        await _INSERT_MESSAGES.change(connection, [{"rows": Jsonb(b"[" + values + b"]", dumps=bytes)}])
     named = _named_conversations(rows.messages.values())
     if named:
-        await connection.execute(_INSERT_CONVERSATIONS, {"rows": Jsonb(named)})
+        await _INSERT_CONVERSATIONS.change(connection, [{"rows": Jsonb(named)}])
     for table, events in _by_table(rows.events.values()).items():
-        await _insert(connection, _TABLES[table], events)
+        await _INSERT_EVENTS[table].change(connection, events)
 
 
 def _named_conversations(messages: Iterable[MessageRow]) -> list[dict[str, Any]]:
@@ -103,18 +117,11 @@ def _by_table(events: Iterable[EventRow]) -> dict[str, list[dict[str, Any]]]:
     for row in sorted(events, key=lambda row: row.key):
         tenant, user, event_id = row.key
         identity = {"tenant": tenant, "user_id": user, "event_id": event_id, "seq": row.seq}
-        tables.setdefault(row.table, []).append({**identity, **row.values})
+        tables.setdefault(row.table, []).append(
+            {**identity, **{name: _adapted(value) for name, value in row.values.items()}}
+        )
     return tables
 
 
-async def _insert(connection: AsyncConnection, table: Table, values: Sequence[dict[str, Any]]) -> None:
-    statement = insert(table)
-    changed = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
-    await connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=list(table.primary_key),
-            set_=changed,
-            where=statement.excluded.seq < table.c.seq,
-        ),
-        values,
-    )
+def _adapted(value: Any) -> Any:
+    return Jsonb(value) if isinstance(value, dict) else value

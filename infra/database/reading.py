@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Select, String, and_, bindparam, func, select, true, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from contracts.chat import Role
 from infra.database import timeline as parts
-from infra.database.engine import Query
+from infra.database.engine import Connection, Query, Statement
 from infra.database.tables import messages, profile_sets
 from infra.database.timeline import owned, owner
 
@@ -141,9 +140,9 @@ def _profile() -> Select[Any]:
     return select(present)
 
 
-_NEWEST_MESSAGES = _newest_messages()
-_COUNTS = _counts()
-_PROFILE = _profile()
+_NEWEST_MESSAGES = Statement(_newest_messages())
+_COUNTS = Statement(_counts())
+_PROFILE = Statement(_profile())
 
 
 def newest_messages(tenant: str, user: str, conversation: str | None, limit: int) -> Query[ConversationView]:
@@ -151,10 +150,10 @@ def newest_messages(tenant: str, user: str, conversation: str | None, limit: int
     # One more than asked for tells whether there are older ones.
     parameters = owner(tenant, user) | {"conversation": conversation, "limit": limit + 1}
 
-    async def query(connection: AsyncConnection) -> ConversationView:
-        rows = (await connection.execute(_NEWEST_MESSAGES, parameters)).all()
-        found = [StoredRow(*row[1:]) for row in rows if row.seq is not None]
-        return ConversationView(rows[0].conversation, found[-limit:], complete=len(found) <= limit)
+    async def query(connection: Connection) -> ConversationView:
+        rows = await _NEWEST_MESSAGES.rows(connection, parameters)
+        found = [StoredRow(*row[1:]) for row in rows if row[1] is not None]
+        return ConversationView(rows[0][0], found[-limit:], complete=len(found) <= limit)
 
     return query
 
@@ -162,9 +161,9 @@ def newest_messages(tenant: str, user: str, conversation: str | None, limit: int
 def profile(tenant: str, user: str) -> Query[dict[str, Any]]:
     """The user's data: of each field, what was set last."""
 
-    async def query(connection: AsyncConnection) -> dict[str, Any]:
-        fields: dict[str, Any] = (await connection.execute(_PROFILE, owner(tenant, user))).scalar_one()
-        return fields
+    async def query(connection: Connection) -> dict[str, Any]:
+        (fields,) = await _PROFILE.row(connection, owner(tenant, user))
+        return cast("dict[str, Any]", fields)
 
     return query
 
@@ -172,7 +171,7 @@ def profile(tenant: str, user: str) -> Query[dict[str, Any]]:
 def counts(tenant: str, user: str) -> Query[UserCounts]:
     """How much is stored of a user."""
 
-    async def query(connection: AsyncConnection) -> UserCounts:
-        return UserCounts(*(await connection.execute(_COUNTS, owner(tenant, user))).one())
+    async def query(connection: Connection) -> UserCounts:
+        return UserCounts(*await _COUNTS.row(connection, owner(tenant, user)))
 
     return query

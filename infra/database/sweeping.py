@@ -3,10 +3,9 @@
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Update, bindparam, exists, func, null, or_, select, union_all, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from infra.database import timeline as parts
-from infra.database.engine import Database
+from infra.database.engine import Connection, Database, Statement
 from infra.database.tables import clears, messages, starts
 from infra.database.timeline import owned, owner
 
@@ -39,8 +38,8 @@ def _last_watermark() -> Any:
     return select(func.coalesce(func.max(seqs.c.seq), 0))
 
 
-_SWEEP = _sweep()
-_LAST_WATERMARK = _last_watermark()
+_SWEEP = Statement(_sweep())
+_LAST_WATERMARK = Statement(_last_watermark())
 
 
 async def last_watermark(database: Database, tenant: str, user: str) -> int:
@@ -50,9 +49,9 @@ async def last_watermark(database: Database, tenant: str, user: str) -> int:
         DatabaseUnavailable: the database cannot answer now.
     """
 
-    async def query(connection: AsyncConnection) -> int:
-        seq: int = (await connection.execute(_LAST_WATERMARK, owner(tenant, user))).scalar_one()
-        return seq
+    async def query(connection: Connection) -> int:
+        (seq,) = await _LAST_WATERMARK.row(connection, owner(tenant, user))
+        return int(seq)
 
     return await database.read(query)
 
@@ -74,4 +73,4 @@ async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> in
         DatabaseUnavailable: nothing is removed.
     """
     async with database.transaction() as connection:
-        return (await connection.execute(_SWEEP, owner(tenant, user) | {"up_to": up_to})).rowcount
+        return await _SWEEP.change(connection, [owner(tenant, user) | {"up_to": up_to}])

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from psycopg.sql import SQL, Identifier
 
 from consumers.persist.decide import plan
 from contracts.subjects import chat_subject, memory_subject
@@ -20,8 +21,19 @@ from infra.database.migrate import migrate
 from infra.database.projecting import suppose, write
 from infra.database.rows import Rows
 from infra.database.sweeping import sweep
-from tests.fold import TENANT, USER, LoggedEvent, State, fold
+from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 
+_MOSTLY_MESSAGES: list[EventKind] = [
+    "message",
+    "message",
+    "message",
+    "message",
+    "message",
+    "started",
+    "cleared",
+    "profile",
+]
+_KINDS: st.SearchStrategy[EventKind] = st.sampled_from(_MOSTLY_MESSAGES)
 _PLACES = st.sampled_from([None, None, "c1", "c2"])
 
 
@@ -32,9 +44,11 @@ def logs(draw: st.DrawFn) -> list[LoggedEvent]:
     for seq in range(1, draw(st.integers(1, 24)) + 1):
         if events and draw(st.integers(0, 7)) == 0:
             first = draw(st.sampled_from(events))
-            events.append(LoggedEvent(seq, first.id, first.kind, first.conversation, first.discard, first.fields))
+            events.append(
+                LoggedEvent(seq, first.id, first.kind, first.conversation, first.discard, first.fields)
+            )
             continue
-        kind = draw(st.sampled_from(["message"] * 6 + ["started", "cleared", "profile"]))
+        kind = draw(_KINDS)
         fields = draw(st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 3), min_size=1))
         events.append(LoggedEvent(seq, f"e{seq}", kind, draw(_PLACES), draw(st.booleans()), fields))
     return events
@@ -79,6 +93,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     assert deployment.database_url is not None
     migrate(deployment.database_url, deployment.database_schema)
     database = Database(deployment)
+    await database.open()
     yield database
     await database.close()
 
@@ -86,12 +101,14 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 async def forget_all(database: Database) -> None:
     async with database.transaction() as connection:
         for table in ("messages", "conversations", "starts", "clears", "profile_sets"):
-            await connection.exec_driver_sql(f"DELETE FROM {table}")
+            await connection.execute(SQL("DELETE FROM {}").format(Identifier(table)))
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=logs(), seed=st.integers(0, 2**32))
-async def test_any_order_any_batches_any_copies(database: Database, log: list[LoggedEvent], seed: int) -> None:
+async def test_any_order_any_batches_any_copies(
+    database: Database, log: list[LoggedEvent], seed: int
+) -> None:
     await forget_all(database)
     chance = random.Random(seed)
     copies = [event for event in log for _ in range(chance.choice([1, 1, 1, 2]))]
@@ -105,8 +122,9 @@ async def test_any_order_any_batches_any_copies(database: Database, log: list[Lo
     await sweep(database, TENANT, USER, up_to=log[-1].seq)
     assert await state_of(database, list(expected.messages)) == expected, "sweeping shows no difference"
     async with database.transaction() as connection:
-        left = await connection.exec_driver_sql("SELECT event_id FROM messages WHERE content IS NOT NULL")
-        assert {row[0] for row in left} == {id for said in expected.messages.values() for id in said}
+        left = await connection.execute("SELECT event_id FROM messages WHERE content IS NOT NULL")
+        kept = {event for said in expected.messages.values() for event in said}
+        assert {row[0] for row in await left.fetchall()} == kept
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
