@@ -7,7 +7,7 @@ from consumers.persist.decide import plan
 from contracts.streams import LOG, WORK
 from contracts.subjects import changed_subject, parse_owner, work_subject
 from infra.broker.delivery import Delivery
-from infra.broker.lifetime import build_broker, started
+from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import applied_position
 from infra.broker.stream_consumers import consume_stream
@@ -69,5 +69,5 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     consume_stream(
         broker, stream=WORK, durable="persist-sweep", batch=100, linger=0.5, overlap=1, consume=sweep_users
     )
-    async with started(broker, (LOG, "persist"), (WORK, "persist-sweep")):
+    async with connected(broker), started(broker, (LOG, "persist"), (WORK, "persist-sweep")):
         yield

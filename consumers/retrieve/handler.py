@@ -48,7 +48,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     async with connected(broker) as connection, settings.watched(connection):
         # Nothing is answered before changes are heard of.
         await memory.follow(connection)
-        async with started(broker), retrieve.service.listed():
+        async with retrieve.service.completed(), started(broker), retrieve.service.listed():
             yield
 
 

@@ -41,6 +41,10 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     patches.apply()
 
+    async def disconnected() -> None:
+        # Requests may come again a moment before nats-py says that it has reconnected.
+        on_gap()
+
     async def reconnected() -> None:
         log.info("reconnected", connection=name)
         on_gap()
@@ -57,13 +61,13 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         logger=None,
         # Its dependency injection runs every argument through a thread: 0.7 ms a call.
         apply_types=False,
-        **{**OPTIONS, "error_cb": failed, "reconnected_cb": reconnected},
+        **{**OPTIONS, "error_cb": failed, "disconnected_cb": disconnected, "reconnected_cb": reconnected},
     )
 
 
 @asynccontextmanager
 async def connected(broker: NatsBroker) -> AsyncIterator[Client]:
-    """Connect, before the subscribers start."""
+    """Connect, as the subscribers do not run yet; on exit what is still to be sent is sent."""
     connection = await broker.connect()
     try:
         yield connection
@@ -90,7 +94,7 @@ async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterat
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-        await broker.stop()
+        await asyncio.gather(*(subscriber.stop() for subscriber in broker.subscribers))
 
 
 async def _watch(connection: Client, durables: tuple[tuple[str, str], ...]) -> None:

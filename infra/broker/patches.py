@@ -60,10 +60,12 @@ def parse_header_lines(raw: bytes) -> dict[str, str]:
         key = _header_names.get(name)
         if key is None:
             key = _checked_name(name)
-            if len(_header_names) < 1024:  # names come from outside
+            if key is None:
+                continue
+            # Names come from outside.
+            if len(_header_names) < 1024 and len(name) <= 256:
                 _header_names[name] = key
-        if key:
-            headers[key] = value.strip().decode("utf-8", "replace")
+        headers[key] = value.strip().decode("utf-8", "replace")
     return headers
 
 
@@ -77,9 +79,9 @@ def apply() -> None:
     patched._parse_header_lines = staticmethod(parse_header_lines)
 
 
-def _checked_name(name: bytes) -> str:
+def _checked_name(name: bytes) -> str | None:
     try:
         key = name.strip().decode("ascii")
     except UnicodeDecodeError:
-        return ""
-    return "" if any(character.isspace() for character in key) else key
+        return None
+    return None if any(character.isspace() for character in key) else key

@@ -20,6 +20,7 @@ from contracts.ask import AskError, ErrorCode, ErrorReply, Reply
 from contracts.base import InvalidBody
 from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
 from infra.broker.headers import header_value
+from infra.broker.topology import GRACEFUL_TIMEOUT
 
 log = structlog.get_logger("service")
 
@@ -86,6 +87,13 @@ class AskService:
         )
         async with _Listing(connection, config, self._endpoints):
             yield
+
+    @asynccontextmanager
+    async def completed(self) -> AsyncIterator[None]:
+        """On exit the requests in hand are answered: to be left after the subscribers stop."""
+        yield
+        if self._waiting:
+            await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
 
     async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
         """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""

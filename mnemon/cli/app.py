@@ -1,0 +1,51 @@
+"""The commands. Each module imports what is heavy when its command runs, so that `--help` is at once."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from mnemon.cli import bench, demo, history, import_, migrate, provision, run, settings, status, up
+
+app = typer.Typer(
+    name="mnemon",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("up")(up.up)
+app.command("run")(run.run)
+app.command("provision")(provision.provision)
+app.command("migrate")(migrate.migrate)
+app.command("status")(status.status)
+app.command("demo")(demo.demo)
+app.command("history")(history.history)
+app.command("bench")(bench.bench)
+app.add_typer(import_.app, name="import")
+app.add_typer(settings.app, name="settings")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mnemon {version('mnemon')}")
+        raise typer.Exit
+
+
+@app.callback()
+def mnemon(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version, and end."),
+    ] = False,
+) -> None:
+    """Replayable long-term memory for chat bots, on NATS JetStream.
+
+    `mnemon up` starts all of it here, without Docker. With servers of your own, set MNEMON_NATS_URL and
+    DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD); then `mnemon provision`, `mnemon migrate`
+    and `mnemon run persist retrieve`.
+
+    Ends with 0 done, 1 it is not so, 2 wrong use, 3 a needed part is missing or does not answer.
+    """

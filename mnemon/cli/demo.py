@@ -1,0 +1,50 @@
+"""`mnemon demo`."""
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import typer
+
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.output import JsonOption
+from mnemon.cli.stopping import Stop
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def demo(as_json: JsonOption = False) -> None:
+    """Show what mnemon does, in a few seconds: nothing to set up, and nothing left behind.
+
+    Starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample conversation in
+    English and Russian through them, and asks for it back as a bot would. Configured servers are left alone.
+    """
+    from mnemon.demo.view import console, greet
+
+    terminal = console(quiet=as_json)
+    greet(terminal)
+    perform(_demo(terminal, as_json))
+
+
+async def _demo(terminal: "Console", as_json: bool) -> Ending:
+    from infra.telemetry.logging import configure_logging
+    from mnemon.demo.run import NotPersisted, run
+    from mnemon.demo.view import Screen, show
+    from producers.errors import AskFailed, NotConnected, PublishFailed
+
+    # The sample has broken events: a warning for each is what should happen, and is shown in its place.
+    configure_logging(level=logging.ERROR)
+    try:
+        with Stop(), Screen(terminal) as screen:
+            report = await run(screen)
+    except asyncio.CancelledError:
+        refuse(Ending.NOT_SO, "the demo was stopped; nothing of it is left")
+    except (NotPersisted, PublishFailed, AskFailed, NotConnected) as error:
+        refuse(Ending.PART_MISSING, f"the demo did not come to its end: {error}")
+    if as_json:
+        typer.echo(json.dumps(report.numbers(), ensure_ascii=False, indent=2))
+    else:
+        show(report, terminal)
+    return Ending.DONE if report.is_balanced else Ending.NOT_SO

@@ -1,0 +1,59 @@
+"""How a command ends: its exit code, and what it says when something is wrong."""
+
+import asyncio
+from collections.abc import Coroutine
+from enum import IntEnum
+from typing import Any, NoReturn
+
+import typer
+
+
+class Ending(IntEnum):
+    """The exit codes, which other people's scripts rely on."""
+
+    DONE = 0
+    NOT_SO = 1
+    WRONG_USE = 2
+    PART_MISSING = 3
+
+
+def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
+    """Say what is wrong and what to do about it, and end."""
+    typer.echo(f"mnemon: {problem}", err=True)
+    if next_step:
+        typer.echo(f"  {next_step}", err=True)
+    raise typer.Exit(ending)
+
+
+def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
+    """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
+    import nats.errors
+    import nats.js.errors
+
+    from infra.broker.connect import BrokerUnreachable
+    from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
+    from infra.embedded.account import NoAccount
+    from infra.embedded.folder import FolderInUse
+    from infra.embedded.process import ServerFailed
+    from infra.settings.store import SettingsNotProvisioned
+
+    try:
+        ending = asyncio.run(command)
+    except asyncio.CancelledError:
+        ending = Ending.DONE  # asked to end before it was up, it has ended
+    except FolderInUse as error:
+        stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
+        refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+    except SettingsNotProvisioned as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except nats.js.errors.ServiceUnavailableError:
+        refuse(
+            Ending.PART_MISSING, "the NATS server has no JetStream", "Start it with -js, or use `mnemon up`."
+        )
+    except nats.js.errors.APIError as error:
+        refuse(Ending.NOT_SO, f"the NATS server refuses: {error.description}")
+    except nats.errors.Error as error:
+        refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}")
+    raise typer.Exit(ending)

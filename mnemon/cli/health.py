@@ -1,0 +1,205 @@
+"""What is found when the servers of a deployment are looked at."""
+
+import asyncio
+import json
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.api import ConsumerInfo
+from pydantic import BaseModel, ConfigDict
+
+from contracts.streams import DEAD
+from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.topology import CONSUMERS, STREAMS, drift
+from infra.config import Deployment
+from infra.database.engine import Database, DatabaseUnavailable
+from infra.database.migrate import current_revision, head_revision
+
+_PATIENCE = 5.0
+"""Seconds a server has to answer."""
+
+_SILENCE = 0.25
+"""Seconds after which no further service is expected to answer a ping."""
+
+
+class _Finding(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class StreamState(_Finding):
+    """A stream: messages and bytes kept, and the sequence of the last one ever."""
+
+    messages: int
+    bytes: int
+    last_seq: int
+
+
+class Lag(_Finding):
+    """How far a durable consumer is behind its stream, in messages."""
+
+    stream: str
+    pending: int
+    """Not delivered yet."""
+    in_work: int
+    """Delivered, and not acknowledged yet."""
+    redelivered: int
+    """Of those in work, delivered before."""
+    readers: int
+    """Requests for messages that wait at the server."""
+
+
+class BrokerState(_Finding):
+    """The broker; `error` is set when it does not answer, and the rest is empty."""
+
+    error: str | None = None
+    version: str | None = None
+    streams: dict[str, StreamState] = {}
+    consumers: dict[str, Lag] = {}
+    services: dict[str, int] = {}
+    """Processes that answer requests, by the name of the service."""
+    dead_letters: int = 0
+    drift: dict[str, str] = {}
+    """What differs from what `mnemon provision` would make."""
+
+
+class DatabaseState(_Finding):
+    """The database; `error` is set when it does not answer, and the rest is empty."""
+
+    error: str | None = None
+    version: str | None = None
+    schema_name: str
+    revision: str | None = None
+    head: str
+
+
+class Health(_Finding):
+    """All of it. `problems` says in words what is not as it should be."""
+
+    broker: BrokerState
+    database: DatabaseState
+    reachable: bool
+    healthy: bool
+    problems: tuple[str, ...]
+
+
+async def examine(deployment: Deployment) -> Health:
+    """Look at the servers of a deployment; one that does not answer is part of the finding."""
+    broker, database = await asyncio.gather(_broker(deployment), _database(deployment))
+    problems = tuple(_problems(broker, database))
+    return Health(
+        broker=broker,
+        database=database,
+        reachable=broker.error is None and database.error is None,
+        healthy=not problems,
+        problems=problems,
+    )
+
+
+def _problems(broker: BrokerState, database: DatabaseState) -> list[str]:
+    found = []
+    if broker.error:
+        found.append(broker.error)
+    if database.error:
+        found.append(f"the database does not answer: {database.error}")
+    elif database.revision != database.head:
+        at = f"at revision {database.revision}" if database.revision else "not there"
+        found.append(
+            f"schema {database.schema_name} is {at}, this version needs {database.head}: run `mnemon migrate`"
+        )
+    found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
+    found += [
+        f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
+        for name, lag in broker.consumers.items()
+        if lag.pending and not lag.in_work and not lag.readers
+    ]
+    return found
+
+
+async def _broker(deployment: Deployment) -> BrokerState:
+    try:
+        connection = await connect(str(deployment.nats_url), name="mnemon-status")
+    except BrokerUnreachable as error:
+        return BrokerState(error=str(error))
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await _broker_state(connection)
+    except (nats.errors.Error, TimeoutError) as error:
+        return BrokerState(error=f"the NATS server does not answer: {error or 'time out'}")
+    finally:
+        await connection.close()
+
+
+async def _broker_state(connection: Client) -> BrokerState:
+    jetstream = connection.jetstream()
+    wanted = [str(config.name) for config in STREAMS]
+    streams = {
+        str(info.config.name): StreamState(
+            messages=info.state.messages, bytes=info.state.bytes, last_seq=info.state.last_seq
+        )
+        for info in await jetstream.streams_info()
+        if info.config.name in wanted
+    }
+    consumers = {
+        info.name: _lag(info)
+        for stream, configs in CONSUMERS.items()
+        if stream in streams
+        for info in await jetstream.consumers_info(stream)
+        if info.name in [config.durable_name for config in configs]
+    }
+    return BrokerState(
+        version=str(connection.connected_server_version),
+        streams=streams,
+        consumers=consumers,
+        services=await _services(connection),
+        dead_letters=streams[DEAD].messages if DEAD in streams else 0,
+        drift={
+            change.what: change.detail or "is not there"
+            for change in await drift(connection)
+            if change.action != "unchanged"
+        },
+    )
+
+
+def _lag(info: ConsumerInfo) -> Lag:
+    return Lag(
+        stream=info.stream_name,
+        pending=info.num_pending or 0,
+        in_work=info.num_ack_pending or 0,
+        redelivered=info.num_redelivered or 0,
+        readers=info.num_waiting or 0,
+    )
+
+
+async def _services(connection: Client) -> dict[str, int]:
+    """Who answers a ping of the NATS services protocol."""
+    inbox = connection.new_inbox()
+    replies = await connection.subscribe(inbox)
+    await connection.publish("$SRV.PING", reply=inbox)
+    names: Counter[str] = Counter()
+    with suppress(nats.errors.TimeoutError):
+        while reply := await replies.next_msg(timeout=_SILENCE):
+            if not reply.data:  # the server's word that nobody is there
+                break
+            names[json.loads(reply.data)["name"]] += 1
+    return dict(names)
+
+
+async def _database(deployment: Deployment) -> DatabaseState:
+    url, schema, head = deployment.database_url, deployment.database_schema, head_revision()
+    database = Database(deployment, name="mnemon-status")
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            version = await database.read(_version)
+        revision = await asyncio.to_thread(current_revision, url, schema) if url else None
+    except (DatabaseUnavailable, TimeoutError) as error:
+        return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
+    finally:
+        await database.close()
+    return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
+
+
+async def _version(connection: Any) -> str:
+    return ".".join(map(str, connection.dialect.server_version_info))

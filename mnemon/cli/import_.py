@@ -1,0 +1,137 @@
+"""`mnemon import`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.output import JsonOption, show_table
+from mnemon.cli.target import DataOption, target
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+    from producers.locomo import Conversation
+    from producers.publishing import Progress, Published
+
+app = typer.Typer(no_args_is_help=True, help="Bring conversations in from files.")
+
+
+@app.callback()
+def _imports() -> None:
+    """Makes the kind of file a command of its own, also while there is one kind only."""
+
+
+@app.command("locomo")
+def locomo(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of LoCoMo, as published.")],
+    tenant: Annotated[str, typer.Option(help="The tenant that the users belong to.")],
+    user: Annotated[
+        str | None, typer.Option(help="One user for all conversations; else one each, named as the sample.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read the files, and send nothing.")] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import conversations of LoCoMo, each turn as a message with its speaker and time.
+
+    Importing a file again changes nothing of what is remembered.
+
+    Example: `mnemon import locomo conv-26.json --tenant acme`
+    """
+    _check_ids(tenant, user)
+    conversations = [conversation for file in files for conversation in _read(file, tenant, user)]
+    if dry_run:
+        _report(conversations, None, as_json)
+        return
+    perform(_import(target(data, "broker"), tenant, conversations, as_json))
+
+
+def _check_ids(tenant: str, user: str | None) -> None:
+    from contracts.subjects import InvalidId
+    from producers.events import check_id
+
+    try:
+        check_id("tenant", tenant)
+        if user is not None:
+            check_id("user", user)
+    except InvalidId as error:
+        refuse(Ending.WRONG_USE, str(error))
+
+
+def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":
+    from producers.locomo import NotLocomo, read
+
+    try:
+        return read(file.read_bytes(), tenant=tenant, user=user)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{file} cannot be read: {error.strerror}")
+    except NotLocomo as error:
+        refuse(Ending.WRONG_USE, f"{file} is not a file of LoCoMo: {error}")
+
+
+async def _import(
+    deployment: "Deployment", tenant: str, conversations: "list[Conversation]", as_json: bool
+) -> Ending:
+    from contracts.base import InvalidBody
+    from contracts.subjects import InvalidId
+    from producers.client import MemoryClient
+    from producers.errors import NotConnected, PublishFailed
+
+    events = [event for conversation in conversations for event in conversation.events]
+    try:
+        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
+            with _progress(len(events)) as progress:
+                published = await memory.publish_many(events, progress=progress)
+    except (InvalidId, InvalidBody) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except NotConnected as error:
+        refuse(Ending.PART_MISSING, str(error), "Start a stack: mnemon up")
+    except PublishFailed as error:
+        again = "Import again: what is there already stays as it is"
+        refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
+    _report(conversations, published, as_json)
+    return Ending.DONE
+
+
+@contextmanager
+def _progress(total: int) -> "Iterator[Progress]":
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("publishing", total=total)
+        yield lambda published: bar.update(task, completed=published.count)
+
+
+def _report(conversations: "list[Conversation]", published: "Published | None", as_json: bool) -> None:
+    if as_json:
+        summary = {
+            "conversations": [
+                {
+                    "user": conversation.events[0].user,
+                    "conversation": conversation.name,
+                    "sessions": conversation.sessions,
+                    "turns": conversation.turns,
+                }
+                for conversation in conversations
+            ],
+            "published": published.count - published.duplicates if published else 0,
+            "already_there": published.duplicates if published else 0,
+            "last_seq": published.last_seq if published else None,
+        }
+        typer.echo(json.dumps(summary))
+        return
+    show_table(
+        ("user", "conversation", "sessions", "turns"),
+        [(one.events[0].user, one.name, one.sessions, one.turns) for one in conversations],
+    )
+    if published is None:
+        typer.echo("Nothing was sent.")
+    else:
+        new = published.count - published.duplicates
+        typer.echo(f"{new:,} events published, {published.duplicates:,} were there already.")

@@ -1,0 +1,26 @@
+"""Tables for a person; `--json` for a program."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON value instead of a table.")]
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Show rows on the terminal; numbers stand to the right."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(
+            *(Text(_plain(cell), justify="right" if isinstance(cell, int) else "left") for cell in row)
+        )
+    Console().print(table)
+
+
+def _plain(cell: object) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else str(cell)

@@ -1,0 +1,42 @@
+"""`mnemon run`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.ending import Ending, perform
+from mnemon.cli.naming import consumers_named
+from mnemon.cli.stopping import Stop
+from mnemon.cli.target import DataOption, target
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+
+
+def run(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Consumers, such as persist retrieve.")
+    ],
+    data: DataOption = None,
+) -> None:
+    """Run consumers against the configured servers, until Ctrl-C.
+
+    Any number of processes may run the same consumer: they share its work. The servers must have been
+    prepared by `mnemon provision` and `mnemon migrate`.
+
+    Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`
+    """
+    chosen = consumers_named(names)
+    perform(_run(chosen, target(data, "broker", "database")))
+
+
+async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
+    from consumers.app import running
+    from infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    with Stop() as stop:
+        async with running(names, deployment):
+            typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
+            await stop.asked()
+    return Ending.DONE

@@ -1,0 +1,68 @@
+"""`mnemon status`."""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from mnemon.cli.ending import Ending, perform
+from mnemon.cli.output import JsonOption, show_table
+from mnemon.cli.target import DataOption, target
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+    from mnemon.cli.health import BrokerState, DatabaseState, Health
+
+
+def status(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Show streams, the lag of each consumer, versions and health.
+
+    Ends with 0 when all is well, 1 when something is not as it should be, 3 when a server does not answer.
+
+    Example: `mnemon status --data ./memory --json`
+    """
+    perform(_status(target(data, "broker", "database"), as_json))
+
+
+async def _status(deployment: "Deployment", as_json: bool) -> Ending:
+    from mnemon.cli.health import examine
+
+    health = await examine(deployment)
+    if as_json:
+        typer.echo(health.model_dump_json())
+    else:
+        _show(health)
+    if not health.reachable:
+        return Ending.PART_MISSING
+    return Ending.DONE if health.healthy else Ending.NOT_SO
+
+
+def _show(health: "Health") -> None:
+    if not health.broker.error:
+        _show_broker(health.broker)
+    if not health.database.error:
+        _show_database(health.database)
+    if health.healthy:
+        typer.secho("healthy", fg="green", bold=True)
+    for problem in health.problems:
+        typer.secho(f"not so: {problem}", fg="red")
+
+
+def _show_broker(broker: "BrokerState") -> None:
+    streams = [(name, each.messages, each.bytes, each.last_seq) for name, each in broker.streams.items()]
+    lags = [
+        (name, each.stream, each.pending, each.in_work, each.redelivered, each.readers)
+        for name, each in broker.consumers.items()
+    ]
+    services = ", ".join(f"{name} ({count})" for name, count in broker.services.items()) or "none"
+    show_table(("stream", "messages", "bytes", "last seq"), streams)
+    typer.echo()
+    show_table(("consumer", "stream", "pending", "in work", "redelivered", "readers"), lags)
+    typer.echo()
+    typer.echo(f"services      {services}")
+    typer.echo(f"dead letters  {broker.dead_letters:,}")
+    typer.echo(f"broker        nats-server {broker.version}")
+
+
+def _show_database(database: "DatabaseState") -> None:
+    revision = f"schema {database.schema_name} at {database.revision or 'no revision'}"
+    typer.echo(f"database      PostgreSQL {database.version}, {revision}")

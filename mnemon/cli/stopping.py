@@ -1,0 +1,44 @@
+"""Being asked to stop: Ctrl-C, SIGTERM, and the end of the terminal."""
+
+import asyncio
+import signal
+from types import TracebackType
+from typing import Self
+
+
+class Stop:
+    """Listens for signals inside its `with` block.
+
+    The first one ends `asked`, and what follows is a stop in good order; before `asked` it cancels the start.
+    Each later one cancels what the stop still waits for.
+    """
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+        self._waiting = False
+        self._task = asyncio.current_task()
+        self._signals = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it for us
+            self._signals.append(signal.SIGHUP)
+
+    def __enter__(self) -> Self:
+        for number in self._signals:
+            asyncio.get_running_loop().add_signal_handler(number, self._heard)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number in self._signals:
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    async def asked(self) -> None:
+        """Wait for the first signal."""
+        self._waiting = True
+        await self._event.wait()
+
+    def _heard(self) -> None:
+        if self._waiting and not self._event.is_set():
+            self._event.set()
+        elif self._task:
+            self._task.cancel()

@@ -1,0 +1,64 @@
+"""Which servers a command works on: those of a folder, or those that are configured."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from mnemon.cli.ending import Ending, refuse
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="The stack that `mnemon up` runs in this folder; else what is configured.",
+    ),
+]
+
+_VARIABLES = {
+    "broker": ("nats_url", "MNEMON_NATS_URL"),
+    "database": ("database_url", "DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"),
+}
+
+
+def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
+    """The deployment that a command works on. Ends the command when it is not running, or not configured."""
+    if data is not None:
+        return _running_in(data)
+    deployment = configured()
+    missing = [
+        name for part in needed for field, name in [_VARIABLES[part]] if not getattr(deployment, field)
+    ]
+    if missing:
+        refuse(
+            Ending.PART_MISSING,
+            "no servers are configured",
+            f"Set {' and '.join(missing)}, or name the folder of a running stack: --data DIR",
+        )
+    return deployment
+
+
+def configured() -> "Deployment":
+    """The deployment of the environment. Ends the command when a variable is wrong."""
+    from pydantic import ValidationError
+
+    from infra.config import Deployment
+
+    try:
+        return Deployment()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        refuse(Ending.WRONG_USE, f"in the environment, {'.'.join(map(str, first['loc']))}: {first['msg']}")
+
+
+def _running_in(data: Path) -> "Deployment":
+    from infra.embedded.folder import Endpoints
+
+    endpoints = Endpoints.read(data)
+    if endpoints is None:
+        refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
+    return endpoints.deployment()

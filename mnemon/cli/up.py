@@ -1,0 +1,97 @@
+"""`mnemon up`."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.ending import Ending, perform
+from mnemon.cli.naming import consumers_named
+from mnemon.cli.stopping import Stop
+from mnemon.cli.target import configured
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+    from infra.embedded.stack import Stack
+
+DEFAULT_DATA = Path("mnemon-data")
+
+_PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
+
+
+def up(
+    data: Annotated[
+        Path, typer.Option("--data", metavar="DIR", help="Where everything is kept; made if absent.")
+    ] = DEFAULT_DATA,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", metavar="NAMES", help="Run these consumers, comma-separated; without it: all."
+        ),
+    ] = None,
+    nats_port: Annotated[
+        int | None,
+        typer.Option(
+            "--nats-port", help="Port of the broker; without it: as last time, or a free one.", **_PORT
+        ),
+    ] = None,
+    database_port: Annotated[
+        int | None,
+        typer.Option("--database-port", help="Port of the database; without it: a unix socket.", **_PORT),
+    ] = None,
+) -> None:
+    """Start the whole stack here: broker, database and consumers, until Ctrl-C.
+
+    Starts nats-server and PostgreSQL for this machine only, creates streams and tables, and runs the
+    consumers. What MNEMON_NATS_URL or DATABASE_URL names is used instead. While all of it answers,
+    DIR/endpoints.json says where.
+
+    Example: `mnemon up --data ./memory --nats-port 4222`
+    """
+    from consumers.app import CONSUMERS
+
+    names = consumers_named(CONSUMERS if only is None else only.split(","))
+    perform(_up(data, configured(), names, nats_port, database_port))
+
+
+async def _up(
+    data: Path,
+    deployment: "Deployment",
+    names: tuple[str, ...],
+    nats_port: int | None,
+    database_port: int | None,
+) -> Ending:
+    from consumers.app import running
+    from infra.embedded.stack import embedded
+    from infra.telemetry.logging import configure_logging
+
+    begun = time.monotonic()
+    configure_logging()
+    with Stop() as stop:
+        async with (
+            embedded(data, deployment, nats_port=nats_port, database_port=database_port) as stack,
+            running(names, stack.deployment),
+        ):
+            with stack.announced():
+                _show(stack, names, time.monotonic() - begun)
+                await stop.asked()
+            typer.echo("stopping")
+    return Ending.DONE
+
+
+def _show(stack: "Stack", names: tuple[str, ...], seconds: float) -> None:
+    """What runs where."""
+    titles = {server.part: server.title for server in stack.servers}
+    database = stack.deployment.database_url
+    database = database and database.set(drivername="postgresql")  # its password is hidden when shown
+    lines = {
+        "broker": f"{stack.deployment.nats_url}  ({titles.get('broker', 'configured')})",
+        "database": f"{database}  ({titles.get('database', 'configured')})",
+        "consumers": ", ".join(names),
+        "folder": str(stack.data),
+    }
+    typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
+    for name, value in lines.items():
+        typer.echo(f"  {name:<10} {value}")
+    typer.echo(f"  Ctrl-C stops it. In another terminal: mnemon status --data {stack.data}")

@@ -1,0 +1,218 @@
+"""The demo itself: servers in a temporary folder, the sample through the client, and questions after it."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol
+
+from nats.js import JetStreamContext
+
+from consumers.app import CONSUMERS, running
+from contracts.ask import MAX_HISTORY
+from contracts.chat import ClearedV1, MessageV1, StartedV1
+from contracts.memory import ProfileSetV1
+from contracts.streams import DEAD, LOG
+from contracts.subjects import chat_subject
+from infra.broker.connect import connect
+from infra.broker.position import Position, log_end
+from infra.config import Deployment
+from infra.embedded.stack import embedded
+from mnemon.demo.report import DeadLetter, Duplicate, Remembered, Removed, Report
+from mnemon.demo.sample import Line, read_sample
+from producers.client import MemoryClient
+from producers.events import ChatEvent
+from producers.publishing import Published
+
+TENANT: Final = "demo"
+ANNA, IVAN, LENA = USERS = ("anna", "иван", "lena")
+SURPRISE: Final = "сюрприз"
+"""The conversation that Lena clears."""
+
+RUN: Final = 20
+"""Messages published together, at most."""
+
+PERSIST_TIMEOUT: Final = 30.0
+"""Seconds for the consumers to come to the end of the log once everything is published."""
+
+
+class NotPersisted(Exception):
+    """The consumers did not come to the end of the log in time."""
+
+
+class Watcher(Protocol):
+    """Is told how far the demo has come."""
+
+    def answers(self, what: str, seconds: float) -> None:
+        """Something was started, and answers after so many seconds."""
+
+    def published(self, events: int, of: int) -> None:
+        """So many events of the sample were sent."""
+
+    def persisted(self, position: int, of: int) -> None:
+        """So many events of the log are persisted; what was sent twice is there once."""
+
+
+async def run(watcher: Watcher) -> Report:
+    """Run the demo. On return, as on any error, its servers have ended and its folder is gone.
+
+    Raises:
+        ServerFailed, NoAccount: a server does not start.
+        PublishFailed, AskFailed: mnemon does not answer.
+        NotPersisted: the consumers do not come to the end of the log.
+    """
+    report = Report()
+    with _timed(report, "total"):
+        async with AsyncExitStack() as ends:
+            folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
+            with _timed(report, "servers"):
+                # Not `Deployment()`: the servers that the environment names are somebody's real ones.
+                configured = Deployment.model_construct()
+                stack = await ends.enter_async_context(embedded(Path(folder), configured))
+            url = str(stack.deployment.nats_url)
+            watcher.answers(", ".join(server.title for server in stack.servers), report.seconds["servers"])
+            with _timed(report, "consumers"):
+                await ends.enter_async_context(running(CONSUMERS, stack.deployment))
+            watcher.answers(f"consumers {', '.join(CONSUMERS)}", report.seconds["consumers"])
+            client = MemoryClient.connect(url, tenant=TENANT)
+            memory = await ends.enter_async_context(client)
+            connection = await connect(url, name="mnemon-demo")
+            ends.push_async_callback(connection.close)
+            demo = _Demo(memory, connection.jetstream(), watcher, report)
+            with _timed(report, "events"):
+                await demo.play(read_sample())
+            with _timed(report, "questions"):
+                await demo.ask()
+    return report
+
+
+class _Demo:
+    """Sends the sample, follows it into the database, and asks for it back."""
+
+    def __init__(
+        self, memory: MemoryClient, jetstream: JetStreamContext, watcher: Watcher, report: Report
+    ) -> None:
+        self._memory = memory
+        self._jetstream = jetstream
+        self._watcher = watcher
+        self._report = report
+        self._position = Position()
+        self._last_seq = 0
+        self._is_over = False
+
+    async def play(self, lines: Sequence[Line]) -> None:
+        """Send the lines, and return when all of them are persisted."""
+        following = asyncio.create_task(self._follow(expected=len(lines)))
+        try:
+            for run in in_runs(lines):
+                self._last_seq = max(self._last_seq, await self._send(run))
+                self._report.published += len(run)
+                self._watcher.published(self._report.published, of=len(lines))
+            end = self._report.log_events = await log_end(self._jetstream)
+            if await self._position.reach(self._jetstream, end, PERSIST_TIMEOUT) < end:
+                raise NotPersisted(f"{end - self._position.value} of {end} events are not persisted")
+        finally:
+            self._is_over = True
+            await following
+
+    async def ask(self) -> None:
+        """Ask what a bot can ask."""
+        end = self._report.log_events
+        for user in USERS:
+            self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
+        self._report.dead_letters = await self._dead_letters()
+        self._report.remembered = Remembered(
+            context=(await self._memory.context(ANNA, min_seq=end)).messages,
+            history=(await self._memory.history(IVAN, limit=8, min_seq=end)).messages,
+            profile=(await self._memory.profile(IVAN, min_seq=end)).profile,
+            cleared=(await self._memory.history(LENA, conversation=SURPRISE, min_seq=end)).messages,
+        )
+
+    async def _follow(self, expected: int) -> None:
+        while not self._is_over:
+            reached = await self._position.reach(self._jetstream, self._position.value + 1, patience=0.1)
+            self._watcher.persisted(reached, of=expected)
+
+    async def _send(self, run: Sequence[Line]) -> int:
+        """Send messages, or one line that is something else; returns a log position that reflects them."""
+        line = run[0]
+        match line.event:
+            case bytes() as raw:
+                subject = chat_subject(TENANT, line.user, line.conversation, "message")
+                return int((await self._jetstream.publish(subject, raw, stream=LOG)).seq)
+            case ProfileSetV1(fields=fields):
+                self._report.profile_changes += 1
+                return (await self._memory.set_profile(line.user, fields)).seen_seq
+            case StartedV1():
+                self._report.discarded.append(await self._remove(line))
+            case ClearedV1():
+                self._report.cleared.append(await self._remove(line))
+            case MessageV1() as message:
+                published = await self._publish(run)
+                if published.duplicates:
+                    self._report.duplicates.append(Duplicate(str(message.id), message.content))
+                return published.last_seq
+        return self._last_seq
+
+    async def _publish(self, run: Sequence[Line]) -> Published:
+        return await self._memory.publish_many(
+            ChatEvent(line.user, line.event, line.conversation)
+            for line in run
+            if isinstance(line.event, MessageV1 | StartedV1 | ClearedV1)
+        )
+
+    async def _remove(self, line: Line) -> Removed:
+        shown = await self._memory.history(
+            line.user, limit=MAX_HISTORY, conversation=line.conversation, min_seq=self._last_seq
+        )
+        before = await self._memory.status(line.user, min_seq=self._last_seq)
+        self._last_seq = (await self._publish([line])).last_seq
+        after = await self._memory.status(line.user, min_seq=self._last_seq)
+        return Removed(before.messages - after.messages, shown.messages)
+
+    async def _dead_letters(self) -> list[DeadLetter]:
+        stored = (await self._jetstream.stream_info(DEAD)).state.messages
+        letters = [await self._jetstream.get_msg(DEAD, seq=seq, direct=True) for seq in range(1, stored + 1)]
+        return [_dead_letter(letter.headers or {}, letter.data or b"") for letter in letters]
+
+
+def _dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
+    return DeadLetter(
+        subject=headers["Mnemon-Subject"],
+        reason=headers["Mnemon-Reason"],
+        error=headers["Mnemon-Error"],
+        body=body.decode(errors="replace"),
+    )
+
+
+def in_runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Messages that follow each other, a few at a time, and everything else alone.
+
+    A message that was sent before is alone too: the server refuses a batch that holds one.
+    """
+    run: list[Line] = []
+    sent: set[str | None] = set()
+    for line in lines:
+        is_new = isinstance(line.event, MessageV1) and line.event.id not in sent
+        if run and (not is_new or len(run) == RUN):
+            yield run
+            run = []
+        run.append(line)
+        if isinstance(line.event, MessageV1):
+            sent.add(line.event.id)
+        if not is_new:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+@contextmanager
+def _timed(report: Report, part: str) -> Iterator[None]:
+    begun = time.perf_counter()
+    try:
+        yield
+    finally:
+        report.seconds[part] = time.perf_counter() - begun

@@ -1,0 +1,55 @@
+"""The sample conversation."""
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final, TypeAlias
+
+from contracts.chat import ClearedV1, MessageV1, StartedV1
+from contracts.memory import ProfileSetV1
+
+Event: TypeAlias = MessageV1 | StartedV1 | ClearedV1 | ProfileSetV1
+
+_EVENTS: Final[dict[str, type[Event]]] = {
+    "message": MessageV1,
+    "started": StartedV1,
+    "cleared": ClearedV1,
+    "profile.set": ProfileSetV1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One event of the sample.
+
+    Attributes:
+        user: whose it is.
+        conversation: None is the user's current one.
+        event: what is published; bytes where a bot sent what is no event.
+    """
+
+    user: str
+    conversation: str | None
+    event: Event | bytes
+
+
+def read_sample() -> tuple[Line, ...]:
+    """The lines, in the order in which they are published.
+
+    Raises:
+        InvalidBody: a line that is not marked as broken does not satisfy its contract.
+    """
+    text = (files("mnemon.demo") / "conversation.jsonl").read_text(encoding="utf-8")
+    return tuple(_line(**json.loads(line)) for line in text.splitlines())
+
+
+def _line(
+    event: str,
+    user: str,
+    conversation: str | None = None,
+    body: dict[str, object] | None = None,
+    raw: str | None = None,
+) -> Line:
+    if raw is not None:
+        return Line(user, conversation, raw.encode())
+    return Line(user, conversation, _EVENTS[event].read(json.dumps(body).encode()))

@@ -1,0 +1,243 @@
+"""The demo on a terminal, or in a pipe."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from contracts.ask import RenderedMessage
+from contracts.base import JsonObject
+from mnemon.demo.report import DeadLetter, Remembered, Removed, Report
+
+WIDTH: Final = 100
+"""Columns at most: longer lines are hard to read."""
+
+_ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
+
+_ENDS: Final = {
+    "messages_kept": "messages stored, for a bot to ask for",
+    "messages_discarded": "messages discarded by /new",
+    "messages_cleared": "messages cleared with their conversation",
+    "conversations_started": "/new itself",
+    "conversations_cleared": "the clearing itself",
+    "profile_changes": "changes of a user's data",
+    "duplicates": "duplicate, recognised",
+    "dead_letters": "dead letters, kept with their reasons",
+}
+
+_OPENING: Final = (
+    "[bold]mnemon demo[/]: two weeks of a bot with three people. Anna writes in English, Иван in Russian, "
+    "Lena in both. Their messages are published to NATS JetStream, persisted in PostgreSQL, and asked for as "
+    "a bot asks. All of it runs in a temporary folder, which is removed at the end.\n"
+)
+
+
+class Screen:
+    """Shows how far the demo has come. In its `with` block a terminal has moving bars; a pipe has none."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[count]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._starting = self._bars.add_task("starting", total=None, count="")
+        self._published = self._bars.add_task("published", visible=False, count="")
+        self._persisted = self._bars.add_task("persisted", visible=False, count="")
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def answers(self, what: str, seconds: float) -> None:
+        self._console.print(_done(what, seconds))
+
+    def published(self, events: int, of: int) -> None:
+        self._bars.update(self._starting, visible=False)
+        self._show(self._published, events, of)
+
+    def persisted(self, position: int, of: int) -> None:
+        self._show(self._persisted, position, of)
+
+    def _show(self, bar: TaskID, completed: int, of: int) -> None:
+        self._bars.update(bar, completed=completed, total=of, count=f"{completed}/{of}", visible=True)
+
+
+def console(*, quiet: bool = False) -> Console:
+    """Standard output, no wider than is good to read."""
+    terminal = Console(quiet=quiet, highlight=False)
+    terminal.width = min(terminal.width, WIDTH)
+    return terminal
+
+
+def greet(console: Console) -> None:
+    """Say what is about to happen."""
+    console.print(_OPENING)
+
+
+def show(report: Report, console: Console) -> None:
+    """Show what happened, and where to go next."""
+    remembered = report.remembered
+    sent = f"{report.published} events published, {report.log_events} new, all persisted"
+    console.print(_done(sent, report.seconds["events"]))
+    console.print()
+    for part in (
+        *_heading("What the bot remembers"),
+        _call('memory.context("anna")', "what to put before a model", _chat(remembered.context)),
+        _call('memory.history("иван", limit=8)', "the last messages", _chat(remembered.history)),
+        _call('memory.profile("иван")', "the user's data", _fields(remembered.profile)),
+        "",
+        *_heading("What is gone, and what never came in"),
+        *(_discarded(removed) for removed in report.discarded),
+        *(_cleared(removed, remembered) for removed in report.cleared),
+        *(
+            f"[bold]Sent twice, stored once:[/] [cyan]“{escape(duplicate.content)}”[/], id {duplicate.id}\n"
+            for duplicate in report.duplicates
+        ),
+        "[bold]Not understood, and so kept as dead letters, with the reason:[/]",
+        _letters(report.dead_letters),
+        *_heading(f"Where the {report.published} events went"),
+        _ends(report),
+        *_heading("Where to go next"),
+        _next_steps(),
+    ):
+        console.print(part)
+
+
+def _done(what: str, seconds: float) -> RenderableType:
+    line = Table.grid(padding=(0, 1))
+    line.add_column()
+    line.add_column(min_width=46)
+    line.add_column(justify="right", style="dim")
+    line.add_row("[green]✓[/]", what, f"{seconds:.1f} s")
+    return line
+
+
+def _heading(title: str) -> Iterable[RenderableType]:
+    return Text(title, style="bold underline"), Text()
+
+
+def _inset(content: RenderableType, above: int = 0) -> RenderableType:
+    return Padding(content, (above, 0, 1, 2), expand=False)
+
+
+def _call(call: str, meaning: str, content: RenderableType) -> RenderableType:
+    return Panel(
+        content,
+        title=f"[bold]await {escape(call)}[/]",
+        title_align="left",
+        subtitle=f"[dim]{meaning}[/]",
+        subtitle_align="right",
+        border_style="dim",
+        padding=(1, 2),
+    )
+
+
+def _chat(messages: Iterable[RenderedMessage], style: str = "") -> Table:
+    chat = Table.grid(padding=(0, 2))
+    chat.add_column(justify="right", no_wrap=True)
+    chat.add_column(overflow="fold", style=style)
+    for message in messages:
+        chat.add_row(Text(message.role, style=_ROLES[message.role]), Text(message.content))
+    return chat
+
+
+def _fields(fields: JsonObject) -> Table:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="magenta", no_wrap=True)
+    for name, value in fields.items():
+        rows.add_row(Text(name), Text(_plain(value)))
+    return rows
+
+
+def _plain(value: object) -> str:
+    match value:
+        case Mapping():
+            return ", ".join(f"{name}: {_plain(inner)}" for name, inner in value.items())
+        case list():
+            return ", ".join(map(_plain, value))
+    return str(value)
+
+
+def _discarded(removed: Removed) -> RenderableType:
+    return Group(
+        f"[bold]Anna tried the bot out, then sent /new:[/] {removed.count} messages are gone, among them",
+        _inset(_chat(removed.messages[2:6], style="dim strike")),
+    )
+
+
+def _cleared(removed: Removed, remembered: Remembered) -> RenderableType:
+    return Group(
+        f"[bold]Lena cleared one conversation:[/] {removed.count} messages are gone; it goes on with",
+        _inset(_chat(remembered.cleared[:2])),
+    )
+
+
+def _letters(letters: Sequence[DeadLetter]) -> RenderableType:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for number, letter in enumerate(letters):
+        if number:
+            rows.add_row()
+        rows.add_row("subject", Text(letter.subject))
+        rows.add_row("body", Text(letter.body, style="dim"))
+        rows.add_row(letter.reason, Text(letter.error, style="red"))
+    return _inset(rows)
+
+
+def _ends(report: Report) -> RenderableType:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(justify="right", style="bold")
+    rows.add_column()
+    for name, count in report.ends.items():
+        rows.add_row(str(count), _ENDS[name])
+    rows.add_row("─" * len(str(report.published)), "")
+    verdict = (
+        "[green]every event is accounted for[/]" if report.is_balanced else "[red]this is not all of them[/]"
+    )
+    rows.add_row(str(sum(report.ends.values())), verdict)
+    return Group(
+        _inset(rows),
+        f"{report.seconds['total']:.1f} s in all. The servers have ended, and their folder is removed.\n",
+    )
+
+
+def _next_steps() -> RenderableType:
+    code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8").strip()
+    return Group(
+        "[bold]Start it to stay[/], with its data in ./memory:",
+        _terminal("mnemon up --data ./memory --nats-port 4222"),
+        "[bold]A bot in Python:[/]",
+        _inset(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
+        "[bold]A bot in any other language[/] publishes and asks by NATS alone; here with its command line:",
+        _terminal(
+            """nats pub chat.acme.u42.-.message.v1 '{"role":"user","content":"hi"}'""",
+            """nats req ask.acme.u42.history.v1 '{"limit":30}'""",
+        ),
+        "[bold]Look inside:[/]",
+        _terminal("mnemon status --data ./memory", "mnemon --help"),
+    )
+
+
+def _terminal(*commands: str) -> RenderableType:
+    return _inset(Text("\n".join(f"$ {command}" for command in commands), style="cyan"), above=1)

@@ -1,0 +1,1 @@
+"""What sends events in. Needs nats-py and pydantic only."""

@@ -1,0 +1,71 @@
+"""Questions to the memory: a request, and a typed reply or a typed error."""
+
+from typing import TypeVar
+
+import nats.errors
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from contracts.ask import AskError, ErrorCode, Reply
+from contracts.base import Contract
+from contracts.subjects import ask_subject
+from producers.connection import denied
+from producers.errors import AskFailed
+from producers.events import check_id
+from producers.timeouts import Timeouts
+
+ReplyT = TypeVar("ReplyT", bound=Reply)
+
+
+class Questioner:
+    """Asks for users of one tenant.
+
+    Args:
+        connection: an open connection; it is not closed.
+        tenant: whose users they are.
+        timeouts: how long to wait.
+    """
+
+    def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._patience = timeouts.ask
+
+    async def ask(
+        self, user: str, verb: str, request: Contract, expected: type[ReplyT], version: int = 1
+    ) -> ReplyT:
+        """Ask, and read the reply.
+
+        Raises:
+            InvalidId, InvalidBody: the request cannot be sent.
+            AskFailed: there is no result.
+        """
+        check_id("user", user)
+        subject = ask_subject(self._tenant, user, verb, version)
+        try:
+            answer = await self._connection.request(subject, request.body(), timeout=self._patience)
+        except nats.errors.NoRespondersError as error:
+            raise _failed("unavailable", f"nobody answers {verb}; is `retrieve` running?") from error
+        except TimeoutError as error:
+            if reason := denied(self._connection, subject):
+                raise _failed("refused", reason, retryable=False) from error
+            raise _failed("timeout", f"no reply to {verb} within {self._patience} s") from error
+        except nats.errors.Error as error:
+            raise _failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
+        return _read(verb, expected, answer.data)
+
+
+def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
+    try:
+        reply = expected.model_validate_json(body)
+    except ValidationError as error:
+        raise _failed("internal", f"this is no reply to {verb}: {error}") from error
+    if reply.error:
+        raise AskFailed(reply.error)
+    if "seen_seq" not in reply.model_fields_set:  # the one field that every reply states
+        raise _failed("internal", f"this is no reply to {verb}: it has no seen_seq")
+    return reply
+
+
+def _failed(code: ErrorCode, message: str, *, retryable: bool = True) -> AskFailed:
+    return AskFailed(AskError(code=code, message=message, retryable=retryable))

@@ -1,0 +1,67 @@
+"""A bot's connection to NATS: it is restored without end, and its silences are explained."""
+
+import logging
+from typing import Any
+
+from nats.aio.client import Client
+
+from producers.errors import NotConnected
+
+log = logging.getLogger("mnemon.client")
+
+
+async def connect(url: str, **options: Any) -> Client:
+    """Connect to the first of some servers that answers.
+
+    Args:
+        url: the servers, comma-separated.
+        options: arguments of `nats.connect` that go before ours.
+
+    Raises:
+        NotConnected: no server answered, or none took the credentials.
+    """
+    servers = [server.strip() for server in url.split(",") if server.strip()]
+    connection = Client()
+    connected = False
+    failures = 0
+
+    async def report(error: Exception) -> None:
+        nonlocal failures
+        failures += 1
+        if not connected and failures >= len(servers):
+            raise error  # every server had its turn; nats-py would go on for ever
+        log.warning("%s", error or type(error).__name__)
+
+    settings: dict[str, Any] = {
+        "name": "mnemon-client",
+        # A finite number of attempts, once used up, blocks the event loop for ever.
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": 0.5,
+        # With the default of two minutes a dead link is found after minutes.
+        "ping_interval": 10,
+        "connect_timeout": 3,
+        "error_cb": report,
+    }
+    try:
+        await connection.connect(servers, **{**settings, **options})
+    except Exception as error:
+        await connection.close()
+        raise NotConnected(f"no connection to NATS at {url}: {error or type(error).__name__}") from error
+    connected = True
+    return connection
+
+
+def denied(connection: Client, *subjects: str) -> str | None:
+    """Why nothing came back for one of these subjects, if the server said that it is not permitted.
+
+    A denied permission reaches a client as silence and a remark. nats-py keeps the last one, in lower case.
+    """
+    remark = str(connection.last_error)
+    if "permissions violation" not in remark:
+        return None
+    if any(f'"{subject.lower()}"' in remark for subject in subjects):
+        return f"{remark}; the permissions of this NATS user must allow it"
+    inbox, _, _ = connection.new_inbox().rpartition(".")
+    if f'"{inbox.lower()}.' in remark:
+        return f"{remark}; replies need the inbox_prefix that the permissions of this NATS user allow"
+    return None

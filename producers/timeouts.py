@@ -1,0 +1,21 @@
+"""How long a bot waits."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long a bot waits, in seconds.
+
+    Args:
+        publish: for the log's answer to one attempt at publishing.
+        retry: within which a failed attempt is repeated.
+        ask: for a reply.
+    """
+
+    publish: float = 5.0
+    retry: float = 30.0
+    ask: float = 3.0
+
+
+DEFAULTS = Timeouts()

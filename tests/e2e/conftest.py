@@ -1,0 +1,148 @@
+"""`mnemon` as its users run it: in processes of its own, on folders of the test's own."""
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from infra.embedded.folder import Endpoints
+
+PATIENCE = 90.0
+"""Seconds for anything to happen: two cores may serve many tests."""
+
+
+async def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+    """Wait for what nothing tells of: files and processes that are not ours."""
+    async with asyncio.timeout(patience):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+
+async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
+    """Run `mnemon` to its end."""
+    process = await _start(*arguments, environment=environment, output=asyncio.subprocess.PIPE)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            out, err = await process.communicate()
+    except BaseException:
+        process.kill()
+        raise
+    return Finished(process.returncode or 0, out.decode(), err.decode())
+
+
+class Up:
+    """`mnemon up` on a folder; may be started again after it ended."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self._process: Process | None = None
+
+    async def start(self, *arguments: str, **environment: str) -> Endpoints:
+        """Start it; returns when all of it answers."""
+        await self.begin(*arguments, **environment)
+        return await self.ready()
+
+    async def begin(self, *arguments: str, **environment: str) -> None:
+        """Start it, and do not wait."""
+        with (self.data.parent / "up.log").open("ab") as output:
+            self._process = await _start(
+                "up", "--data", self.data, *arguments, environment=environment, output=output.fileno()
+            )
+
+    async def ready(self) -> Endpoints:
+        """Wait until all of it answers."""
+        await until(lambda: self.endpoints is not None or self.process.returncode is not None)
+        assert self.endpoints, self.log
+        return self.endpoints
+
+    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end, and return its exit code."""
+        self.process.send_signal(number)
+        async with asyncio.timeout(PATIENCE):
+            return await self.process.wait()
+
+    async def kill(self) -> None:
+        """End it without a chance to tidy up; its servers stay."""
+        self.process.kill()
+        await self.process.wait()
+
+    @property
+    def process(self) -> Process:
+        assert self._process, "it was not started"
+        return self._process
+
+    @property
+    def endpoints(self) -> Endpoints | None:
+        """Where it answers, while it does."""
+        return Endpoints.read(self.data)
+
+    @property
+    def log(self) -> str:
+        """All that it has said."""
+        return (self.data.parent / "up.log").read_text()
+
+    def servers(self) -> dict[str, psutil.Process]:
+        """The servers that run on the folder, by name."""
+        return {process.name(): process for process in _on(self.data)}
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A folder for a stack, which PostgreSQL's own account can reach; whatever runs on it is ended."""
+    # Not tmp_path: every start of pytest closes the folders above it for other accounts again.
+    parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
+    yield parent / "data"
+    for process in _on(parent / "data"):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    shutil.rmtree(parent, ignore_errors=True)
+
+
+@pytest_asyncio.fixture
+async def up(data: Path) -> AsyncIterator[Up]:
+    """`mnemon up`, not started yet."""
+    up = Up(data)
+    yield up
+    with suppress(AssertionError, ProcessLookupError):
+        await up.stop()
+
+
+@pytest_asyncio.fixture
+async def stack(up: Up) -> Up:
+    """`mnemon up`, and all of it answers."""
+    await up.start()
+    return up
+
+
+async def _start(*arguments: str | Path, environment: dict[str, str], output: int) -> Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemon", *map(str, arguments),
+        env={**os.environ, **environment}, stdout=output, stderr=output,
+    )  # fmt: skip
+
+
+def _on(data: Path) -> list[psutil.Process]:
+    marks = {str(data / "nats" / "nats-server.conf"), str(data / "postgres")}
+    return [
+        process for process in psutil.process_iter(["cmdline"]) if marks & set(process.info["cmdline"] or ())
+    ]

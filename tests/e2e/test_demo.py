@@ -1,0 +1,145 @@
+"""`mnemon demo` as somebody who has just installed mnemon runs it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Awaitable, Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+import pytest
+
+from consumers.app import CONSUMERS, running
+from infra.config import Deployment
+from infra.embedded.stack import embedded
+
+PATIENCE = 90
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Not `tmp_path`, which is so long that PostgreSQL's socket would have to be elsewhere."""
+    with TemporaryDirectory() as name:
+        yield Path(name)
+
+
+async def start_demo(folder: Path, *arguments: str) -> Process:
+    # Servers that are configured must not be touched, so nothing answers at these addresses.
+    environment = {
+        **os.environ,
+        "TMPDIR": str(folder),
+        "MNEMON_NATS_URL": "nats://127.0.0.1:1",
+        "DATABASE_URL": "postgresql://127.0.0.1:1/precious",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    command = (sys.executable, "-m", "mnemon", "demo", *arguments)
+    return await asyncio.create_subprocess_exec(*command, env=environment, stdout=PIPE, stderr=PIPE)
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Files in the folder, and processes that were started on it."""
+    processes = [
+        " ".join(process.info["cmdline"])
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(folder) in argument for argument in process.info["cmdline"] or ())
+    ]
+    return [*map(str, folder.rglob("*")), *processes]
+
+
+async def test_the_numbers_are_those_of_the_sample(folder: Path) -> None:
+    demo = await start_demo(folder, "--json")
+    output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+    assert (demo.returncode, errors.decode()) == (0, "")
+
+    numbers = json.loads(output)
+    seconds = numbers.pop("seconds")
+    assert seconds.keys() == {"servers", "consumers", "events", "questions", "total"}
+    reasons = [(letter["subject"], letter["reason"]) for letter in numbers.pop("dead_letters")]
+    assert reasons == [
+        ("chat.demo.иван.-.message.v1", "invalid_body"),
+        ("chat.demo.lena.work.message.v1", "invalid_body"),
+    ]
+    assert numbers == {
+        "published": 331,
+        "log_events": 330,
+        "ends": {
+            "messages_kept": 290,
+            "messages_discarded": 18,
+            "messages_cleared": 10,
+            "conversations_started": 1,
+            "conversations_cleared": 1,
+            "profile_changes": 8,
+            "duplicates": 1,
+            "dead_letters": 2,
+        },
+        "balanced": True,
+        "messages_by_user": {"anna": 123, "иван": 127, "lena": 40},
+    }
+    assert left_behind(folder) == []
+
+
+async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
+    demo = await start_demo(folder)
+    output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+    assert (demo.returncode, errors.decode()) == (0, "")
+
+    story = output.decode()
+    assert "\x1b" not in story
+    for part in (
+        "diet: pescatarian",  # what Anna said last, not what she said first
+        "I don't know of any goats. Should I?",
+        "Никаких героев. До завтра, Иван.",
+        "день_рождения: 14 апреля 2018",
+        "18 messages are gone",
+        "10 messages are gone",
+        "Sent twice, stored once",
+        "not 'narrator'",
+        "every event is accounted for",
+        "mnemon up --data ./memory",
+        "nats pub chat.acme.u42.-.message.v1",
+    ):
+        assert part in story
+    assert left_behind(folder) == []
+
+
+async def is_starting(demo: Process, folder: Path) -> None:
+    while not any(folder.glob("mnemon-demo-*/run/nats-server.pid")):
+        assert demo.returncode is None
+        await asyncio.sleep(0.005)
+
+
+async def is_running(demo: Process, folder: Path) -> None:
+    assert demo.stdout
+    while b"consumers" not in (line := await demo.stdout.readline()):
+        assert line
+
+
+@pytest.mark.parametrize(("number", "moment"), [(signal.SIGTERM, is_starting), (signal.SIGINT, is_running)])
+async def test_when_stopped_it_leaves_nothing_behind(
+    folder: Path, number: signal.Signals, moment: Callable[[Process, Path], Awaitable[None]]
+) -> None:
+    demo = await start_demo(folder)
+    await asyncio.wait_for(moment(demo, folder), PATIENCE)
+    demo.send_signal(number)
+    _, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+    assert demo.returncode == 1
+    assert errors.decode().endswith("mnemon: the demo was stopped; nothing of it is left\n")
+    assert left_behind(folder) == []
+
+
+async def test_the_program_to_start_from_works(folder: Path) -> None:
+    code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8")
+    async with (
+        embedded(folder, Deployment.model_construct()) as stack,
+        running(CONSUMERS, stack.deployment),
+    ):
+        here = code.replace("connect(", f'connect("{stack.deployment.nats_url}", ')
+        bot = await asyncio.create_subprocess_exec(sys.executable, "-c", here, stdout=PIPE)
+        output, _ = await asyncio.wait_for(bot.communicate(), PATIENCE)
+    assert bot.returncode == 0
+    assert "I live in Lisbon." in output.decode()

@@ -1,0 +1,175 @@
+"""`mnemon up`: what it starts, how it ends, and what it finds after it was killed."""
+
+import json
+import signal
+import time
+
+import nats
+import psycopg
+import pytest
+
+from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+
+
+async def say(url: str, text: str) -> int:
+    """Publish a message as a stock client does; returns its position in the log."""
+    async with await nats.connect(url) as client:
+        body = json.dumps({"role": "user", "content": text}).encode()
+        return (await client.jetstream().publish("chat.acme.u1.-.message.v1", body)).seq
+
+
+async def history(url: str, seq: int) -> list[str]:
+    """Ask for the user's messages, up to a position at least."""
+    async with await nats.connect(url) as client:
+        request = json.dumps({"min_seq": seq}).encode()
+        reply = json.loads((await client.request("ask.acme.u1.history.v1", request, timeout=15)).data)
+    return [message["content"] for message in reply["messages"]]
+
+
+async def test_what_it_announces_answers(stack: Up) -> None:
+    assert stack.endpoints is not None
+    assert json.loads((stack.data / "endpoints.json").read_text()) == {
+        "nats": stack.endpoints.nats,
+        "database": stack.endpoints.database,
+        "qdrant": None,
+        "http": None,
+    }
+    with psycopg.connect(stack.endpoints.database) as connection:
+        found = connection.execute("SELECT current_database(), current_setting('fsync')").fetchone()
+    assert found == ("mnemon", "on")
+    assert await history(stack.endpoints.nats, await say(stack.endpoints.nats, "hi")) == ["hi"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_all_of_it_in_seconds(stack: Up, number: signal.Signals) -> None:
+    begun = time.monotonic()
+    assert await stack.stop(number) == 0
+    assert time.monotonic() - begun < 10
+    assert stack.endpoints is None
+    assert stack.servers() == {}
+
+
+async def test_a_signal_while_it_starts_leaves_nothing(up: Up) -> None:
+    await up.begin()
+    await until(lambda: (up.data / "run").exists())
+    assert await up.stop(signal.SIGINT) == 0
+    assert up.servers() == {}
+    assert up.endpoints is None
+    # What was half made is made anew.
+    await up.start()
+
+
+async def test_a_second_one_says_who_holds_the_folder(stack: Up) -> None:
+    second = await mnemon("up", "--data", stack.data)
+    assert second.code == 2
+    assert f"in use by process {stack.process.pid}, since 20" in second.err
+    assert stack.endpoints is not None
+    assert set(stack.servers()) == {"nats-server", "postgres"}
+
+
+async def test_after_kill_9_the_next_one_ends_the_orphans(stack: Up) -> None:
+    assert stack.endpoints is not None
+    before, address = stack.servers(), stack.endpoints.nats
+    await say(address, "kept")
+    await stack.kill()
+    assert set(stack.servers()) == {"nats-server", "postgres"}
+
+    endpoints = await stack.start()
+
+    assert not any(process.is_running() for process in before.values())
+    assert set(stack.servers()) == {"nats-server", "postgres"}
+    # Bots that know the address find the broker again.
+    assert endpoints.nats == address
+    assert await history(address, await say(address, "after")) == ["kept", "after"]
+
+
+async def test_after_kill_9_of_everything_it_recovers(stack: Up) -> None:
+    assert stack.endpoints is not None
+    seq = await say(stack.endpoints.nats, "kept")
+    assert await history(stack.endpoints.nats, seq) == ["kept"]
+    await stack.kill()
+    for server in stack.servers().values():
+        for process in (*server.children(recursive=True), server):
+            process.kill()
+    await until(lambda: not stack.servers())
+    assert (stack.data / "postgres" / "postmaster.pid").exists()
+    assert stack.endpoints is not None, "nobody was left to remove it"
+
+    endpoints = await stack.start()
+
+    assert await history(endpoints.nats, seq) == ["kept"]
+
+
+@pytest.mark.parametrize("name", ["nats-server", "postgres"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+async def test_a_server_that_ends_is_started_again(stack: Up, name: str, number: signal.Signals) -> None:
+    endpoints = stack.endpoints
+    assert endpoints is not None
+    seq = await say(endpoints.nats, "before")
+    assert await history(endpoints.nats, seq) == ["before"]
+    server = stack.servers()[name]
+    server.send_signal(number)
+    await until(lambda: stack.endpoints is None or not server.is_running())
+    assert await stack.ready() == endpoints
+    await until(lambda: name in stack.servers() and stack.servers()[name].pid != server.pid)
+    assert await stack.ready() == endpoints
+    assert stack.process.returncode is None
+    assert "a server ended, starting it again" in stack.log
+
+    seq = await say(endpoints.nats, "after")
+    assert await asked_until(endpoints.nats, seq) == ["before", "after"]
+
+
+async def asked_until(url: str, seq: int) -> list[str]:
+    """Ask until there is an answer: the consumers come back a moment after the server."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            found = await history(url, seq)
+        except nats.errors.Error:
+            found = []
+        if found or time.monotonic() > deadline:
+            return found
+
+
+async def test_fixed_ports(up: Up, unused_tcp_port_factory: object) -> None:
+    assert callable(unused_tcp_port_factory)
+    nats_port, database_port = unused_tcp_port_factory(), unused_tcp_port_factory()
+    endpoints = await up.start("--nats-port", str(nats_port), "--database-port", str(database_port))
+    assert endpoints.nats == f"nats://127.0.0.1:{nats_port}"
+    with psycopg.connect(endpoints.database) as connection:
+        assert connection.info.port == database_port
+        assert connection.info.host == "127.0.0.1"
+    with pytest.raises(psycopg.OperationalError, match="password"):
+        psycopg.connect(f"postgresql://postgres:guess@127.0.0.1:{database_port}/mnemon")
+
+
+async def test_only_the_named_consumers_run(up: Up) -> None:
+    await up.start("--only", "persist")
+    status = await mnemon("status", "--data", up.data, "--json")
+    assert json.loads(status.out)["broker"]["services"] == {}
+    assert "persist" in up.log
+    assert "retrieve" not in up.log
+    assert status.code == 0, status
+
+
+async def test_a_configured_server_is_used_instead(stack: Up, up: Up) -> None:
+    assert stack.endpoints is not None
+    other = Up(stack.data.with_name("other"))
+    endpoints = await other.start(MNEMON_NATS_URL=stack.endpoints.nats)
+    assert endpoints.nats == stack.endpoints.nats
+    assert set(other.servers()) == {"postgres"}
+    assert await other.stop() == 0
+    assert set(stack.servers()) == {"nats-server", "postgres"}
+
+
+async def test_the_log_is_json_where_nobody_watches(stack: Up) -> None:
+    lines = [json.loads(line) for line in stack.log.splitlines() if line.startswith("{")]
+    assert lines
+    assert all({"event", "level", "logger", "timestamp"} <= line.keys() for line in lines)
+
+
+async def test_the_folder_is_not_open_to_others(stack: Up) -> None:
+    assert (stack.data / "endpoints.json").stat().st_mode & 0o077 == 0
+    assert stack.data.stat().st_mode & 0o066 == 0
+    assert (stack.data / "postgres").stat().st_mode & 0o077 == 0

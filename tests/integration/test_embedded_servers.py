@@ -1,0 +1,144 @@
+"""The servers of the embedded stack, one by one: what is ours is ended, what is another's is left alone."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from infra.embedded.account import run_as, service_account
+from infra.embedded.folder import Endpoints, FolderInUse, held
+from infra.embedded.nats_server import NatsServer
+from infra.embedded.postgres import Postgres
+from infra.embedded.process import ServerFailed
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def stranger() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of PostgreSQL's account that has nothing to do with us."""
+    process = subprocess.Popen(["sleep", "600"], **run_as(service_account()))
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_folder_is_held_once(data: Path) -> None:
+    with held(data), pytest.raises(FolderInUse) as refused, held(data):
+        pass
+    assert refused.value.pid == os.getpid()
+    with held(data):
+        pass
+
+
+def test_half_an_announcement_is_none(data: Path) -> None:
+    assert Endpoints.read(data) is None
+    (data / "endpoints.json").write_text('{"nats": "nats://')
+    assert Endpoints.read(data) is None
+
+
+async def test_a_pid_that_is_another_s_by_now_is_left_alone(
+    data: Path, stranger: subprocess.Popen[bytes]
+) -> None:
+    server = NatsServer(data, None)
+    server.pid_path.parent.mkdir()
+    server.pid_path.write_text(str(stranger.pid))
+    await server.start()
+    assert stranger.poll() is None
+    await server.stop()
+
+
+async def test_a_stale_lock_of_postgresql_that_names_a_stranger(
+    data: Path, stranger: subprocess.Popen[bytes]
+) -> None:
+    server = Postgres(data, None)
+    await server.start()
+    lock = data / "postgres" / "postmaster.pid"
+    _, *rest = lock.read_text().splitlines()
+    await server.stop()
+    lock.write_text("\n".join([str(stranger.pid), *rest]))
+    await server.start()
+    assert stranger.poll() is None
+    await server.stop()
+
+
+async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
+    abandoned = NatsServer(data, None)
+    await abandoned.start()
+    (orphan,) = abandoned.orphans()
+    server = NatsServer(data, None)
+    await server.start()
+    assert not orphan.is_running()
+    assert server.url == abandoned.url
+    await server.stop()
+    assert await abandoned.ended() is not None
+
+
+async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NatsServer, "ending", ((signal.SIGTERM, 0.2), (signal.SIGKILL, 5.0)))
+    abandoned = NatsServer(data, None)
+    await abandoned.start()
+    (orphan,) = abandoned.orphans()
+    orphan.suspend()
+    server = NatsServer(data, None)
+    await server.start()
+    assert await abandoned.ended() == -signal.SIGKILL
+    await server.stop()
+
+
+async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> None:
+    server = NatsServer(data, None)
+    await server.start()
+    (process,) = server.orphans()
+    process.suspend()  # deaf to SIGTERM
+    stopping = asyncio.create_task(server.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert await server.ended() == -signal.SIGKILL
+
+
+async def test_a_port_that_is_taken_is_named(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        server = NatsServer(data, taken.getsockname()[1])
+        with pytest.raises(ServerFailed, match="address already in use"):
+            await server.start()
+
+
+@pytest.mark.parametrize("name", ["with space, comma", "память", "long" * 30, "per%20cent+plus"])
+async def test_any_folder_will_do(data: Path, name: str) -> None:
+    folder = data / name
+    folder.mkdir()
+    database, broker = Postgres(folder, None), NatsServer(folder, None)
+    await database.start()
+    await broker.start()
+    with psycopg.connect(database.url) as connection:
+        assert connection.execute("SHOW fsync").fetchone() == ("on",)
+    await broker.stop()
+    await database.stop()
+
+
+async def test_what_a_killed_initialisation_left_is_cleared(data: Path) -> None:
+    abandoned = data / "postgres.new-abandoned"
+    abandoned.mkdir()
+    server = Postgres(data, None)
+    await server.start()
+    assert list(data.glob("postgres.new-*")) == []
+    with psycopg.connect(server.url) as connection:
+        # The same order on every machine, and Russian has upper and lower case.
+        assert connection.execute("SELECT upper('привет'), 'a' < 'B'").fetchone() == ("ПРИВЕТ", False)
+    await server.stop()
