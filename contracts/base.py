@@ -60,7 +60,7 @@ class Contract(BaseModel):
         Raises:
             InvalidBody: it is larger than `BODY_LIMIT`.
         """
-        body = self.model_dump_json(exclude_none=True).encode()
+        body = self.__pydantic_serializer__.to_json(self, exclude_none=True)
         if len(body) > BODY_LIMIT:
             raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
         return body

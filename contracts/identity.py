@@ -1,13 +1,34 @@
 """Ids that follow from other ids, so that every replay gives the same ones."""
 
+from functools import lru_cache
+from hashlib import sha256
 from uuid import UUID, uuid5
 
 _CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
 
 
 def event_identity(header: str | None, body: str | None, stream: str, sequence: int) -> str:
-    """An event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`."""
+    """An event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
+
+    A header that ends in the body's id behind a colon, as `scoped` makes it, stands for the body's id.
+    """
+    if header and body and header.endswith(f":{body}"):
+        return body
     return header or body or f"{stream}:{sequence}"
+
+
+@lru_cache(maxsize=65_536)
+def _scope(tenant: str, user: str) -> str:
+    return sha256(f"{tenant}\0{user}".encode()).hexdigest()[:12]
+
+
+def scoped(tenant: str, user: str, event_id: str) -> str:
+    """The `Nats-Msg-Id` for an event that has an id of its own.
+
+    JetStream looks for duplicates in the whole stream: without a scope, the same id of another user within
+    two minutes would be taken for a repetition, and be lost.
+    """
+    return f"{_scope(tenant, user)}:{event_id}"
 
 
 def first_conversation(tenant: str, user: str) -> str:

@@ -1,17 +1,40 @@
 """The face: the client for bots and the `mnemon` command."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from contracts.chat import ClearedV1, MessageV1, StartedV1, ToolCall
     from producers.client import MemoryClient
+    from producers.errors import AskFailed, NotConnected, PublishFailed
+    from producers.events import ChatEvent
+    from producers.timeouts import Timeouts
 
-__all__ = ["MemoryClient"]
+__all__ = [
+    "AskFailed",
+    "ChatEvent",
+    "ClearedV1",
+    "MemoryClient",
+    "MessageV1",
+    "NotConnected",
+    "PublishFailed",
+    "StartedV1",
+    "Timeouts",
+    "ToolCall",
+]
+
+_HOMES = {
+    "producers.client": ("MemoryClient",),
+    "producers.errors": ("AskFailed", "NotConnected", "PublishFailed"),
+    "producers.events": ("ChatEvent",),
+    "producers.timeouts": ("Timeouts",),
+    "contracts.chat": ("ClearedV1", "MessageV1", "StartedV1", "ToolCall"),
+}
 
 
 def __getattr__(name: str) -> Any:
     # On first use: the command shall not wait for the client, nor a server for either.
-    if name == "MemoryClient":
-        from producers.client import MemoryClient
-
-        return MemoryClient
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
     raise AttributeError(f"module 'mnemon' has no attribute {name!r}")

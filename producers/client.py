@@ -119,7 +119,7 @@ class MemoryClient:
             task_id: the task that a tool's result belongs to.
             tool_calls: tools that the assistant used for this answer.
             metadata: anything of your own; it is kept.
-            id: the event's identity, among all events of all users, such as `telegram:<chat>:<message>`:
+            id: the event's identity among the user's events, such as the message's id on the chat platform:
                 publishing it again changes nothing, for ever. None makes one that holds for this call.
 
         Returns:

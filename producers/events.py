@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from contracts.base import InvalidBody
 from contracts.chat import ClearedV1, MessageV1, StartedV1
+from contracts.identity import scoped
 from contracts.registry import EVENTS
 from contracts.subjects import InvalidId, chat_subject, encode_token
 
@@ -39,6 +40,7 @@ class Encoded(NamedTuple):
 
     subject: str
     id: str
+    message_id: str
     body: bytes
 
 
@@ -53,7 +55,8 @@ def encode(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
         raise InvalidBody("id", "must not begin or end with white space, nor hold control characters")
     subject = _subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
-    return Encoded(subject, event.id or event_id, event.body())
+    message_id = scoped(tenant, chat_event.user, event.id) if event.id else event_id
+    return Encoded(subject, event.id or event_id, message_id, event.body())
 
 
 @lru_cache(maxsize=4096)

@@ -168,12 +168,12 @@ class Publisher:
         batch_id = _unique()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
-            headers = {MSG_ID: event.id, "Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
+            headers = {MSG_ID: event.message_id, "Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
             await publish(event.subject, event.body, headers=headers)
             if not number % _TURN:
                 await asyncio.sleep(0)
         return {
-            MSG_ID: batch[-1].id,
+            MSG_ID: batch[-1].message_id,
             "Nats-Batch-Id": batch_id,
             "Nats-Batch-Sequence": str(len(batch)),
             "Nats-Batch-Commit": "1",
@@ -195,7 +195,7 @@ class Publisher:
     async def _single(self, event: Encoded) -> PubAck:
         async def attempt() -> PubAck:
             return await self._jetstream.publish(
-                event.subject, event.body, stream=LOG, headers={MSG_ID: event.id}
+                event.subject, event.body, stream=LOG, headers={MSG_ID: event.message_id}
             )
 
         try:

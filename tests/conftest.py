@@ -1,6 +1,7 @@
 """Real servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
 
 import os
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
@@ -26,12 +27,14 @@ def _no_configuration_from_outside() -> None:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def database_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+async def database_url() -> AsyncIterator[str]:
     """A PostgreSQL for this worker."""
-    server = Postgres(tmp_path_factory.mktemp("postgres"), None)
-    await server.start()
-    yield server.url
-    await server.stop()
+    # Not tmp_path: every start of pytest closes the folders above it for PostgreSQL's own account.
+    with tempfile.TemporaryDirectory(prefix="mnemon-test-") as folder:
+        server = Postgres(Path(folder), None)
+        await server.start()
+        yield server.url
+        await server.stop()
 
 
 @pytest_asyncio.fixture

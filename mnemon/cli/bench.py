@@ -66,8 +66,12 @@ async def _bench(name: Bench, as_json: bool) -> Ending:
 def _missed(measured: dict[str, Any]) -> list[str]:
     """The ratios beyond their target: `at_least` and `at_most` say which way."""
     targets = measured["targets"]
-    too_low = [name for name, bound in targets.get("at_least", {}).items() if measured["ratios"][name] < bound]
-    too_high = [name for name, bound in targets.get("at_most", {}).items() if measured["ratios"][name] > bound]
+    too_low = [
+        name for name, bound in targets.get("at_least", {}).items() if measured["ratios"][name] < bound
+    ]
+    too_high = [
+        name for name, bound in targets.get("at_most", {}).items() if measured["ratios"][name] > bound
+    ]
     return too_low + too_high
 
 

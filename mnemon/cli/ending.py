@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Coroutine
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from infra.embedded.folder import FolderInUse
 
 
 class Ending(IntEnum):
@@ -25,6 +28,12 @@ def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
     raise typer.Exit(ending)
 
 
+def refuse_folder(error: "FolderInUse") -> NoReturn:
+    """Say who has the folder, and end."""
+    stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
+    refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+
+
 def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
     import nats.errors
@@ -42,8 +51,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     except asyncio.CancelledError:
         ending = Ending.DONE  # asked to end before it was up, it has ended
     except FolderInUse as error:
-        stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
-        refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+        refuse_folder(error)
     except SettingsNotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error))
     except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:

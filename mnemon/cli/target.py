@@ -56,9 +56,10 @@ def configured() -> "Deployment":
 
 
 def _running_in(data: Path) -> "Deployment":
+    from infra.config import Deployment
     from infra.embedded.folder import Endpoints
 
     endpoints = Endpoints.read(data)
     if endpoints is None:
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
-    return endpoints.deployment()
+    return Deployment(nats_url=endpoints.nats, database_dsn=endpoints.database, qdrant_url=endpoints.qdrant)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.ending import Ending, perform
+from mnemon.cli.ending import Ending, perform, refuse, refuse_folder
 from mnemon.cli.naming import consumers_named
 from mnemon.cli.stopping import Stop
 from mnemon.cli.target import configured
@@ -49,10 +49,23 @@ def up(
 
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
+    _claim(data)
     from consumers.app import CONSUMERS
 
     names = consumers_named(CONSUMERS if only is None else only.split(","))
     perform(_up(data, configured(), names, nats_port, database_port))
+
+
+def _claim(data: Path) -> None:
+    """Before the seconds that imports take: what a killed run left must not be taken for ours."""
+    from infra.embedded.folder import FolderInUse, forget_killed
+
+    try:
+        forget_killed(data)
+    except FolderInUse as error:
+        refuse_folder(error)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{data} cannot be used: {error.strerror}", "Choose another: --data DIR")
 
 
 async def _up(

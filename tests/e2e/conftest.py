@@ -63,11 +63,14 @@ class Up:
         return await self.ready()
 
     async def begin(self, *arguments: str, **environment: str) -> None:
-        """Start it, and do not wait."""
+        """Start it; returns when what a killed run announced is gone."""
+        before = self._announced
         with (self.data.parent / "up.log").open("ab") as output:
             self._process = await _start(
                 "up", "--data", self.data, *arguments, environment=environment, output=output.fileno()
             )
+        if before:
+            await until(lambda: self._announced != before or self.process.returncode is not None)
 
     async def ready(self) -> Endpoints:
         """Wait until all of it answers."""
@@ -87,6 +90,13 @@ class Up:
         await self.process.wait()
 
     @property
+    def _announced(self) -> int | None:
+        """Which file the endpoints stand in."""
+        with suppress(FileNotFoundError):
+            return (self.data / "endpoints.json").stat().st_ino
+        return None
+
+    @property
     def process(self) -> Process:
         assert self._process, "it was not started"
         return self._process
@@ -104,6 +114,10 @@ class Up:
     def servers(self) -> dict[str, psutil.Process]:
         """The servers that run on the folder, by name."""
         return {process.name(): process for process in _on(self.data)}
+
+    def pids(self) -> set[int]:
+        """The ids of all processes that serve the folder."""
+        return {process.pid for process in _on(self.data)}
 
 
 @pytest.fixture

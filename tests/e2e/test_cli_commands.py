@@ -152,6 +152,13 @@ async def test_names_that_are_none(command: tuple[str, ...], tmp_path: Path) -> 
     assert "There are: persist, retrieve" in found.err
 
 
+async def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = await mnemon("up", "--data", tmp_path / "file")
+    assert found.code == 2
+    assert "cannot be used" in found.err
+
+
 async def test_a_wrong_variable(tmp_path: Path) -> None:
     found = await mnemon("up", "--data", tmp_path, PG_HOST="localhost", PG_PORT="high")
     assert found.code == 2

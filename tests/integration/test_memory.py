@@ -8,6 +8,7 @@ import pytest
 from contracts.settings import SettingsV1
 from infra.config import Deployment
 from infra.settings.store import write
+from producers.client import MemoryClient
 from tests.integration.conftest import Stock
 
 pytestmark = pytest.mark.usefixtures("mnemon")
@@ -167,3 +168,13 @@ async def test_stock_tools_see_the_service(stock: Stock) -> None:
     by_name = {each["name"]: each for each in json.loads(message.data)["endpoints"]}
     assert by_name["history"]["num_requests"] == 1
     assert by_name["history"]["processing_time"] > 0
+
+
+async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme")
+    await memory.publish("u1", "user", "mine", id="5121")
+    last = await memory.publish("u2", "user", "also mine", id="5121")
+    assert await memory.publish("u2", "user", "also mine", id="5121") == last, "a repetition is recognised"
+    assert await stock.contents("acme.u1", min_seq=last) == ["mine"]
+    reply = await memory.history("u2", min_seq=last)
+    assert [(message.id, message.content) for message in reply.messages] == [("5121", "also mine")]
