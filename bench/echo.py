@@ -1,4 +1,4 @@
-"""The bare echo that `bench retrieve` compares with, as a process of its own: stock nats-py, no work at all."""
+"""The bare echo that `bench retrieve` compares with, as a process of its own: stock nats-py, no work."""
 
 import asyncio
 import sys

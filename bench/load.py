@@ -8,7 +8,7 @@ from nats.aio.client import Client
 
 BATCH = 1000
 USERS = 1000
-_WORDS = "about the weather, the children, a recipe, the train at seven and what to read next".split()
+_WORDS = ("about", "the", "weather,", "the", "children,", "a", "recipe,", "the", "train", "at", "seven")
 
 
 def body(number: int) -> bytes:
@@ -32,7 +32,9 @@ async def fill(connection: Client, messages: int, first: int = 0) -> int:
             headers = {"Nats-Msg-Id": uuid4().hex, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(place)}
             if number == numbers[-1]:
                 headers["Nats-Batch-Commit"] = "1"
-                last = (await connection.request(subject(number), body(number), headers=headers, timeout=30)).data
+                last = (
+                    await connection.request(subject(number), body(number), headers=headers, timeout=30)
+                ).data
             else:
                 await connection.publish(subject(number), body(number), headers=headers)
         await asyncio.sleep(0)

@@ -25,7 +25,7 @@ async def drain(deployment: Deployment, last_seq: int) -> None:
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "persist")
         while await applied_position(stream_context) < last_seq:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.025)
         seconds = time.perf_counter() - begun
         resident = psutil.Process().memory_info().rss
     await connection.close()

@@ -1,11 +1,11 @@
-"""Where the servers are, and how hard to work: what is fixed while a process runs. Read from the environment."""
+"""Where the servers are, and how hard to work: fixed while a process runs, read from the environment."""
 
 from functools import cached_property
-from typing import Annotated
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
 
 
 class Deployment(BaseSettings):
@@ -14,17 +14,21 @@ class Deployment(BaseSettings):
     Run-time settings that may change under a running process are in `contracts.settings`.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True, env_prefix="MNEMON_")
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, env_prefix="MNEMON_"
+    )
 
     nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
     qdrant_url: str | None = Field(default=None, description="Qdrant server.")
 
-    database_dsn: Annotated[str | None, Field(validation_alias=AliasChoices("DATABASE_URL", "database_dsn"))] = None
-    pg_host: Annotated[str | None, Field(validation_alias=AliasChoices("PG_HOST", "pg_host"))] = None
-    pg_port: Annotated[int, Field(validation_alias=AliasChoices("PG_PORT", "pg_port"))] = 5432
-    pg_db: Annotated[str, Field(validation_alias=AliasChoices("PG_DB", "pg_db"))] = "mnemon"
-    pg_user: Annotated[str, Field(validation_alias=AliasChoices("PG_USER", "pg_user"))] = "postgres"
-    pg_password: Annotated[str | None, Field(validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))] = None
+    database_dsn: str | None = Field(
+        default=None, validation_alias=AliasChoices("DATABASE_URL", "database_dsn")
+    )
+    pg_host: str | None = Field(default=None, validation_alias=AliasChoices("PG_HOST", "pg_host"))
+    pg_port: int = Field(default=5432, validation_alias=AliasChoices("PG_PORT", "pg_port"))
+    pg_db: str = Field(default="mnemon", validation_alias=AliasChoices("PG_DB", "pg_db"))
+    pg_user: str = Field(default="postgres", validation_alias=AliasChoices("PG_USER", "pg_user"))
+    pg_password: str | None = Field(default=None, validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))
 
     database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
     pg_pool_min: int = Field(default=1, ge=0, description="Connections kept open per process.")
@@ -34,6 +38,16 @@ class Deployment(BaseSettings):
     persist_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long a batch may collect.")
     persist_writers: int = Field(default=2, ge=1, le=16, description="Batches in flight per process.")
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
+
+    @field_validator("database_dsn")
+    @classmethod
+    def _is_an_address(cls, dsn: str | None) -> str | None:
+        try:
+            return dsn if dsn is None else make_url(dsn).render_as_string(hide_password=False)
+        except ArgumentError as error:
+            raise ValueError(
+                "expected something like postgresql://user:password@host:5432/name"
+            ) from error
 
     @cached_property
     def database_url(self) -> URL | None:

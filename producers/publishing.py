@@ -168,7 +168,11 @@ class Publisher:
         batch_id = _unique()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
-            headers = {MSG_ID: event.message_id, "Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
+            headers = {
+                MSG_ID: event.message_id,
+                "Nats-Batch-Id": batch_id,
+                "Nats-Batch-Sequence": str(number),
+            }
             await publish(event.subject, event.body, headers=headers)
             if not number % _TURN:
                 await asyncio.sleep(0)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from consumers.persist.decide import plan
 from contracts.streams import LOG, WORK
 from contracts.subjects import changed_subject, parse_owner, work_subject
+from infra.broker.bulk import publish_all
 from infra.broker.delivery import Delivery
 from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
@@ -42,9 +43,8 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         publish = broker.config.connection_state.stream.publish
         for tenant, user in rows.watermarked():
             await publish(work_subject("persist", tenant, user), stream=WORK)
-        notify = broker.config.connection_state.connection.publish
-        for (tenant, user), seq in rows.changed().items():
-            await notify(changed_subject(tenant, user), b'{"seq":%d}' % seq)
+        notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in rows.changed().items()]
+        await publish_all(broker.config.connection_state.connection, notices)
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         position = await applied_position(broker.config.connection_state.stream)

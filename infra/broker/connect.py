@@ -44,7 +44,7 @@ async def connect(url: str, *, name: str) -> Client:
     Raises:
         BrokerUnreachable: no server answered the first time.
     """
-    first_attempt = {**OPTIONS, "allow_reconnect": False, "connect_timeout": 3, "error_cb": _quiet}
+    first_attempt = {**OPTIONS, "max_reconnect_attempts": 1, "connect_timeout": 3, "error_cb": _quiet}
     try:
         probe = await nats.connect(servers(url), name=f"{name}-probe", **first_attempt)
     except Exception as error:

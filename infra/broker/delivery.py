@@ -1,13 +1,11 @@
 """A message as a consumer's `decide` sees it: a plain value, without a connection."""
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from nats.aio.msg import Msg
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     """One delivery of a stored message. `stored_at` is when the log took it, in seconds since 1970."""
 
     subject: str

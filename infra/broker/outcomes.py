@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import structlog
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from contracts.streams import DEAD
 from contracts.subjects import dead_subject
+from infra.broker.bulk import publish_all
 from infra.broker.delivery import Delivery
 from infra.broker.headers import header_value
 
@@ -51,22 +53,23 @@ def delay_after(deliveries: int) -> float:
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 
-async def settle(
-    stream_context: JetStreamContext, consumer: str, settled: Iterable[tuple[Msg, Delivery, Outcome]]
-) -> None:
+async def settle(connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, Outcome]]) -> None:
     """Tell NATS how each message ended. Dead letters are stored before their message is given up.
 
     A message whose dead letter cannot be stored is retried.
     """
+    acknowledged: list[tuple[str, bytes]] = []
     dead: list[tuple[Msg, Delivery, Dead]] = []
     for message, delivery, outcome in settled:
         match outcome:
             case Ack():
-                await message.ack()
+                acknowledged.append((message.reply, b""))
             case Retry(delay):
                 await message.nak(delay_after(delivery.deliveries) if delay is None else delay)
             case Dead():
                 dead.append((message, delivery, outcome))
+    await publish_all(connection, acknowledged)
+    stream_context = connection.jetstream()
     for start in range(0, len(dead), 64):
         await asyncio.gather(*(_bury(stream_context, consumer, *each) for each in dead[start : start + 64]))
 

@@ -57,9 +57,8 @@ def consume_stream(
         except Exception:
             log.exception("batch failed, will be tried again", consumer=durable, messages=len(messages))
             outcomes = [Retry()] * len(messages)
-        await settle(
-            broker.config.connection_state.stream, durable, zip(messages, deliveries, outcomes, strict=True)
-        )
+        connection = broker.config.connection_state.connection
+        await settle(connection, durable, zip(messages, deliveries, outcomes, strict=True))
 
     for _ in range(overlap):
         broker.subscriber(

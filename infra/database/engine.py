@@ -27,6 +27,10 @@ class DatabaseUnavailable(Exception):
     """Not now: no connection, a deadlock, a time-out, a server that restarts. The same may work later."""
 
 
+class _ConnectionLost(DatabaseUnavailable):
+    """The connection ended under the statement; another one may stand."""
+
+
 class DatabaseRefused(Exception):
     """Never: the values cannot be stored. The same will fail again."""
 
@@ -85,6 +89,7 @@ class Database:
             "autocommit": True,
             "connect_timeout": 5,
             "application_name": name,
+            "client_encoding": "utf8",
             "options": " ".join(f"-c{name}={value}" for name, value in settings.items()),
         }
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
@@ -134,12 +139,10 @@ class Database:
         try:
             async with self._connection() as connection:
                 return await query(connection)
-        except DatabaseUnavailable:
-            if not connection.closed:
-                raise
-        # It was from before a restart of the database; the pool has looked at the others meanwhile.
-        async with self._connection() as connection:
-            return await query(connection)
+        except _ConnectionLost:
+            # It was from before a restart of the database; the pool has looked at the others meanwhile.
+            async with self._connection() as connection:
+                return await query(connection)
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
@@ -147,10 +150,11 @@ class Database:
             async with self._pool.connection() as connection:
                 try:
                     yield connection
-                except psycopg.OperationalError:
-                    if connection.closed:
-                        await self._pool.check()
-                    raise
+                except psycopg.OperationalError as error:
+                    if not connection.closed:
+                        raise
+                    await self._pool.check()
+                    raise _ConnectionLost(str(error).strip()) from error
         except (psycopg.Error, PoolTimeout, OSError) as error:
             raise _meaning(error) from error
 

@@ -13,6 +13,8 @@ from sqlalchemy.schema import CreateSchema
 
 from infra.database.engine import DatabaseUnavailable
 
+_CONNECT = {"connect_timeout": 5, "client_encoding": "utf8"}
+
 
 def migrate(url: URL, schema: str) -> str:
     """Create the schema if it is absent, and bring it to the newest revision.
@@ -23,7 +25,7 @@ def migrate(url: URL, schema: str) -> str:
     Raises:
         DatabaseUnavailable: the database does not answer.
     """
-    engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 5})
+    engine = create_engine(url, poolclass=NullPool, connect_args=_CONNECT)
     try:
         with engine.begin() as connection:
             # Several processes may start at once: the lock lets them migrate one after the other.
@@ -44,7 +46,7 @@ def current_revision(url: URL, schema: str) -> str | None:
     Raises:
         DatabaseUnavailable: the database does not answer.
     """
-    engine = create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 5})
+    engine = create_engine(url, poolclass=NullPool, connect_args=_CONNECT)
     try:
         with engine.connect() as connection:
             return MigrationContext.configure(

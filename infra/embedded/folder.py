@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from infra.config import Deployment
+if TYPE_CHECKING:
+    from infra.config import Deployment
 
 
 class FolderInUse(Exception):
@@ -42,7 +44,7 @@ class Endpoints(BaseModel):
             return None
 
     @classmethod
-    def of(cls, deployment: Deployment) -> "Endpoints":
+    def of(cls, deployment: "Deployment") -> "Endpoints":
         """The servers of a deployment, as a client of any language wants them.
 
         Raises:
@@ -55,10 +57,6 @@ class Endpoints(BaseModel):
             qdrant=deployment.qdrant_url,
         )
 
-    def deployment(self) -> Deployment:
-        """The deployment that these servers are; sizes and limits come from the environment."""
-        return Deployment(nats_url=self.nats, database_dsn=self.database, qdrant_url=self.qdrant)
-
     def write(self, data: Path) -> None:
         """Say that everything answers."""
         replace(data / "endpoints.json", self.model_dump_json() + "\n")
@@ -67,6 +65,16 @@ class Endpoints(BaseModel):
     def remove(data: Path) -> None:
         """Say that not everything answers."""
         (data / "endpoints.json").unlink(missing_ok=True)
+
+
+def forget_killed(data: Path) -> None:
+    """Remove what a killed run announced. `mnemon up` does it first: nobody shall take it for the new run's.
+
+    Raises:
+        FolderInUse: the run is alive.
+    """
+    with held(data):
+        Endpoints.remove(data)
 
 
 @contextmanager

@@ -103,7 +103,7 @@ async def embedded(
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
         ends.enter_context(held(data))
-        Endpoints.remove(data)  # of a run that was killed
+        Endpoints.remove(data)  # a killed run's
         broker = None if deployment.nats_url else NatsServer(data, nats_port)
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)

@@ -1,5 +1,7 @@
 """Conversations, messages, watermarks and user data."""
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
@@ -8,7 +10,7 @@ revision = "0001"
 down_revision = None
 
 
-def _event(*columns: sa.Column) -> tuple[sa.Column, ...]:
+def _event(*columns: sa.Column[Any]) -> tuple[sa.Column[Any], ...]:
     return (
         sa.Column("tenant", sa.Text, primary_key=True),
         sa.Column("user_id", sa.Text, primary_key=True),

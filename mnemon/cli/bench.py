@@ -28,7 +28,7 @@ def bench(
 ) -> None:
     """Measure mnemon against a bare loop, turn about in the same run, on servers of its own.
 
-    What counts are the ratios: they hold on a slow or busy machine too. Ends with 1 when one misses its target.
+    What counts are the ratios: they hold on a slow machine too. Ends with 1 when one misses its target.
 
     Example: `mnemon bench ingest --json`
     """

@@ -66,7 +66,7 @@ class BrokerState(_Finding):
 
 
 class DatabaseState(_Finding):
-    """The database; `error` is set when it does not answer, and the rest is empty."""
+    """The database; `error` is set when it does not answer. `version` is known once it is migrated."""
 
     error: str | None = None
     version: str | None = None
@@ -189,17 +189,23 @@ async def _services(connection: Client) -> dict[str, int]:
 
 async def _database(deployment: Deployment) -> DatabaseState:
     url, schema, head = deployment.database_url, deployment.database_schema, head_revision()
-    database = Database(deployment, name="mnemon-status")
+    assert url, "a command that looks at the database was given one"
     try:
         async with asyncio.timeout(_PATIENCE):
-            version = await database.read(_version)
-        revision = await asyncio.to_thread(current_revision, url, schema) if url else None
+            revision = await asyncio.to_thread(current_revision, url, schema)
+            version = await _version(deployment) if revision else None
     except (DatabaseUnavailable, TimeoutError) as error:
         return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
-    finally:
-        await database.close()
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
 
 
-async def _version(connection: Any) -> str:
-    return ".".join(map(str, connection.dialect.server_version_info))
+async def _version(deployment: Deployment) -> str:
+    async def read(connection: Any) -> str:
+        return "{}.{}".format(*divmod(connection.info.server_version, 10_000))
+
+    database = Database(deployment, name="mnemon-status")
+    try:
+        await database.open()
+        return await database.read(read)
+    finally:
+        await database.close()

@@ -65,4 +65,4 @@ def _show_broker(broker: "BrokerState") -> None:
 
 def _show_database(database: "DatabaseState") -> None:
     revision = f"schema {database.schema_name} at {database.revision or 'no revision'}"
-    typer.echo(f"database      PostgreSQL {database.version}, {revision}")
+    typer.echo(f"database      PostgreSQL {database.version or ''}, {revision}")

@@ -46,6 +46,7 @@ async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
             out, err = await process.communicate()
     except BaseException:
         process.kill()
+        await process.wait()
         raise
     return Finished(process.returncode or 0, out.decode(), err.decode())
 

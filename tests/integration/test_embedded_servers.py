@@ -8,8 +8,10 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -24,6 +26,11 @@ from infra.embedded.process import ServerFailed
 def data() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
     yield folder
+    # A test that failed has not stopped its servers.
+    for process in psutil.process_iter(["cmdline"]):
+        if any(argument.startswith(f"{folder}/") for argument in process.info["cmdline"] or ()):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -159,9 +159,26 @@ async def test_a_subscription_with_a_callback_is_not_asked(connection: Client) -
 
 
 _PIECES = st.sampled_from(
-    [b"Nats-Msg-Id", b"id", b"a b", b"\tname ", b":", b": ", b":\t", b"\r\n", b"\n", b"\r", b" ", b"\xff", b"\x85", b""]
+    [
+        b"Nats-Msg-Id",
+        b"id",
+        b"a b",
+        b"\tname ",
+        b":",
+        b": ",
+        b":\t",
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b" ",
+        b"\xff",
+        b"\x85",
+        b"",
+    ]
 )
-_HEADERS = st.lists(_PIECES | st.binary(max_size=4) | st.text(max_size=4).map(str.encode), max_size=12).map(b"".join)
+_HEADERS = st.lists(_PIECES | st.binary(max_size=4) | st.text(max_size=4).map(str.encode), max_size=12).map(
+    b"".join
+)
 
 
 @given(_HEADERS)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import nats.errors
 import pytest
 from nats.aio.client import Client
 from nats.js.api import RawStreamMsg

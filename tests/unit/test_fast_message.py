@@ -18,6 +18,7 @@ _ANY: st.SearchStrategy[Any] = st.recursive(
     max_leaves=6,
 )
 _TIME = st.datetimes(timezones=st.none() | st.just(UTC)).map(lambda moment: moment.isoformat())
+_CALL = st.fixed_dictionaries({"name": st.text(max_size=3)})
 _MESSAGES = st.fixed_dictionaries(
     {},
     optional={
@@ -27,7 +28,7 @@ _MESSAGES = st.fixed_dictionaries(
         "sent_at": _TIME | st.text(alphabet="0123456789-T:Z+ .", max_size=25) | _ANY,
         "name": st.text(max_size=4) | _ANY,
         "task_id": st.text(max_size=4) | _ANY,
-        "tool_calls": st.lists(st.fixed_dictionaries({"name": st.text(max_size=3)}) | _ANY, max_size=2) | _ANY,
+        "tool_calls": st.lists(_CALL | _ANY, max_size=2) | _ANY,
         "metadata": st.dictionaries(st.text(max_size=3), _ANY, max_size=2) | _ANY,
         "unknown": _ANY,
     },

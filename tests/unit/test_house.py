@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from contracts.settings import SettingsV1, TimeStamps
 from infra.config import Deployment
+from mnemon.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 300
@@ -154,3 +156,10 @@ def test_every_variable_and_setting_is_documented_with_its_default() -> None:
         ),
     ]
     assert [row for row in rows if f"\n{row}" not in page] == []
+
+
+def test_every_command_is_documented() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    commands: dict[str, object] = getattr(get_command(app), "commands", {})
+    assert "up" in commands
+    assert [name for name in commands if f"\n| `mnemon {name}" not in page] == []

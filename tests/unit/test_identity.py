@@ -24,5 +24,6 @@ def test_scopes_differ_where_users_do() -> None:
 
 def test_conversations_follow_from_ids_alone() -> None:
     assert first_conversation("a", "u") == first_conversation("a", "u")
-    assert len({first_conversation("a", "u"), first_conversation("a", "v"), first_conversation("b", "u")}) == 3
+    owners = [("a", "u"), ("a", "v"), ("b", "u")]
+    assert len({first_conversation(*owner) for owner in owners}) == 3
     assert started_conversation("a", "u", "e1") != started_conversation("a", "u", "e2")

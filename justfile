@@ -1,0 +1,51 @@
+# Every habit of the project. Without `just`, each line works when pasted: only `uv` is needed.
+
+# List what there is
+[private]
+default:
+    @just --list --unsorted
+
+# Start the whole stack, embedded where no server is configured
+up *arguments:
+    uv run mnemon up {{ arguments }}
+
+# Show what it does, in half a minute
+demo *arguments:
+    uv run mnemon demo {{ arguments }}
+
+# Run the tests
+test *arguments:
+    uv run pytest {{ arguments }}
+
+# Look for mistakes and untidy code
+lint:
+    uv run ruff check
+    uv run ruff format --check
+
+# Check all types
+types:
+    uv run mypy
+
+# Check that imports run one way
+imports:
+    uv run lint-imports
+
+# Write schemas and the bot author's page anew from the contracts
+contracts:
+    uv run python -m contracts.export
+
+# Bring the configured database to the newest revision
+migrate *arguments:
+    uv run mnemon migrate {{ arguments }}
+
+# Measure: publish, ingest or retrieve
+bench *arguments:
+    uv run mnemon bench {{ arguments }}
+
+# Tell how a deployment is doing: streams, lag, versions, health
+audit *arguments:
+    uv run mnemon status {{ arguments }}
+
+# Do what CI does
+check:
+    .ci/run
