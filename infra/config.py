@@ -45,9 +45,7 @@ class Deployment(BaseSettings):
         try:
             return dsn if dsn is None else make_url(dsn).render_as_string(hide_password=False)
         except ArgumentError as error:
-            raise ValueError(
-                "expected something like postgresql://user:password@host:5432/name"
-            ) from error
+            raise ValueError("expected something like postgresql://user:password@host:5432/name") from error
 
     @cached_property
     def database_url(self) -> URL | None:

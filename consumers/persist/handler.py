@@ -5,17 +5,17 @@ from contextlib import asynccontextmanager
 
 from consumers.persist.decide import plan
 from contracts.streams import LOG, WORK
-from contracts.subjects import changed_subject, parse_owner, work_subject
+from contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
 from infra.broker.bulk import publish_all
 from infra.broker.delivery import Delivery
 from infra.broker.lifetime import build_broker, connected, started
-from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from infra.broker.outcomes import ACK, Dead, Outcome, Retry
 from infra.broker.position import applied_position
 from infra.broker.stream_consumers import consume_stream
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
 from infra.database.projecting import write
-from infra.database.rows import Owner, Rows
+from infra.database.rows import Rows
 from infra.database.sweeping import last_watermark, sweep
 
 
@@ -48,12 +48,15 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         position = await applied_position(broker.config.connection_state.stream)
-        return [await sweep_user(parse_owner(delivery.subject), position) for delivery in deliveries]
+        return [await sweep_user(delivery.subject, position) for delivery in deliveries]
 
-    async def sweep_user(owner: Owner, position: int) -> Outcome:
+    async def sweep_user(subject: str, position: int) -> Outcome:
         try:
+            owner = parse_owner(subject)
             await sweep(database, *owner, up_to=position)
-            return Retry(0.2) if await last_watermark(database, *owner) > position else Ack()
+            return Retry(0.2) if await last_watermark(database, *owner) > position else ACK
+        except InvalidSubject as error:
+            return Dead("invalid_subject", str(error))
         except DatabaseUnavailable:
             return Retry()
 

@@ -21,6 +21,12 @@ log = structlog.get_logger("broker")
 DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Seconds before the next delivery, by how often a message was delivered; the last one for all later ones."""
 
+LONGEST_SUBJECT = 3000
+"""Bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a whole command."""
+
+HEADROOM = 1024
+"""Bytes that nats-py adds to our headers, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ack:
@@ -77,21 +83,10 @@ async def settle(connection: Client, consumer: str, settled: Iterable[tuple[Msg,
 async def _bury(
     stream_context: JetStreamContext, consumer: str, message: Msg, delivery: Delivery, outcome: Dead
 ) -> None:
-    headers = {
-        # A redelivery of the same message must not make a second letter.
-        "Nats-Msg-Id": f"{consumer}:{delivery.stream}:{delivery.sequence}",
-        "Mnemon-Consumer": consumer,
-        "Mnemon-Reason": outcome.reason,
-        "Mnemon-Error": header_value(outcome.error),
-        "Mnemon-Subject": delivery.subject,
-        "Mnemon-Stream": delivery.stream,
-        "Mnemon-Sequence": str(delivery.sequence),
-        "Mnemon-Headers": json.dumps(message.headers or {}),
-    }
+    subject = delivery.subject.encode()[:LONGEST_SUBJECT].decode(errors="ignore").rstrip(".")
+    headers, body = _letter(consumer, message, delivery, outcome)
     try:
-        await stream_context.publish(
-            dead_subject(consumer, delivery.subject), message.data, headers=headers, stream=DEAD
-        )
+        await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     except Exception as error:  # whatever it is, the message must stay
         log.warning(
             "dead letter not stored, will be tried again", sequence=delivery.sequence, error=repr(error)
@@ -106,3 +101,28 @@ async def _bury(
         error=outcome.error,
     )
     await message.term()
+
+
+def _letter(
+    consumer: str, message: Msg, delivery: Delivery, outcome: Dead
+) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of a dead letter.
+
+    A server that is sent more than it takes closes the connection for good. What would be too much has
+    neither headers nor body of the original, which is in its stream, at its sequence.
+    """
+    headers = {
+        # A redelivery of the same message must not make a second letter.
+        "Nats-Msg-Id": f"{consumer}:{delivery.stream}:{delivery.sequence}",
+        "Mnemon-Consumer": consumer,
+        "Mnemon-Reason": outcome.reason,
+        "Mnemon-Error": header_value(outcome.error),
+        "Mnemon-Subject": delivery.subject,
+        "Mnemon-Stream": delivery.stream,
+        "Mnemon-Sequence": str(delivery.sequence),
+    }
+    whole = headers | {"Mnemon-Headers": json.dumps(message.headers or {})}
+    size = len(message.data) + sum(len(name) + len(value.encode()) + 4 for name, value in whole.items())
+    if size + HEADROOM > message._client.max_payload:
+        return headers | {"Mnemon-Left-Out": "headers and body"}, b""
+    return whole, message.data

@@ -8,6 +8,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.client import JetStreamContext
+from nats.js.errors import ServiceUnavailableError
+
+PAUSE = 0.5
+"""Seconds before a fetch is tried again where there was nothing to fetch from."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
@@ -24,6 +28,9 @@ async def fetch(
 
     FastStream catches the former only. At the builtin it drops the messages that the batch has collected
     so far, and they come back after `ack_wait`: 1 to 8 % of all messages were that late.
+
+    Where there is nothing to fetch from, FastStream asks again at once: without a pause nothing else in
+    the process would run any more.
     """
     try:
         return await _fetch(self, batch, timeout, heartbeat)
@@ -31,6 +38,9 @@ async def fetch(
         raise
     except TimeoutError as error:
         raise nats.errors.TimeoutError from error
+    except (nats.errors.ConnectionClosedError, ServiceUnavailableError):
+        await asyncio.sleep(PAUSE)
+        raise
 
 
 async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # noqa: ASYNC109

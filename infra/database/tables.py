@@ -6,6 +6,8 @@ below a watermark, and what a user's data are, follows from these rows when they
 So rows may be written in any order, by any number of writers, any number of times.
 """
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, MetaData, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -13,13 +15,22 @@ metadata = MetaData(
     naming_convention={"pk": "%(table_name)s_key", "ix": "%(table_name)s_%(column_0_N_name)s"}
 )
 
-messages = Table(
+
+def _event(name: str, *parts: Column[Any] | Index) -> Table:
+    """A table of events of one kind."""
+    return Table(
+        name,
+        metadata,
+        Column("tenant", Text, primary_key=True),
+        Column("user_id", Text, primary_key=True),
+        Column("event_id", Text, primary_key=True),
+        Column("seq", BigInteger, nullable=False),
+        *parts,
+    )
+
+
+messages = _event(
     "messages",
-    metadata,
-    Column("tenant", Text, primary_key=True),
-    Column("user_id", Text, primary_key=True),
-    Column("event_id", Text, primary_key=True),
-    Column("seq", BigInteger, nullable=False),
     Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
     Column(
         "role", Text, comment="Null once the content is gone: the row stays, so that the event stays known"
@@ -42,33 +53,15 @@ conversations = Table(
     Column("seq", BigInteger, nullable=False, comment="The first message that names it"),
 )
 
-starts = Table(
+starts = _event(
     "starts",
-    metadata,
-    Column("tenant", Text, primary_key=True),
-    Column("user_id", Text, primary_key=True),
-    Column("event_id", Text, primary_key=True),
-    Column("seq", BigInteger, nullable=False),
     Column("conversation", Text, nullable=False),
     Column("discard_previous", Boolean, nullable=False),
 )
 
-clears = Table(
+clears = _event(
     "clears",
-    metadata,
-    Column("tenant", Text, primary_key=True),
-    Column("user_id", Text, primary_key=True),
-    Column("event_id", Text, primary_key=True),
-    Column("seq", BigInteger, nullable=False),
     Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
 )
 
-profile_sets = Table(
-    "profile_sets",
-    metadata,
-    Column("tenant", Text, primary_key=True),
-    Column("user_id", Text, primary_key=True),
-    Column("event_id", Text, primary_key=True),
-    Column("seq", BigInteger, nullable=False),
-    Column("fields", JSONB, nullable=False),
-)
+profile_sets = _event("profile_sets", Column("fields", JSONB, nullable=False))

@@ -143,7 +143,7 @@ async def test_what_only_the_database_refuses(
 async def test_the_largest_poison_that_the_server_takes(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    """Its dead letter has more headers than it had, and would be too large for the server."""
+    """With the headers of a dead letter it is more than the server takes, which ends the connection."""
     await stock.publish(MESSAGE, b"x" * connection.max_payload)
     await stock.say("good")
 
@@ -154,10 +154,13 @@ async def test_the_largest_poison_that_the_server_takes(
     [letter] = await letters(connection)
     assert headers(letter)["Mnemon-Reason"] == "invalid_body"
     assert headers(letter)["Mnemon-Sequence"] == "1"
+    assert headers(letter)["Mnemon-Left-Out"] == "headers and body"
+    assert not letter.data
 
 
 async def test_the_longest_subject(connection: Client, stock: Stock, deployment: Deployment) -> None:
-    subject = f"chat.acme.u1.{'c' * 3900}.message.v1"
+    """With `dead.persist.` before it, it is more than the server takes for a command."""
+    subject = f"chat.acme.u1.{'c' * 4000}.message.v1"
     await stock.publish(subject, {"role": "user", "content": "x"})
     await stock.say("good")
 
@@ -166,5 +169,6 @@ async def test_the_longest_subject(connection: Client, stock: Stock, deployment:
 
     assert stored(deployment) == ["good"]
     [letter] = await letters(connection)
+    assert letter.subject.startswith("dead.persist.chat.acme.u1.ccc")
     assert headers(letter)["Mnemon-Reason"] == "invalid_subject"
     assert headers(letter)["Mnemon-Subject"] == subject
