@@ -85,7 +85,9 @@ async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterat
     """
     await broker.start()
     connection: Client = broker.config.connection_state.connection
-    # Until the server has read the subscriptions, a caller is told that nobody answers.
+    # Until the server has read the subscriptions, a caller is told that nobody answers. nats-py's ping
+    # overtakes what waits to be sent: it is the second one that comes after them.
+    await connection.flush()
     await connection.flush()
     watching = asyncio.create_task(_watch(connection, durables))
     try:

@@ -103,9 +103,7 @@ async def _bury(
     await message.term()
 
 
-def _letter(
-    consumer: str, message: Msg, delivery: Delivery, outcome: Dead
-) -> tuple[dict[str, str], bytes]:
+def _letter(consumer: str, message: Msg, delivery: Delivery, outcome: Dead) -> tuple[dict[str, str], bytes]:
     """The headers and the body of a dead letter.
 
     A server that is sent more than it takes closes the connection for good. What would be too much has

@@ -42,6 +42,13 @@ def unpatched_header_parser() -> Callable[[bytes], dict[str, str]]:
 parse_as_nats_py = unpatched_header_parser()
 
 
+async def delivered(connection: Client) -> None:
+    """Wait until what was published on the connection has come back to it."""
+    # nats-py's ping overtakes what waits to be sent: it is the second one that comes after it.
+    await connection.flush()
+    await connection.flush()
+
+
 async def pull(connection: Client) -> JetStreamContext.PullSubscription:
     return await connection.jetstream().pull_subscribe_bind("persist", LOG)
 
@@ -106,7 +113,7 @@ async def test_a_message_at_hand_is_taken_and_no_longer_counted(connection: Clie
     subscription = await connection.subscribe("anything")
     for body in (b"a", b"bcd", b""):
         await connection.publish("anything", body)
-    await connection.flush()
+    await delivered(connection)
     assert (subscription.pending_msgs, subscription.pending_bytes) == (3, 4)
     assert (await subscription.next_msg()).data == b"a"
     assert (subscription.pending_msgs, subscription.pending_bytes) == (2, 3)
@@ -133,7 +140,7 @@ async def test_waiting_for_a_message_ends(connection: Client) -> None:
 async def test_a_closed_connection_gives_nothing(connection: Client) -> None:
     subscription = await connection.subscribe("anything")
     await connection.publish("anything", b"abc")
-    await connection.flush()
+    await delivered(connection)
     assert subscription.pending_msgs == 1
     await connection.close()
     with pytest.raises(nats.errors.ConnectionClosedError):
@@ -209,3 +216,40 @@ async def test_headers_arrive(connection: Client) -> None:
     message = await subscription.next_msg(10)
     assert message.headers == headers
     assert Client._parse_header_lines is patches.parse_header_lines
+
+
+async def test_where_there_is_nothing_to_fetch_from_others_go_on(
+    connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FastStream fetches again at once, for ever: each attempt must let the rest of the process run."""
+    monkeypatch.setattr(patches, "PAUSE", 0.001)
+    subscription = await pull(connection)
+    await connection.close()
+    turns = 0
+
+    async def go_on() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(go_on())
+    with pytest.raises(nats.errors.ConnectionClosedError):
+        await subscription.fetch(10, 5)
+    other.cancel()
+    assert turns
+
+
+async def test_an_idle_fetch_waits_for_the_first_message(connection: Client) -> None:
+    subscription = await pull(connection)
+    with pytest.raises(nats.errors.TimeoutError):
+        await subscription.fetch(10, 0.02)
+    waiting = asyncio.create_task(subscription.fetch(10, 0.02))
+    done, _ = await asyncio.wait([waiting], timeout=0.2)
+    assert not done, "it asks the server once, not every 20 ms"
+    await connection.jetstream().publish(SUBJECT, b"first")
+    assert [message.data for message in await waiting] == [b"first"]
+    await connection.jetstream().publish(SUBJECT, b"second")
+    assert [message.data for message in await subscription.fetch(10, 0.5)] == [b"second"]
+    with pytest.raises(nats.errors.TimeoutError):
+        await asyncio.wait_for(subscription.fetch(10, 0.02), patches.IDLE_WAIT / 2)
