@@ -15,6 +15,9 @@ from infra.config import Deployment
 
 log = structlog.get_logger("database")
 
+CONNECTION_WAIT = 2.0
+"""Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
+
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 Value = TypeVar("Value")
 Query = Callable[[Connection], Awaitable[Value]]
@@ -96,7 +99,7 @@ class Database:
             self._address,
             min_size=deployment.pg_pool_min,
             max_size=max(deployment.pg_pool_min, deployment.pg_pool_max),
-            timeout=STATEMENT_TIMEOUT,
+            timeout=CONNECTION_WAIT,
             open=False,
             kwargs=self._options,
         )

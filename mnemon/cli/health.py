@@ -149,8 +149,9 @@ async def _broker_state(connection: Client) -> BrokerState:
         for info in await jetstream.consumers_info(stream)
         if info.name in [config.durable_name for config in configs]
     }
+    version = connection.connected_server_version
     return BrokerState(
-        version=str(connection.connected_server_version),
+        version=f"{version.major}.{version.minor}.{version.patch}",
         streams=streams,
         consumers=consumers,
         services=await _services(connection),

@@ -38,7 +38,7 @@ Death = Callable[[], Awaitable[None]]
 
 @dataclass
 class Talk:
-    """In each turn every user says one thing: half of them as a bot publishes, the others as an import does."""
+    """In each turn every user says one thing: half of them as a bot publishes, half as an import does."""
 
     users: int
     turns: int

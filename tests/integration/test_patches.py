@@ -120,7 +120,7 @@ async def test_a_message_at_hand_is_taken_and_no_longer_counted(connection: Clie
     assert [(await subscription.next_msg()).data for _ in range(2)] == [b"bcd", b""]
     assert (subscription.pending_msgs, subscription.pending_bytes) == (0, 0)
     # Ends only when each message that was taken is counted as done.
-    await asyncio.wait_for(subscription.drain(), 10)
+    await asyncio.wait_for(subscription.drain(), 10)  # type: ignore[no-untyped-call]
 
 
 async def test_a_message_that_comes_later_is_waited_for(connection: Client) -> None:
