@@ -5,15 +5,12 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import psycopg
-import structlog
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
 from infra.broker.topology import STATEMENT_TIMEOUT
 from infra.config import Deployment
-
-log = structlog.get_logger("database")
 
 CONNECTION_WAIT = 2.0
 """Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
