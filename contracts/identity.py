@@ -7,12 +7,14 @@ from uuid import UUID, uuid5
 _CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
 
 
-def event_identity(header: str | None, body: str | None, stream: str, sequence: int) -> str:
+def event_identity(
+    tenant: str, user: str, header: str | None, body: str | None, stream: str, sequence: int
+) -> str:
     """An event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
 
-    A header that ends in the body's id behind a colon, as `scoped` makes it, stands for the body's id.
+    A header that is the body's id, `scoped`, stands for the body's id.
     """
-    if header and body and header.endswith(f":{body}"):
+    if header and body and header == scoped(tenant, user, body):
         return body
     return header or body or f"{stream}:{sequence}"
 

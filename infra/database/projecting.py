@@ -8,7 +8,7 @@ from sqlalchemy import Table, bindparam, text
 from sqlalchemy.dialects.postgresql import insert
 
 from infra.database.engine import Connection, Database, Query, Statement, Value
-from infra.database.rows import EventRow, MessageRow, Rows
+from infra.database.rows import EventRow, Rows
 from infra.database.tables import clears, profile_sets, starts
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
@@ -29,22 +29,6 @@ _INSERT_MESSAGES: Final = Statement(
         seq = excluded.seq, conversation = excluded.conversation, role = excluded.role,
         content = excluded.content, name = excluded.name, task_id = excluded.task_id,
         tool_calls = excluded.tool_calls, metadata = excluded.metadata, sent_at = excluded.sent_at
-    WHERE excluded.seq < stored.seq
-    """
-    )
-)
-
-# Most batches name conversations that are known: those must not even lock a row.
-_INSERT_CONVERSATIONS: Final = Statement(
-    text(
-        """
-    INSERT INTO conversations AS stored (tenant, user_id, conversation, seq)
-    SELECT tenant, user_id, conversation, row.seq
-    FROM jsonb_to_recordset(:rows) AS row (tenant text, user_id text, conversation text, seq bigint)
-    LEFT JOIN conversations AS known USING (tenant, user_id, conversation)
-    WHERE known.seq IS NULL OR row.seq < known.seq
-    ORDER BY tenant, user_id, conversation
-    ON CONFLICT (tenant, user_id, conversation) DO UPDATE SET seq = excluded.seq
     WHERE excluded.seq < stored.seq
     """
     )
@@ -93,23 +77,8 @@ async def _write(connection: Connection, rows: Rows) -> None:
     if rows.messages:
         values = b",".join(row.values for row in rows.messages.values())
         await _INSERT_MESSAGES.change(connection, [{"rows": Jsonb(b"[" + values + b"]", dumps=bytes)}])
-    named = _named_conversations(rows.messages.values())
-    if named:
-        await _INSERT_CONVERSATIONS.change(connection, [{"rows": Jsonb(named)}])
     for table, events in _by_table(rows.events.values()).items():
         await _INSERT_EVENTS[table].change(connection, events)
-
-
-def _named_conversations(messages: Iterable[MessageRow]) -> list[dict[str, Any]]:
-    first: dict[tuple[str, str, str], int] = {}
-    for row in messages:
-        if row.conversation is not None:
-            place = row.key[0], row.key[1], row.conversation
-            first[place] = min(row.seq, first.get(place, row.seq))
-    return [
-        {"tenant": tenant, "user_id": user, "conversation": conversation, "seq": seq}
-        for (tenant, user, conversation), seq in first.items()
-    ]
 
 
 def _by_table(events: Iterable[EventRow]) -> dict[str, list[dict[str, Any]]]:

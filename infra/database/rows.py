@@ -30,7 +30,6 @@ class MessageRow(NamedTuple):
 
     key: Key
     seq: int
-    conversation: str | None
     values: bytes
 
 
@@ -99,7 +98,7 @@ def row_of(delivery: Delivery) -> MessageRow | EventRow | None:
     projection = _PROJECTIONS.get(type(event))
     if projection is None:
         return None
-    key = address.tenant, address.user, _event_id(delivery, event.id)
+    key = address.tenant, address.user, _event_id(delivery, address, event.id)
     table, values = projection(event, address, key)
     return EventRow(key, delivery.sequence, table, values)
 
@@ -112,7 +111,7 @@ def _message_row(
     spoken_at: float | None,
     body: bytes,
 ) -> MessageRow:
-    event_id = _event_id(delivery, own_id)
+    event_id = _event_id(delivery, address, own_id)
     values = b'%b,"seq":%d,"event_id":%b,"sent_at":%f,"body":%b}' % (
         opening,
         delivery.sequence,
@@ -120,9 +119,7 @@ def _message_row(
         delivery.stored_at if spoken_at is None else spoken_at,
         body,
     )
-    return MessageRow(
-        (address.tenant, address.user, event_id), delivery.sequence, address.conversation, values
-    )
+    return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
 
 
 @lru_cache(maxsize=65_536)
@@ -133,8 +130,10 @@ def _route(subject: str) -> tuple[Address, EventContract, bytes]:
     return address, contract_of(address), msgspec.json.encode(place)[:-1]
 
 
-def _event_id(delivery: Delivery, own_id: str | None) -> str:
-    event_id = event_identity(delivery.message_id, own_id, delivery.stream, delivery.sequence)
+def _event_id(delivery: Delivery, address: Address, own_id: str | None) -> str:
+    event_id = event_identity(
+        address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
+    )
     # No character has more than four bytes: most ids need no counting.
     if len(event_id) > ID_LIMIT // 4 and len(event_id.encode()) > ID_LIMIT:
         raise InvalidBody("id", f"{len(event_id.encode())} bytes, the limit is {ID_LIMIT}")

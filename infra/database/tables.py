@@ -44,15 +44,6 @@ messages = _event(
     Index("messages_reading", "tenant", "user_id", "conversation", "seq"),
 )
 
-conversations = Table(
-    "conversations",
-    metadata,
-    Column("tenant", Text, primary_key=True),
-    Column("user_id", Text, primary_key=True),
-    Column("conversation", Text, primary_key=True),
-    Column("seq", BigInteger, nullable=False, comment="The first message that names it"),
-)
-
 starts = _event(
     "starts",
     Column("conversation", Text, nullable=False),

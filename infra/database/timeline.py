@@ -13,8 +13,8 @@ from sqlalchemy import (
     CTE,
     BigInteger,
     ColumnElement,
+    FromClause,
     String,
-    Table,
     and_,
     bindparam,
     exists,
@@ -22,12 +22,13 @@ from sqlalchemy import (
     func,
     literal,
     select,
+    true,
     union_all,
 )
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from contracts.identity import first_conversation
-from infra.database.tables import clears, conversations, starts
+from infra.database.tables import clears, messages, starts
 
 _TENANT = bindparam("of_tenant", type_=String)
 _USER = bindparam("of_user", type_=String)
@@ -39,27 +40,38 @@ def owner(tenant: str, user: str) -> dict[str, str]:
     return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
 
 
-def owned(table: Table) -> ColumnElement[bool]:
+def owned(table: FromClause) -> ColumnElement[bool]:
     """The rows of the user."""
     return and_(table.c.tenant == _TENANT, table.c.user_id == _USER)
 
 
 def timeline() -> CTE:
     """Every start: by a `started` event, by the first message naming a conversation, and the beginning."""
+    named = _first_messages()
     earlier = starts.alias("earlier")
     started_before = exists().where(
-        earlier.c.tenant == conversations.c.tenant,
-        earlier.c.user_id == conversations.c.user_id,
-        earlier.c.conversation == conversations.c.conversation,
-        earlier.c.seq < conversations.c.seq,
+        owned(earlier), earlier.c.conversation == named.c.conversation, earlier.c.seq < named.c.seq
     )
     return union_all(
         select(starts.c.seq, starts.c.conversation, starts.c.discard_previous).where(owned(starts)),
-        select(conversations.c.seq, conversations.c.conversation, false().label("discard_previous")).where(
-            owned(conversations), ~started_before
-        ),
+        select(named.c.seq, named.c.conversation, false().label("discard_previous")).where(~started_before),
         select(literal(0, BigInteger), _FIRST, false()),
     ).cte("timeline")
+
+
+def _first_messages() -> CTE:
+    """The first message that names each conversation: from one to the next by the index, a step each."""
+    place = messages.c.conversation, messages.c.seq
+    first = select(*place).where(owned(messages), messages.c.conversation.isnot(None))
+    named = first.order_by(*place).limit(1).cte("named", recursive=True)
+    others = messages.alias("others")
+    beyond = select(others.c.conversation, others.c.seq).where(
+        owned(others), others.c.conversation > named.c.conversation
+    )
+    following = beyond.order_by(others.c.conversation, others.c.seq).limit(1).lateral("following")
+    return named.union_all(
+        select(following.c.conversation, following.c.seq).select_from(named.join(following, true()))
+    )
 
 
 def spans(timeline: CTE) -> CTE:

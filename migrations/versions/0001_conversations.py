@@ -40,13 +40,6 @@ def upgrade() -> None:
     )
     op.create_index("messages_reading", "messages", ["tenant", "user_id", "conversation", "seq"])
     op.create_table(
-        "conversations",
-        sa.Column("tenant", sa.Text, primary_key=True),
-        sa.Column("user_id", sa.Text, primary_key=True),
-        sa.Column("conversation", sa.Text, primary_key=True),
-        sa.Column("seq", sa.BigInteger, nullable=False, comment="The first message that names it"),
-    )
-    op.create_table(
         "starts",
         *_event(
             sa.Column("conversation", sa.Text, nullable=False),

@@ -45,7 +45,7 @@ def logs(draw: st.DrawFn) -> list[LoggedEvent]:
         if events and draw(st.integers(0, 7)) == 0:
             first = draw(st.sampled_from(events))
             events.append(
-                LoggedEvent(seq, first.id, first.kind, first.conversation, first.discard, first.fields)
+                LoggedEvent(seq, first.id, first.kind, draw(_PLACES), draw(st.booleans()), first.fields)
             )
             continue
         kind = draw(_KINDS)
@@ -100,7 +100,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 async def forget_all(database: Database) -> None:
     async with database.transaction() as connection:
-        for table in ("messages", "conversations", "starts", "clears", "profile_sets"):
+        for table in ("messages", "starts", "clears", "profile_sets"):
             await connection.execute(SQL("DELETE FROM {}").format(Identifier(table)))
 
 

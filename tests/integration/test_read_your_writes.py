@@ -63,7 +63,7 @@ def tables(deployment: Deployment) -> dict[str, int]:
     """How many rows each projection has."""
     assert deployment.database_url is not None
     engine = create_engine(deployment.database_url, poolclass=NullPool)
-    names = ("messages", "conversations", "starts", "clears", "profile_sets")
+    names = ("messages", "starts", "clears", "profile_sets")
     with engine.connect() as connection:
         counts = {
             name: connection.exec_driver_sql(

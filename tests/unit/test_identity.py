@@ -7,14 +7,19 @@ from contracts.identity import event_identity, first_conversation, scoped, start
 
 
 def test_the_header_goes_before_the_body_and_the_body_before_the_place() -> None:
-    assert event_identity("h", "b", "LOG", 7) == "h"
-    assert event_identity(None, "b", "LOG", 7) == "b"
-    assert event_identity(None, None, "LOG", 7) == "LOG:7"
+    assert event_identity("a", "u", "h", "b", "LOG", 7) == "h"
+    assert event_identity("a", "u", None, "b", "LOG", 7) == "b"
+    assert event_identity("a", "u", None, None, "LOG", 7) == "LOG:7"
 
 
 @given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))
 def test_a_scope_is_for_the_transport_only(tenant: str, user: str, event_id: str) -> None:
-    assert event_identity(scoped(tenant, user, event_id), event_id, "LOG", 7) == event_id
+    assert event_identity(tenant, user, scoped(tenant, user, event_id), event_id, "LOG", 7) == event_id
+
+
+def test_a_header_that_only_looks_like_a_scope_is_an_id_of_its_own() -> None:
+    assert event_identity("a", "u", "chat1:5", "5", "LOG", 7) == "chat1:5"
+    assert event_identity("a", "u", scoped("a", "other", "5"), "5", "LOG", 7) == scoped("a", "other", "5")
 
 
 def test_scopes_differ_where_users_do() -> None:
