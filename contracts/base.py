@@ -1,6 +1,6 @@
 """What every contract shares: frozen values, tolerant to read, strict to write."""
 
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from math import isfinite
 from typing import Annotated, Any, Self
 
@@ -8,6 +8,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 
 BODY_LIMIT = 1_048_576
 """The largest body of an event or a request, in bytes. A larger one is refused, or dead-lettered."""
+
+ID_LIMIT = 255
+"""The longest id of a tenant, user, conversation or event, in UTF-8 bytes."""
 
 
 class InvalidBody(ValueError):
@@ -103,17 +106,26 @@ def _storable_json(value: JsonValue) -> JsonValue:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except OverflowError as error:
-        raise ValueError("lies outside the years 1 to 9999 when put in UTC") from error
+    # A day's room at both ends of the calendar: in any time zone, and rounded by anybody, it still is a date.
+    if not MINYEAR < moment.year < MAXYEAR:
+        raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}")
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _short(identifier: str) -> str:
+    size = len(identifier.encode())
+    if size > ID_LIMIT:
+        raise ValueError(f"{size} bytes, the limit is {ID_LIMIT}")
+    return identifier
 
 
 Text = Annotated[str, AfterValidator(_storable)]
 """Any text without U+0000."""
 
-Identifier = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_storable)]
-"""An id: 1 to 255 characters."""
+Identifier = Annotated[
+    str, Field(min_length=1, max_length=255), AfterValidator(_storable), AfterValidator(_short)
+]
+"""An id: 1 to 255 bytes of UTF-8."""
 
 Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
 """RFC 3339 text, such as `2026-11-21T10:00:00Z`; without an offset it is UTC."""

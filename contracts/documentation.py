@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from contracts import published, streams
 from contracts.ask import Reply
-from contracts.base import BODY_LIMIT, Event
+from contracts.base import BODY_LIMIT, ID_LIMIT, Event
 from contracts.published import Examples, JsonSchema
 from contracts.registry import EVENTS, VERBS, EventContract, VerbContract
-from contracts.subjects import ID_LIMIT, ask_subject, chat_subject, encode_token, memory_subject
+from contracts.subjects import ask_subject, chat_subject, encode_token, memory_subject
 
 _TENANT, _USER = "acme", "u42"
 _IDS = ("u42", "-100123456", "иван", "ivan@example.com", "ivan petrov", "room.7", "50%", "*", "-")

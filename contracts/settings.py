@@ -21,10 +21,10 @@ def _known_zone(name: str) -> str:
 
 def _usable_template(template: str) -> str:
     try:
-        template.format(time="", text="")
-    except (KeyError, IndexError, ValueError) as error:
+        shown = template.format(time="", text="what was said")
+    except (AttributeError, KeyError, IndexError, ValueError) as error:
         raise ValueError("may hold {time} and {text}, and no other braces") from error
-    if "{text}" not in template:
+    if "what was said" not in shown:
         raise ValueError("must hold {text}")
     return template
 

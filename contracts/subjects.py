@@ -20,11 +20,10 @@ from functools import lru_cache
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
+from contracts.base import ID_LIMIT
+
 CURRENT = "-"
 """Stands for the user's current conversation, resolved by log position (see `contracts.identity`)."""
-
-ID_LIMIT = 255
-"""The longest id of a tenant, user, conversation or event, in UTF-8 bytes."""
 
 Space = Literal["chat", "memory", "ask"]
 

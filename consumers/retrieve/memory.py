@@ -1,10 +1,11 @@
 """Reads a user's memory: from what is at hand, from the projections, or from the log beyond them."""
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from cachetools import LRUCache
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
@@ -44,6 +45,7 @@ class Memory:
         self._settings = settings
         self._cache = UserCache(users)
         self._position = Position()
+        self._noticed: LRUCache[Owner, int] = LRUCache(users)
         self._stream_context: JetStreamContext
 
     async def follow(self, connection: Client) -> None:
@@ -89,12 +91,8 @@ class Memory:
         if at_hand is not None:
             return at_hand
 
-        def is_settled(seen: Seen[ConversationView]) -> bool:
-            messages = seen.value.messages
-            return not messages or messages[-1].seq <= seen.seq
-
         query = reading.newest_messages(*owner, conversation, max(limit, LOADED))
-        return await self._read(owner, ("messages", conversation), query, min_seq, is_settled)
+        return await self._read(owner, ("messages", conversation), query, min_seq)
 
     async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
         """The user's data; raises as `messages` does."""
@@ -105,6 +103,8 @@ class Memory:
 
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
         """How much is stored; raises as `messages` does."""
+        # Of what is no row, a dead letter for instance, there is no notice.
+        await self._position.refresh(self._stream_context)
         return await self._read(owner, None, reading.counts(*owner), min_seq)
 
     async def _read(
@@ -113,15 +113,14 @@ class Memory:
         part: Hashable | None,
         query: Query[Value],
         min_seq: int | None,
-        is_settled: Callable[[Seen[Value]], bool] = lambda seen: True,
     ) -> Seen[Value]:
-        shelf = self._cache.shelf(owner)
         position = await self._known_position(min_seq)
+        shelf = self._cache.shelf(owner)
         if min_seq is not None and position < min_seq:
             return await self._read_beyond(owner, query, position)
         seen = Seen(await self._database.read(query), position)
-        # Beyond the position others may still be writing: such a value is right, but not for long.
-        if part is not None and is_settled(seen):
+        # Between a commit and its acknowledgement the value is right, and the position not yet.
+        if part is not None and position >= self._noticed.get(owner, 0):
             shelf[part] = seen
         return seen
 
@@ -149,6 +148,9 @@ class Memory:
         return Seen(value, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
 
     async def _changed(self, message: Msg) -> None:
-        self._cache.drop(parse_owner(message.subject))
+        owner = parse_owner(message.subject)
+        self._cache.drop(owner)
         if message.data:
-            self._position.notice(json.loads(message.data)["seq"])
+            seq = json.loads(message.data)["seq"]
+            self._noticed[owner] = max(seq, self._noticed.get(owner, 0))
+            self._position.notice(seq)

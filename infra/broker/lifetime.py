@@ -1,8 +1,10 @@
 """A FastStream broker from its making to its end."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from weakref import WeakSet
 
 import nats.errors
 import structlog
@@ -19,6 +21,9 @@ log = structlog.get_logger("broker")
 
 CHECK_INTERVAL = 10.0
 """Seconds between two looks at whether the consumers still exist."""
+
+
+_ending: WeakSet[NatsBroker] = WeakSet()
 
 
 def _nothing() -> None:
@@ -45,6 +50,12 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         # Requests may come again a moment before nats-py says that it has reconnected.
         on_gap()
 
+    async def closed() -> None:
+        # After some errors of a server nats-py gives up for good: better none than one that seems to live.
+        if broker not in _ending:
+            log.critical("the server closed the connection for good; ending this process", connection=name)
+            signal.raise_signal(signal.SIGTERM)
+
     async def reconnected() -> None:
         log.info("reconnected", connection=name)
         on_gap()
@@ -54,15 +65,22 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         if isinstance(error, nats.errors.SlowConsumerError):
             on_gap()
 
-    return NatsBroker(
+    broker = NatsBroker(
         servers(deployment.nats_url),
         name=f"mnemon-{name}",
         graceful_timeout=GRACEFUL_TIMEOUT,
         logger=None,
         # Its dependency injection runs every argument through a thread: 0.7 ms a call.
         apply_types=False,
-        **{**OPTIONS, "error_cb": failed, "disconnected_cb": disconnected, "reconnected_cb": reconnected},
+        **{
+            **OPTIONS,
+            "error_cb": failed,
+            "closed_cb": closed,
+            "disconnected_cb": disconnected,
+            "reconnected_cb": reconnected,
+        },
     )
+    return broker
 
 
 @asynccontextmanager
@@ -72,6 +90,7 @@ async def connected(broker: NatsBroker) -> AsyncIterator[Client]:
     try:
         yield connection
     finally:
+        _ending.add(broker)
         await broker.stop()
 
 

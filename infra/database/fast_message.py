@@ -4,12 +4,12 @@ What this accepts, `contracts.chat.MessageV1` accepts with the same values (a pr
 What it does not accept goes to the contract, which decides, and says what is wrong in words for a person.
 """
 
-from datetime import MAXYEAR, UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 
-from contracts.base import BODY_LIMIT
+from contracts.base import BODY_LIMIT, ID_LIMIT
 
 
 class _ToolCall(msgspec.Struct):
@@ -38,6 +38,9 @@ class FastMessage(msgspec.Struct):
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+DEEPEST = 100
+"""Brackets of a body that are taken without a look at how deep they go; the contract's parser has a limit."""
+
 _decode = msgspec.json.Decoder(FastMessage).decode
 
 
@@ -47,7 +50,7 @@ def read(body: bytes) -> FastMessage | None:
     Besides what does not fit, those are bodies that PostgreSQL might refuse: with U+0000, with bytes that
     are not UTF-8, with numbers beyond all measure.
     """
-    if len(body) > BODY_LIMIT or b"\\u0000" in body:
+    if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > DEEPEST:
         return None
     try:
         body.decode()
@@ -56,10 +59,12 @@ def read(body: bytes) -> FastMessage | None:
         return None
     if not _fits(message.id) or not _fits(message.task_id):
         return None
-    if message.sent_at is not None and not 1 < message.sent_at.year < MAXYEAR:
-        return None  # in UTC it may lie beyond the calendar
+    if message.sent_at is not None and not MINYEAR < message.sent_at.year < MAXYEAR:
+        return None
     return message
 
 
 def _fits(identifier: str | None) -> bool:
-    return identifier is None or 0 < len(identifier) <= 255
+    return identifier is None or (
+        0 < len(identifier) <= ID_LIMIT // 4 or 0 < len(identifier.encode()) <= ID_LIMIT
+    )

@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from contracts.base import Event, InvalidBody
+from contracts.base import ID_LIMIT, Event, InvalidBody
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.decode import contract_of, upcast
 from contracts.identity import event_identity, started_conversation
 from contracts.memory import ProfileSetV1
 from contracts.registry import EventContract
-from contracts.subjects import ID_LIMIT, Address, parse
+from contracts.subjects import Address, parse
 from infra.broker.delivery import Delivery
 from infra.database import fast_message
 

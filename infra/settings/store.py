@@ -51,13 +51,9 @@ class LiveSettings:
         async for entry in watcher:
             if entry is None:
                 continue
-            try:
-                self.value = SettingsV1.read(entry.value) if entry.value else SettingsV1()
-            except InvalidBody as error:
-                log.error(
-                    "settings are invalid and not taken over", revision=entry.revision, error=str(error)
-                )
-            else:
+            settings = _valid(entry)
+            if settings is not None:
+                self.value = settings
                 log.info("settings changed", revision=entry.revision)
 
 
@@ -66,14 +62,22 @@ async def read(connection: Client) -> SettingsV1:
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
-        contracts.base.InvalidBody: somebody put something else there.
     """
     bucket = await _bucket(connection)
     try:
         entry = await bucket.get(DEFAULT_KEY)
     except KeyNotFoundError:
         return SettingsV1()
-    return SettingsV1.read(entry.value or b"{}")
+    return _valid(entry) or SettingsV1()
+
+
+def _valid(entry: KeyValue.Entry) -> SettingsV1 | None:
+    """The settings of an entry, or None where somebody put something else there, which is said."""
+    try:
+        return SettingsV1.read(entry.value) if entry.value else SettingsV1()
+    except InvalidBody as error:
+        log.error("settings are invalid and not taken over", revision=entry.revision, error=str(error))
+        return None
 
 
 async def write(connection: Client, settings: SettingsV1) -> int:

@@ -79,6 +79,8 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
     *groups, last = name.split(".")
     for group in groups:
         settings = settings.setdefault(group, {})
+        if not isinstance(settings, dict):
+            refuse(Ending.WRONG_USE, f"{group} is one setting, and has no {last}")
     try:
         settings[last] = json.loads(value)
     except ValueError:

@@ -178,3 +178,27 @@ async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
     assert await stock.contents("acme.u1", min_seq=last) == ["mine"]
     reply = await memory.history("u2", min_seq=last)
     assert [(message.id, message.content) for message in reply.messages] == [("5121", "also mine")]
+
+
+async def test_the_ends_of_the_calendar(stock: Stock) -> None:
+    """What is taken can be read, in any time zone; what is not is a dead letter."""
+    await write(stock.connection, SettingsV1.strictly(time_stamps={"zone": "Pacific/Kiritimati"}))
+    for number, moment in enumerate(
+        (
+            "9999-12-31T23:59:59.999999Z",
+            "9998-12-31T23:59:59.999999Z",
+            "0002-01-01T00:00:00+14:00",
+            "0001-01-01T00:00:00Z",
+        )
+    ):
+        seq = await stock.say(str(number), sent_at=moment)
+    assert await stock.contents(min_seq=seq) == ["1", "2"]
+    assert len((await stock.ask("context"))["messages"]) == 2
+    assert (await stock.connection.jetstream().stream_info("DEAD")).state.messages == 2
+
+
+async def test_what_ends_without_a_row_is_reflected_too(stock: Stock) -> None:
+    await stock.say("hi")
+    last = await stock.publish("chat.acme.u1.-.message.v1", b"{bad")
+    reply = await stock.ask("status", min_seq=last)
+    assert (reply["seen_seq"], reply["log_seq"]) == (last, last)

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from contracts import subjects
+from contracts.base import ID_LIMIT
 from contracts.subjects import Address, InvalidId, InvalidSubject, decode_token, encode_token, parse
 
 TRICKY = ".*>%-~_ \t\r\n\x01\x1f\x7f\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000\u200b\ufeffaZ0$/:@+éЖ漢😀"
@@ -17,7 +18,7 @@ identifiers = st.one_of(
     st.text(min_size=1),
     st.text(st.sampled_from(TRICKY), min_size=1),
     st.sampled_from(["-", "%2D", "%2E", "v1", "_"]),
-).filter(lambda text: "\0" not in text and len(text.encode()) <= subjects.ID_LIMIT)
+).filter(lambda text: "\0" not in text and len(text.encode()) <= ID_LIMIT)
 
 chat_events = st.sampled_from(["message", "started", "cleared"])
 versions = st.integers(min_value=1, max_value=999_999)
