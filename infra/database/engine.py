@@ -49,7 +49,8 @@ class Statement:
 
     async def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """All rows that it gives."""
-        cursor = await connection.execute(self._sql, {**self._constants, **parameters})
+        # In binary, numbers and times need no parsing.
+        cursor = await connection.execute(self._sql, {**self._constants, **parameters}, binary=True)
         return await cursor.fetchall()
 
     async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
