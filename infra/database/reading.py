@@ -77,7 +77,7 @@ def _newest_messages() -> Select[Any]:
     )
     # Two scans of the index, each of which ends at the limit.
     scans = (
-        select(messages)
+        select(*(messages.c[name] for name in StoredRow.__slots__))
         .where(shown, place)
         .order_by(messages.c.seq.desc())
         .limit(bindparam("limit"))
