@@ -7,7 +7,7 @@ import structlog
 
 from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
-from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.connect import BrokerUnreachable, check
 from infra.config import Deployment
 from infra.database.engine import Database
 
@@ -33,8 +33,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
-    probe = await connect(deployment.nats_url, name="mnemon-probe")
-    await probe.close()
+    await check(deployment.nats_url)
     database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
     async with AsyncExitStack() as ends:
         ends.push_async_callback(database.close)

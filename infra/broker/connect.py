@@ -44,15 +44,24 @@ async def connect(url: str, *, name: str) -> Client:
     Raises:
         BrokerUnreachable: no server answered the first time.
     """
+    await check(url)
+    return await nats.connect(servers(url), name=name, **OPTIONS)
+
+
+async def check(url: str) -> None:
+    """Look whether a server answers: a connection that reconnects for ever would wait for one for ever.
+
+    Raises:
+        BrokerUnreachable: none does.
+    """
     first_attempt = {**OPTIONS, "max_reconnect_attempts": 1, "connect_timeout": 3, "error_cb": _quiet}
     try:
-        probe = await nats.connect(servers(url), name=f"{name}-probe", **first_attempt)
+        probe = await nats.connect(servers(url), name="mnemon-probe", **first_attempt)
     except Exception as error:
         raise BrokerUnreachable(
             f"no NATS server answers at {url}: {error or type(error).__name__}"
         ) from error
     await probe.close()
-    return await nats.connect(servers(url), name=name, **OPTIONS)
 
 
 async def _quiet(error: Exception) -> None:
