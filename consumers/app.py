@@ -1,5 +1,6 @@
 """Runs consumers: any of them, in any number of processes."""
 
+import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -40,5 +41,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         await database.open()
         for name in names:
             await ends.enter_async_context(_CONSUMING[name](database, deployment))
+        # What is loaded by now stays: each search through it for garbage would hold up requests for 50 ms.
+        gc.freeze()
         log.info("consumers are ready", consumers=list(names))
         yield

@@ -33,6 +33,7 @@ def scoped(tenant: str, user: str, event_id: str) -> str:
     return f"{_scope(tenant, user)}:{event_id}"
 
 
+@lru_cache(maxsize=4096)
 def first_conversation(tenant: str, user: str) -> str:
     """The conversation of whatever a user said before any conversation was started."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))

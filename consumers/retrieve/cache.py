@@ -5,7 +5,8 @@ from typing import Any
 
 from cachetools import LRUCache
 
-Owner = tuple[str, str]
+from infra.database.reading import Owner
+
 Shelf = dict[Hashable, Any]
 """What is known of one user, part by part."""
 

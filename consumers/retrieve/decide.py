@@ -4,20 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from contracts.ask import RenderedMessage, StoredMessage
+from consumers.retrieve.fast_history import FastMessage
+from contracts.ask import RenderedMessage
 from contracts.chat import Role
 from contracts.settings import TimeStamps
 from infra.database.reading import StoredRow
 
 
-def history(rows: Sequence[StoredRow], limit: int) -> tuple[StoredMessage, ...]:
+def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
     """The last `limit` messages as they were said, with a line after each answer that used tools."""
-    shown: list[StoredMessage] = []
+    shown: list[FastMessage] = []
     for row in rows[-limit:]:
         shown.append(_stored(row, row.role, row.content, row.name))
         if row.tool_calls:
             shown.append(_stored(row, "system", tools_used(row.tool_calls), None))
-    return tuple(shown[-limit:])
+    return shown[-limit:]
 
 
 def context(
@@ -63,9 +64,8 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> StoredMessage:
-    # From the database, where only what satisfied a contract is written: not checked again.
-    return StoredMessage.model_construct(
+def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> FastMessage:
+    return FastMessage(
         role=role,
         content=content,
         name=name,
@@ -77,4 +77,4 @@ def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> Store
 
 
 def _rendered(role: Role, content: str, name: str | None) -> RenderedMessage:
-    return RenderedMessage.model_construct(role=role, content=content, name=name)
+    return RenderedMessage(role=role, content=content, name=name)

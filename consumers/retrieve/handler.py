@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 import nats.errors
 from faststream.nats import NatsBroker
 
 from consumers.retrieve import decide
+from consumers.retrieve.fast_history import FastHistory
 from consumers.retrieve.memory import Memory, Seen
 from contracts.ask import (
     ContextReplyV1,
     ContextV1,
-    HistoryReplyV1,
     HistoryV1,
     ProfileReplyV1,
     ProfileV1,
@@ -36,6 +36,8 @@ from infra.database.reading import ConversationView
 from infra.settings.store import LiveSettings
 
 NAME: Final = "mnemon"
+
+Answered = TypeVar("Answered")
 
 
 @asynccontextmanager
@@ -69,19 +71,16 @@ class Retrieve:
         for verb in VERBS:
             self.service.endpoint(verb, answers.get(verb, _not_there_yet))
 
-    def history(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+    def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         request = HistoryV1.read(body or b"{}")
         owner = address.tenant, address.user
         wanted = request.conversation, request.limit, request.min_seq
 
-        def reply(seen: Seen[ConversationView]) -> HistoryReplyV1:
-            return HistoryReplyV1.model_construct(
-                seen_seq=seen.seq,
-                conversation=seen.value.conversation,
-                messages=decide.history(seen.value.messages, request.limit),
-            )
+        def reply(seen: Seen[ConversationView]) -> bytes:
+            shown = decide.history(seen.value.messages, request.limit)
+            return FastHistory(seen.seq, seen.value.conversation, shown).body()
 
-        async def read() -> Reply:
+        async def read() -> bytes:
             return reply(await self._memory.messages(owner, *wanted))
 
         at_hand = self._memory.messages_at_hand(owner, *wanted)
@@ -163,7 +162,7 @@ class Retrieve:
         return int(acknowledgement.seq)
 
 
-async def _available(reply: Coroutine[Any, Any, Reply]) -> Reply:
+async def _available(reply: Coroutine[Any, Any, Answered]) -> Answered:
     """Say of what cannot be reached now that it may be reached later."""
     try:
         return await reply

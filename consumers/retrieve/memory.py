@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from consumers.retrieve.cache import Owner, UserCache
+from consumers.retrieve.cache import UserCache
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
@@ -19,13 +19,15 @@ from infra.broker.position import Position, log_end
 from infra.database import reading
 from infra.database.engine import Database, Query
 from infra.database.projecting import suppose
-from infra.database.reading import ConversationView, UserCounts
+from infra.database.reading import ConversationView, Newest, Owner, UserCounts
 from infra.database.rows import Rows, row_of
+from infra.database.together import Together
 from infra.settings.store import LiveSettings
 
 LOADED = 50
 """Messages that are read at least, so that a somewhat larger request finds them at hand."""
 
+Wanted = TypeVar("Wanted")
 Value = TypeVar("Value")
 
 
@@ -42,6 +44,9 @@ class Memory:
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
+        self._messages = Together(database, reading.newest_messages)
+        self._profiles = Together(database, reading.profiles)
+        self._counts = Together(database, reading.counts)
         self._settings = settings
         self._cache = UserCache(users)
         self._position = Position()
@@ -91,34 +96,35 @@ class Memory:
         if at_hand is not None:
             return at_hand
 
-        query = reading.newest_messages(*owner, conversation, max(limit, LOADED))
-        return await self._read(owner, ("messages", conversation), query, min_seq)
+        wanted = Newest(*owner, conversation, max(limit, LOADED))
+        return await self._read(owner, ("messages", conversation), self._messages, wanted, min_seq)
 
     async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
         """The user's data; raises as `messages` does."""
         at_hand = self.profile_at_hand(owner, min_seq)
         if at_hand is not None:
             return at_hand
-        return await self._read(owner, "profile", reading.profile(*owner), min_seq)
+        return await self._read(owner, "profile", self._profiles, owner, min_seq)
 
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
         """How much is stored; raises as `messages` does."""
         # Of what is no row, a dead letter for instance, there is no notice.
         await self._position.refresh(self._stream_context)
-        return await self._read(owner, None, reading.counts(*owner), min_seq)
+        return await self._read(owner, None, self._counts, owner, min_seq)
 
     async def _read(
         self,
         owner: Owner,
         part: Hashable | None,
-        query: Query[Value],
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
         min_seq: int | None,
     ) -> Seen[Value]:
         position = await self._known_position(min_seq)
         shelf = self._cache.shelf(owner)
         if min_seq is not None and position < min_seq:
-            return await self._read_beyond(owner, query, position)
-        seen = Seen(await self._database.read(query), position)
+            return await self._read_beyond(owner, questions.query([wanted]), position)
+        seen = Seen(await questions.ask(wanted), position)
         # Between a commit and its acknowledgement the value is right, and the position not yet.
         if part is not None and position >= self._noticed.get(owner, 0):
             shelf[part] = seen
@@ -132,7 +138,7 @@ class Memory:
             return await self._position.refresh(self._stream_context)
         return self._position.value
 
-    async def _read_beyond(self, owner: Owner, query: Query[Value], position: int) -> Seen[Value]:
+    async def _read_beyond(self, owner: Owner, query: Query[list[Value]], position: int) -> Seen[Value]:
         """Read as if the user's events beyond the position were projected already."""
         end = await log_end(self._stream_context)
         tail = await user_tail(self._stream_context, *owner, after=position)
@@ -144,7 +150,7 @@ class Memory:
                 continue  # persist will make a dead letter of it
             if row is not None:
                 rows.add(row)
-        value = await suppose(self._database, rows, query)
+        (value,) = await suppose(self._database, rows, query)
         return Seen(value, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
 
     async def _changed(self, message: Msg) -> None:

@@ -36,7 +36,10 @@ class Refusal(Exception):
         self.error = AskError(code=code, message=message, retryable=retryable)
 
 
-Answer = Callable[[Address, bytes], Reply | Coroutine[Any, Any, Reply]]
+Answered = Reply | bytes
+"""A reply, or one that is JSON already."""
+
+Answer = Callable[[Address, bytes], Answered | Coroutine[Any, Any, Answered]]
 """Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
 
 
@@ -104,7 +107,7 @@ class AskService:
         except Exception as error:
             await self._send(endpoint, message, _error_reply(error), begun)
             return
-        if isinstance(reply, Reply):
+        if isinstance(reply, Answered):
             await self._send(endpoint, message, reply, begun)
             return
         task = asyncio.create_task(self._finish(endpoint, message, reply, begun))
@@ -113,25 +116,27 @@ class AskService:
         if len(self._waiting) >= MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _finish(self, endpoint: _Endpoint, message: Msg, pending: Awaitable[Reply], begun: int) -> None:
+    async def _finish(
+        self, endpoint: _Endpoint, message: Msg, pending: Awaitable[Answered], begun: int
+    ) -> None:
         try:
             reply = await pending
         except Exception as error:
             reply = _error_reply(error)
         await self._send(endpoint, message, reply, begun)
 
-    async def _send(self, endpoint: _Endpoint, message: Msg, reply: Reply, begun: int) -> None:
+    async def _send(self, endpoint: _Endpoint, message: Msg, reply: Answered, begun: int) -> None:
         endpoint.nanoseconds += time.perf_counter_ns() - begun
         connection: Client = self.broker.config.connection_state.connection
-        body = reply.model_dump_json(exclude_none=True).encode()
+        body = reply if isinstance(reply, bytes) else _json(reply)
         if len(body) > connection.max_payload:
             problem = (
                 f"a reply of {len(body):,} bytes, the server takes {connection.max_payload:,}: ask for less"
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
-            body = reply.model_dump_json(exclude_none=True).encode()
+            body = _json(reply)
         headers = None
-        if reply.error is not None:
+        if isinstance(reply, Reply) and reply.error is not None:
             endpoint.errors += 1
             endpoint.last_error = reply.error.message
             headers = {ERROR_CODE_HEADER: reply.error.code, ERROR_HEADER: header_value(reply.error.message)}
@@ -167,6 +172,10 @@ class _Listing(Service):
             for each in self._shown
         ]
         return stats
+
+
+def _json(reply: Reply) -> bytes:
+    return reply.__pydantic_serializer__.to_json(reply, exclude_none=True)
 
 
 def _error_reply(error: Exception) -> ErrorReply:

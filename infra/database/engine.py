@@ -1,11 +1,15 @@
 """The connection pool, and what database errors mean to a caller."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+import msgspec
 import psycopg
+from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from sqlalchemy import Select
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
@@ -44,15 +48,8 @@ class Statement:
 
     def __init__(self, clause: ClauseElement) -> None:
         compiled = clause.compile(dialect=_DIALECT)
-        # psycopg reads a statement once only if it has 4096 characters at most: a third of a read otherwise.
-        self._sql = " ".join(str(compiled).split())
+        self._sql = str(compiled)
         self._constants = dict(compiled.params)
-
-    async def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """All rows that it gives."""
-        # In binary, numbers and times need no parsing.
-        cursor = await connection.execute(self._sql, {**self._constants, **parameters}, binary=True)
-        return await cursor.fetchall()
 
     async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
         """The one row that it gives.
@@ -60,7 +57,8 @@ class Statement:
         Raises:
             LookupError: it gives another number of rows.
         """
-        rows = await self.rows(connection, parameters)
+        cursor = await connection.execute(self._sql, {**self._constants, **parameters}, binary=True)
+        rows = await cursor.fetchall()
         if len(rows) != 1:
             raise LookupError(f"{len(rows)} rows instead of one")
         return rows[0]
@@ -70,6 +68,49 @@ class Statement:
         async with connection.cursor() as cursor:
             await cursor.executemany(self._sql, [{**self._constants, **each} for each in parameters])
             return cursor.rowcount
+
+
+class Lookup:
+    """A query that is asked for many sets of parameters in one round trip.
+
+    Starting a query takes PostgreSQL longer than finding a user's rows: of 64 users asked for together, each
+    costs a quarter.
+    """
+
+    def __init__(self, clause: Select[Any]) -> None:
+        compiled = clause.compile(dialect=_DIALECT)
+        types = {
+            name: parameter.type.compile(_DIALECT)
+            for parameter, name in compiled.bind_names.items()
+            if parameter.required
+        }
+        self._constants = {name: value for name, value in compiled.params.items() if name not in types}
+
+        def column(parameter: re.Match[str]) -> str:
+            return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
+
+        each = re.sub(r"%\((\w+)\)s(::\w+)?", column, str(compiled))
+        columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+        sql = f"""
+            SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer, {columns})
+            CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
+        # psycopg reads a statement once only if it has 4096 characters at most: a third of a read otherwise.
+        self._sql = " ".join(sql.split())
+
+    async def rows(
+        self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """For each set of parameters its rows, each after the number of the set, in no order."""
+        # One parameter for all sets: psycopg takes ten times as long for arrays.
+        sets = Json(
+            [{"place": place, **each} for place, each in enumerate(wanted)], dumps=msgspec.json.encode
+        )
+        # In binary, numbers and times need no parsing.
+        cursor = await connection.execute(self._sql, {**self._constants, "wanted": sets}, binary=True)
+        found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
+        for row in await cursor.fetchall():
+            found[row[0]].append(row)
+        return found
 
 
 class Database:

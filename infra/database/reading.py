@@ -3,21 +3,34 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, NamedTuple
 
-from sqlalchemy import Select, String, and_, bindparam, func, select, true, union_all
+from sqlalchemy import BigInteger, Select, String, and_, bindparam, func, select, true, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from contracts.chat import Role
 from infra.database import timeline as parts
-from infra.database.engine import Connection, Query, Statement
+from infra.database.engine import Connection, Lookup, Query
 from infra.database.tables import messages, profile_sets
 from infra.database.timeline import owned, owner
 
+_AT_MOST = bindparam("at_most", type_=BigInteger)
 
-@dataclass(frozen=True, slots=True)
-class StoredRow:
-    """A stored message."""
+Owner = tuple[str, str]
+"""A tenant and a user."""
+
+
+class Newest(NamedTuple):
+    """Which messages: the newest `limit` of a conversation; None is the current one."""
+
+    tenant: str
+    user: str
+    conversation: str | None
+    limit: int
+
+
+class StoredRow(NamedTuple):
+    """A stored message; they sort by log position."""
 
     seq: int
     event_id: str
@@ -66,7 +79,8 @@ def _newest_messages() -> Select[Any]:
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
     lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
-    floor = select(lowest.label("seq")).select_from(chosen).cte("floor")
+    # Materialized: each of the two scans would find it again.
+    floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
 
     shown = and_(owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
     on_current = and_(
@@ -77,20 +91,19 @@ def _newest_messages() -> Select[Any]:
     )
     # Two scans of the index, each of which ends at the limit.
     scans = (
-        select(*(messages.c[name] for name in StoredRow.__slots__))
+        select(*(messages.c[name] for name in StoredRow._fields))
         .where(shown, place)
-        .order_by(messages.c.seq.desc())
-        .limit(bindparam("limit"))
+        # By the conversation too, though it is the same one: this is the order of the index.
+        .order_by(messages.c.conversation.desc(), messages.c.seq.desc())
+        .limit(_AT_MOST)
         .correlate(chosen, covered, floor)
         for place in (messages.c.conversation == conversation, on_current)
     )
-    both = union_all(*scans).subquery("both")
-    newest = select(both).order_by(both.c.seq.desc()).limit(bindparam("limit")).lateral("newest")
-    fields = (newest.c[name] for name in StoredRow.__slots__)
-    return (
-        select(conversation, *fields)
-        .select_from(chosen.join(covered, true()).join(floor, true()).outerjoin(newest, true()))
-        .order_by(newest.c.seq)
+    both = union_all(*scans)
+    newest = both.order_by(both.selected_columns.seq.desc()).limit(_AT_MOST).lateral("newest")
+    fields = (newest.c[name] for name in StoredRow._fields)
+    return select(conversation, *fields).select_from(
+        chosen.join(covered, true()).join(floor, true()).outerjoin(newest, true())
     )
 
 
@@ -140,38 +153,46 @@ def _profile() -> Select[Any]:
     return select(present)
 
 
-_NEWEST_MESSAGES = Statement(_newest_messages())
-_COUNTS = Statement(_counts())
-_PROFILE = Statement(_profile())
+_NEWEST_MESSAGES = Lookup(_newest_messages())
+_COUNTS = Lookup(_counts())
+_PROFILE = Lookup(_profile())
 
 
-def newest_messages(tenant: str, user: str, conversation: str | None, limit: int) -> Query[ConversationView]:
-    """The newest messages of a conversation, `limit` at most; None is the current one."""
+def newest_messages(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+    """The newest messages of conversations."""
     # One more than asked for tells whether there are older ones.
-    parameters = owner(tenant, user) | {"conversation": conversation, "limit": limit + 1}
+    parameters: list[dict[str, Any]] = [
+        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
+        for each in wanted
+    ]
 
-    async def query(connection: Connection) -> ConversationView:
-        rows = await _NEWEST_MESSAGES.rows(connection, parameters)
-        found = [StoredRow(*row[1:]) for row in rows if row[1] is not None]
-        return ConversationView(rows[0][0], found[-limit:], complete=len(found) <= limit)
-
-    return query
-
-
-def profile(tenant: str, user: str) -> Query[dict[str, Any]]:
-    """The user's data: of each field, what was set last."""
-
-    async def query(connection: Connection) -> dict[str, Any]:
-        (fields,) = await _PROFILE.row(connection, owner(tenant, user))
-        return cast("dict[str, Any]", fields)
+    async def query(connection: Connection) -> list[ConversationView]:
+        found = await _NEWEST_MESSAGES.rows(connection, parameters)
+        return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
 
     return query
 
 
-def counts(tenant: str, user: str) -> Query[UserCounts]:
-    """How much is stored of a user."""
+def profiles(owners: Sequence[Owner]) -> Query[list[dict[str, Any]]]:
+    """The data of users: of each field, what was set last."""
 
-    async def query(connection: Connection) -> UserCounts:
-        return UserCounts(*await _COUNTS.row(connection, owner(tenant, user)))
+    async def query(connection: Connection) -> list[dict[str, Any]]:
+        found = await _PROFILE.rows(connection, [owner(*each) for each in owners])
+        return [fields for ((_, fields),) in found]
 
     return query
+
+
+def counts(owners: Sequence[Owner]) -> Query[list[UserCounts]]:
+    """How much is stored of users."""
+
+    async def query(connection: Connection) -> list[UserCounts]:
+        found = await _COUNTS.rows(connection, [owner(*each) for each in owners])
+        return [UserCounts(*counted) for ((_, *counted),) in found]
+
+    return query
+
+
+def _view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
+    messages = sorted(StoredRow._make(row[2:]) for row in rows if row[2] is not None)
+    return ConversationView(rows[0][1], messages[-limit:], complete=len(messages) <= limit)

@@ -35,7 +35,7 @@ _USER = bindparam("of_user", type_=String)
 _FIRST = bindparam("first", type_=String)
 
 
-def owner(tenant: str, user: str) -> dict[str, str]:
+def owner(tenant: str, user: str) -> dict[str, Any]:
     """The parameters that every part here takes."""
     return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
 

@@ -4,12 +4,15 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pytest_asyncio
 from nats.aio.client import Client
 
 from consumers.app import running
 from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.migrate import migrate
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,15 @@ async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
     """All consumers, in this process."""
     async with running(("persist", "retrieve"), deployment):
         yield deployment
+
+
+@pytest_asyncio.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """Tables of the test's own."""
+    deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    database = Database(deployment)
+    await database.open()
+    yield database
+    await database.close()

@@ -2,11 +2,9 @@
 
 import json
 import random
-from collections.abc import AsyncIterator, Sequence
-from uuid import uuid4
+from collections.abc import Sequence
 
 import pytest
-import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.sql import SQL, Identifier
@@ -14,11 +12,10 @@ from psycopg.sql import SQL, Identifier
 from consumers.persist.decide import plan
 from contracts.subjects import chat_subject, memory_subject
 from infra.broker.delivery import Delivery
-from infra.config import Deployment
 from infra.database import reading
 from infra.database.engine import Database, Query, Value
-from infra.database.migrate import migrate
 from infra.database.projecting import suppose, write
+from infra.database.reading import Newest
 from infra.database.rows import Rows
 from infra.database.sweeping import sweep
 from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
@@ -75,27 +72,17 @@ async def state_of(database: Database, places: Sequence[str], rows: Rows | None 
     async def read(query: Query[Value]) -> Value:
         return await (suppose(database, rows, query) if rows else database.read(query))
 
-    current = await read(reading.newest_messages(TENANT, USER, None, 100))
+    (current,) = await read(reading.newest_messages([Newest(TENANT, USER, None, 100)]))
     messages = {}
     for place in {*places, current.conversation}:
-        view = await read(reading.newest_messages(TENANT, USER, place, 100))
+        (view,) = await read(reading.newest_messages([Newest(TENANT, USER, place, 100)]))
         if view.messages:
             messages[place] = [row.event_id for row in view.messages]
-    counted = await read(reading.counts(TENANT, USER))
+    (counted,) = await read(reading.counts([(TENANT, USER)]))
     assert counted.messages == sum(len(said) for said in messages.values())
     assert counted.conversations == len(messages)
-    return State(current.conversation, messages, await read(reading.profile(TENANT, USER)))
-
-
-@pytest_asyncio.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
-    assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
-    database = Database(deployment)
-    await database.open()
-    yield database
-    await database.close()
+    (profile,) = await read(reading.profiles([(TENANT, USER)]))
+    return State(current.conversation, messages, profile)
 
 
 async def forget_all(database: Database) -> None:
@@ -162,5 +149,5 @@ async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> Non
 async def test_one_event_twice_in_a_batch(database: Database, copies: int) -> None:
     events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
     await write(database, plan([delivery_of(event) for event in reversed(events)]).rows)
-    view = await database.read(reading.newest_messages(TENANT, USER, "c1", 10))
+    (view,) = await database.read(reading.newest_messages([Newest(TENANT, USER, "c1", 10)]))
     assert [(row.seq, row.event_id) for row in view.messages] == [(1, "same")]

@@ -1,0 +1,98 @@
+"""What a read costs the database, whatever is stored, and however many ask."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+import pytest
+
+from consumers.persist.decide import plan
+from contracts.subjects import chat_subject
+from infra.broker.delivery import Delivery
+from infra.database import reading
+from infra.database.engine import Database, DatabaseUnavailable, Query
+from infra.database.projecting import write
+from infra.database.reading import ConversationView, Newest
+from infra.database.together import AT_ONCE, ROUND_TRIPS, Together
+
+MANY = 3000
+
+
+def said(user: str, seq: int, conversation: str | None = None) -> Delivery:
+    body = json.dumps({"role": "user", "content": f"{user} says {seq}"}).encode()
+    subject = chat_subject("acme", user, conversation, "message")
+    return Delivery(subject, body, f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
+
+
+def touched(plan: dict[str, Any]) -> float:
+    """Rows that the scans of a plan read, those dropped by a filter included."""
+    own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    below = sum(touched(part) for part in plan.get("Plans", ()))
+    return float(below + (own if plan.get("Relation Name") == "messages" else 0))
+
+
+@pytest.mark.parametrize("conversation", [None, "talk"])
+async def test_a_read_touches_what_it_shows(database: Database, conversation: str | None) -> None:
+    await write(database, plan([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
+    wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": None, "at_most": 21}
+
+    async with database.transaction() as connection:
+        await connection.execute("ANALYZE messages")
+        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + reading._NEWEST_MESSAGES._sql
+        parameters = reading._NEWEST_MESSAGES._constants | {"wanted": json.dumps([{"place": 0, **wanted}])}
+        ((explained,),) = await (await connection.execute(statement, parameters)).fetchall()
+
+    assert 21 <= touched(explained[0]["Plan"]) <= 3 * 21
+
+
+async def test_who_asks_at_the_same_time_is_answered_together(database: Database) -> None:
+    await write(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
+    round_trips: list[int] = []
+
+    def counted(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+        round_trips.append(len(wanted))
+        return reading.newest_messages(wanted)
+
+    together = Together(database, counted)
+    asked = [Newest("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
+    views = await asyncio.gather(*map(together.ask, asked))
+
+    for wanted, view in zip(asked, views, strict=True):
+        assert [row.content.split()[0] for row in view.messages] == [wanted.user] * 10
+        assert [row.seq for row in view.messages] == sorted(row.seq for row in view.messages)
+    assert round_trips == [AT_ONCE] * 10
+
+
+async def test_a_question_taken_back_takes_no_other_along(database: Database) -> None:
+    await write(database, plan([said("anna", 1)]).rows)
+    together = Together(database, reading.newest_messages)
+    asked = [asyncio.create_task(together.ask(Newest("acme", "anna", None, 5))) for _ in range(300)]
+    await asyncio.sleep(0)
+    for task in asked[::2]:
+        task.cancel()
+
+    answered = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert all(isinstance(answer, asyncio.CancelledError) for answer in answered[::2])
+    assert all(isinstance(answer, ConversationView) for answer in answered[1::2])
+
+
+async def test_when_the_database_is_gone_all_hear_of_it_and_then_it_works_again(database: Database) -> None:
+    await write(database, plan([said("anna", 1)]).rows)
+    gone = [True]
+
+    def query(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+        if gone[0]:
+            raise psycopg.OperationalError("gone")
+        return reading.newest_messages(wanted)
+
+    together = Together(database, query)
+    question = Newest("acme", "anna", None, 5)
+    failed = await asyncio.gather(*(together.ask(question) for _ in range(200)), return_exceptions=True)
+    assert all(isinstance(each, psycopg.OperationalError | DatabaseUnavailable) for each in failed)
+
+    gone[0] = False
+    views = await asyncio.gather(*(together.ask(question) for _ in range(ROUND_TRIPS + 1)))
+    assert [len(view.messages) for view in views] == [1] * (ROUND_TRIPS + 1)
