@@ -1,6 +1,7 @@
 """A bot's connection to NATS: it is restored without end, and its silences are explained."""
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from nats.aio.client import Client
@@ -23,12 +24,11 @@ async def connect(url: str, **options: Any) -> Client:
     servers = [server.strip() for server in url.split(",") if server.strip()]
     connection = Client()
     connected = False
-    failures = 0
+    failures: list[Exception] = []
 
     async def report(error: Exception) -> None:
-        nonlocal failures
-        failures += 1
-        if not connected and failures >= len(servers):
+        failures.append(error)
+        if not connected and len(failures) >= len(servers):
             raise error  # every server had its turn; nats-py would go on for ever
         log.warning("%s", error or type(error).__name__)
 
@@ -45,8 +45,11 @@ async def connect(url: str, **options: Any) -> Client:
     try:
         await connection.connect(servers, **{**settings, **options})
     except Exception as error:
-        await connection.close()
-        raise NotConnected(f"no connection to NATS at {url}: {error or type(error).__name__}") from error
+        with suppress(OSError):
+            await connection.close()
+        # A server that refuses may cut the line while nats-py still says why.
+        cause = failures[-1] if failures else error
+        raise NotConnected(f"no connection to NATS at {url}: {cause or type(cause).__name__}") from error
     connected = True
     return connection
 

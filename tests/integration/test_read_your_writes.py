@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import nats.errors
+import psutil
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
@@ -43,9 +44,11 @@ async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
 
 
 async def crash(server: ServerProcess) -> None:
-    """`kill -9`."""
-    for process in server.orphans():
+    """`kill -9`, with all its children: one that has not noticed yet would answer for a moment longer."""
+    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    for process in processes:
         process.kill()
+    await asyncio.to_thread(psutil.wait_procs, processes)
     await server.ended()
 
 
