@@ -47,9 +47,12 @@ async def connect(url: str, **options: Any) -> Client:
     except Exception as error:
         with suppress(OSError):
             await connection.close()
-        # A server that refuses may cut the line while nats-py still says why.
         cause = failures[-1] if failures else error
-        raise NotConnected(f"no connection to NATS at {url}: {cause or type(cause).__name__}") from error
+        problem = str(cause) or type(cause).__name__
+        if isinstance(cause, ConnectionResetError):
+            # What it said is lost with the line, now and then.
+            problem += "; the server cut the line, as it does when it does not take the credentials"
+        raise NotConnected(f"no connection to NATS at {url}: {problem}") from error
     connected = True
     return connection
 

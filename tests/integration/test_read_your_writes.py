@@ -5,6 +5,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ async def crash(server: ServerProcess) -> None:
     """`kill -9`, with all its children: one that has not noticed yet would answer for a moment longer."""
     processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     await asyncio.to_thread(psutil.wait_procs, processes)
     await server.ended()
 
@@ -254,7 +256,9 @@ async def test_a_database_that_is_down_is_said_to_be(
             verbs = ("history", "context", "profile", "status")
             async with asyncio.timeout(DEFAULTS.ask):
                 replies = await asyncio.gather(*(stock.ask(verb, "acme.u2") for verb in verbs))
-            for error in (reply["error"] for reply in replies):
+            for reply in replies:
+                assert "error" in reply, reply
+                error = reply["error"]
                 assert (error["code"], error["retryable"]) == ("unavailable", True)
                 assert "database" in error["message"]
             seq = await stock.say("meanwhile")
