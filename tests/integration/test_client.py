@@ -249,7 +249,7 @@ async def test_a_wrong_inbox_is_said(guarded: dict[str, Any]) -> None:
 
 
 async def test_wrong_credentials_are_said(guarded: dict[str, Any]) -> None:
-    with pytest.raises(NotConnected, match="Authorization|credentials"):
+    with pytest.raises(NotConnected, match=r"Authorization|credentials"):
         async with MemoryClient.connect(**{**guarded, "password": "guess"}, tenant="Acme"):
             pass
 
