@@ -1,6 +1,6 @@
 """Run-time settings: kept in the key-value bucket `settings`, watched by every process."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
@@ -42,6 +42,119 @@ class TimeStamps(Contract):
     )
 
 
+class Policy(Contract):
+    """Which proposed facts are kept at all."""
+
+    min_length: int = Field(default=12, ge=1, le=10_000, description="Characters a fact has at least.")
+    max_length: int = Field(default=240, ge=1, le=10_000, description="Characters a fact has at most.")
+    refuse_questions: bool = Field(default=True, description="Refuse what asks something.")
+    refuse_commands: bool = Field(
+        default=True, description="Refuse what is an order to a program or a model."
+    )
+    refuse_secrets: bool = Field(
+        default=True, description="Refuse keys, tokens, card numbers and their like."
+    )
+
+
+class Dedupe(Contract):
+    """When two facts are the same. A threshold left out is the embedding model's own."""
+
+    update_threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Above this similarity a fact is rewritten by the newer one."
+    )
+    duplicate_threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Above this similarity it says the same."
+    )
+    on_duplicate: Literal["rewrite", "confirm"] = Field(
+        default="rewrite", description="What becomes of a fact that is said again in other words."
+    )
+
+
+class FactLimits(Contract):
+    """How many facts a user has at most; beyond it the least important of the oldest give way."""
+
+    per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user.")
+    profile: int = Field(default=50, ge=1, le=100_000, description="Of them, in the tier `profile`.")
+    working: int = Field(default=50, ge=1, le=100_000, description="Of them, in the tier `working`.")
+    working_days: int = Field(
+        default=14, ge=1, le=3650, description="Days a working fact is kept when nothing is said of it."
+    )
+
+
+class Retrieval(Contract):
+    """What `search` finds, and `context` with it."""
+
+    limit: int = Field(default=5, ge=1, le=100, description="Hits, where the request does not say.")
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Leave out hits that score below; left out: the model's own."
+    )
+    decay_days: float = Field(
+        default=60, gt=0, le=100_000, description="Days in which an archived fact fades to 1/e in a search."
+    )
+    decay: bool = Field(default=True, description="Facts fade in a search as they age.")
+
+
+class Sections(Contract):
+    """Tokens of each section of `context`, at most."""
+
+    facts: int = Field(default=250, ge=0, le=100_000, description="Key facts, tier `profile`.")
+    working: int = Field(default=150, ge=0, le=100_000, description="What holds for now, tier `working`.")
+    user_data: int = Field(default=150, ge=0, le=100_000, description="The user's data.")
+    summaries: int = Field(default=250, ge=0, le=100_000, description="Summaries of what was said before.")
+    recent: int = Field(default=1000, ge=0, le=100_000, description="The newest messages.")
+    relevant: int = Field(default=500, ge=0, le=100_000, description="Facts found for this turn.")
+    conversation: int = Field(
+        default=300, ge=0, le=100_000, description="Earlier messages found for this turn."
+    )
+
+
+class ContextSettings(Contract):
+    """How `context` is put together."""
+
+    budget: int = Field(
+        default=2000, ge=1, le=1_000_000, description="Tokens of the whole, where the request does not say."
+    )
+    sections: Sections = Field(default=Sections(), description="Tokens of each section, at most.")
+    summaries: int = Field(default=3, ge=0, le=100, description="Summaries shown at most, the newest.")
+    conversation_hits: int = Field(
+        default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
+    )
+
+
+class Embedding(Contract):
+    """What turns text into vectors. Another model needs new vectors: `mnemon reindex`."""
+
+    provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(
+        default="wordllama", description="Who embeds; `none`: search by words only."
+    )
+    model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
+
+
+class Compaction(Contract):
+    """When messages become summaries."""
+
+    enabled: bool = Field(default=True, description="Write summaries.")
+    after_messages: int = Field(
+        default=16, ge=2, le=10_000, description="More than so many uncompacted ones."
+    )
+    messages: int = Field(default=6, ge=1, le=10_000, description="How many of the oldest become a summary.")
+    merge_above: int = Field(default=6, ge=2, le=1000, description="More summaries than that become one.")
+
+
+class Extraction(Contract):
+    """When facts are drawn from messages."""
+
+    enabled: bool = Field(default=True, description="Extract facts in the background.")
+    mode: Literal["batch", "online"] = Field(
+        default="batch", description="By the provider's batches, or at once."
+    )
+    interval_hours: float = Field(default=24, gt=0, le=8760, description="Hours between two rounds.")
+    provider: Literal["offline", "openai", "anthropic", "google"] = Field(
+        default="offline", description="Whose model is asked."
+    )
+    model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
+
+
 class SettingsV1(Contract):
     """Everything that can be set while processes run."""
 
@@ -55,3 +168,11 @@ class SettingsV1(Contract):
         le=10_000,
         description="How long a request with `min_seq` waits for the projections.",
     )
+    policy: Policy = Field(default=Policy(), description="Which proposed facts are kept at all.")
+    dedupe: Dedupe = Field(default=Dedupe(), description="When two facts are the same.")
+    limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has.")
+    retrieval: Retrieval = Field(default=Retrieval(), description="What a search finds.")
+    context: ContextSettings = Field(default=ContextSettings(), description="How a context is put together.")
+    embedding: Embedding = Field(default=Embedding(), description="What turns text into vectors.")
+    compaction: Compaction = Field(default=Compaction(), description="When messages become summaries.")
+    extraction: Extraction = Field(default=Extraction(), description="When facts are drawn from messages.")

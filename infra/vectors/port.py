@@ -1,0 +1,109 @@
+"""What mnemon asks of a vector engine, and no more. Two engines serve it: `edge` and `server`."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+Owner = tuple[str, str]
+"""A tenant and a user. Every search is within one; there is none without."""
+
+Dense = NDArray[np.float32]
+"""A vector of length 1, of the embedding model's dimension."""
+
+
+class Collection(StrEnum):
+    """What is kept apart."""
+
+    MEMORIES = "memories"
+    MESSAGES = "messages"
+    DOCUMENTS = "documents"
+
+
+class Sparse(NamedTuple):
+    """A sparse vector: weights of terms. The engine multiplies by their inverse document frequency."""
+
+    indices: Sequence[int]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Something to be found. `dense` is None where nothing embeds.
+
+    The payload says what it stands for, never what it says: texts are read from the database, which knows
+    what has been forgotten since.
+    """
+
+    id: UUID
+    owner: Owner
+    payload: Mapping[str, JsonValue]
+    sparse: Sparse
+    dense: Dense | None = None
+
+
+class Stored(NamedTuple):
+    """A point, as a scroll gives it."""
+
+    id: UUID
+    payload: Mapping[str, JsonValue]
+
+
+class Hit(NamedTuple):
+    """A point, as a search gives it. `score` is a cosine similarity, or a sum of term weights."""
+
+    id: UUID
+    score: float
+    payload: Mapping[str, JsonValue]
+
+
+class VectorsUnavailable(Exception):
+    """Not now: the engine does not answer. The same may work later."""
+
+
+class VectorsInUse(Exception):
+    """Another process holds the embedded engine's folder; the message says what to do."""
+
+
+class VectorsOutdated(Exception):
+    """The vectors were made by another embedding model; the message says what to do."""
+
+
+class Vectors(Protocol):
+    """Collections of points.
+
+    Every method raises `VectorsUnavailable` when the engine does not answer. What is written is found by
+    whoever asks after the call returned, and survives a kill.
+    """
+
+    async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
+        """Write points, each in place of the one with the same id."""
+
+    async def search(
+        self,
+        collection: Collection,
+        owner: Owner,
+        queries: Sequence[Dense | Sparse],
+        limit: int,
+        where: Mapping[str, str | int] | None = None,
+    ) -> list[list[Hit]]:
+        """The nearest points for each query, best first, at most `limit` each, where payload fields match.
+
+        Term frequencies count within the owner's tenant.
+        """
+
+    async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
+        """Remove points; None removes all of the owner's."""
+
+    def scroll(
+        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
+    ) -> AsyncIterator[Sequence[Stored]]:
+        """All points of the owner, page by page, in no order."""
+
+    async def count(self, collection: Collection, owner: Owner | None = None) -> int:
+        """How many points there are, of one owner or of all."""
