@@ -5,6 +5,7 @@ from hashlib import sha256
 from uuid import UUID, uuid5
 
 _CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
+_POINTS = UUID("b1c7a2b4-6c1e-5d0f-8a39-3f0c6a1d9e20")
 
 
 def event_identity(
@@ -42,3 +43,8 @@ def first_conversation(tenant: str, user: str) -> str:
 def started_conversation(tenant: str, user: str, event_id: str) -> str:
     """The conversation that a `started` event on `-` starts."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
+
+
+def point_id(tenant: str, user: str, *parts: str) -> UUID:
+    """The id of what stands for something of the user's in a vector engine, such as `fact` and its id."""
+    return uuid5(_POINTS, "\0".join((tenant, user, *parts)))
