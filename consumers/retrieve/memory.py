@@ -51,6 +51,7 @@ class Memory:
         self._cache = UserCache(users)
         self._position = Position()
         self._noticed: LRUCache[Owner, int] = LRUCache(users)
+        self._connection: Client
         self._stream_context: JetStreamContext
 
     async def follow(self, connection: Client) -> None:
@@ -59,6 +60,7 @@ class Memory:
         Raises:
             nats.errors.Error: the server does not answer.
         """
+        self._connection = connection
         self._stream_context = connection.jetstream()
         # Not through FastStream: a busy log has a notice for nearly every message.
         await connection.subscribe("changed.*.*", cb=self._changed)
@@ -141,7 +143,7 @@ class Memory:
     async def _read_beyond(self, owner: Owner, query: Query[list[Value]], position: int) -> Seen[Value]:
         """Read as if the user's events beyond the position were projected already."""
         end = await log_end(self._stream_context)
-        tail = await user_tail(self._stream_context, *owner, after=position)
+        tail = await user_tail(self._connection, *owner, after=position)
         rows = Rows()
         for delivery in tail:
             try:

@@ -1,11 +1,16 @@
-"""Reading one user's events straight from the log."""
+"""Reading one user's events straight from the log, many with one request."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import datetime
+from typing import Final
 
-from nats.js import JetStreamContext
-from nats.js.errors import NotFoundError
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import NoRespondersError
+from nats.js.api import Header
 
 from contracts.streams import LOG
 from contracts.subjects import user_filters
@@ -14,44 +19,71 @@ from infra.broker.delivery import Delivery
 TAIL_LIMIT = 500
 """Events of one user that are read past the projections, at most."""
 
+PAGE = 256
+"""Events of one answer, at most."""
 
-async def user_tail(stream_context: JetStreamContext, tenant: str, user: str, after: int) -> list[Delivery]:
+PAGE_BYTES: Final = 4 * 1024 * 1024
+TIMEOUT = 5.0
+"""Seconds between two messages of an answer, at most."""
+
+_UNAVAILABLE = "503"
+
+
+async def user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
     """The user's events beyond a log position, in log order, `TAIL_LIMIT` at most.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
     tails = await asyncio.gather(
-        *(_collect(stream_context, pattern, after) for pattern in user_filters(tenant, user))
+        *(_first(connection, pattern, after) for pattern in user_filters(tenant, user))
     )
     return sorted((each for tail in tails for each in tail), key=lambda each: each.sequence)[:TAIL_LIMIT]
 
 
-async def _collect(stream_context: JetStreamContext, pattern: str, after: int) -> list[Delivery]:
+async def _first(connection: Client, pattern: str, after: int) -> list[Delivery]:
     found: list[Delivery] = []
-    async for delivery in _events(stream_context, pattern, after):
-        found.append(delivery)
-        if len(found) == TAIL_LIMIT:
-            break
+    async with aclosing(pages(connection, pattern, after)) as answers:
+        async for page in answers:
+            found += page
+            if len(found) >= TAIL_LIMIT:
+                break
     return found
 
 
-async def _events(stream_context: JetStreamContext, pattern: str, after: int) -> AsyncIterator[Delivery]:
-    while True:
-        try:
-            message = await stream_context.get_msg(
-                LOG, seq=after + 1, subject=pattern, direct=True, next=True
-            )
-        except NotFoundError:
-            return
-        headers = message.headers or {}
-        after = int(headers["Nats-Sequence"])
-        yield Delivery(
-            subject=headers["Nats-Subject"],
-            body=message.data or b"",
-            message_id=headers.get("Nats-Msg-Id"),
-            stream=LOG,
-            sequence=after,
-            deliveries=1,
-            stored_at=datetime.fromisoformat(headers["Nats-Time-Stamp"]).timestamp(),
-        )
+async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
+    """The events of a subject pattern beyond a log position, in log order, page by page.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    inbox = connection.new_inbox()
+    answers = await connection.subscribe(inbox)
+    try:
+        more = True
+        while more:
+            request = {"seq": after + 1, "next_by_subj": pattern, "batch": PAGE, "max_bytes": PAGE_BYTES}
+            await connection.publish(f"$JS.API.DIRECT.GET.{LOG}", json.dumps(request).encode(), reply=inbox)
+            page: list[Delivery] = []
+            while "Nats-Sequence" in (headers := (message := await answers.next_msg(TIMEOUT)).headers or {}):
+                page.append(_delivery(message, headers))
+            if headers.get(Header.STATUS) == _UNAVAILABLE:
+                raise NoRespondersError
+            if page:
+                after = page[-1].sequence
+                yield page
+            more = bool(page) and headers.get("Nats-Num-Pending", "0") != "0"
+    finally:
+        await answers.unsubscribe()
+
+
+def _delivery(message: Msg, headers: dict[str, str]) -> Delivery:
+    return Delivery(
+        subject=headers["Nats-Subject"],
+        body=message.data or b"",
+        message_id=headers.get("Nats-Msg-Id"),
+        stream=LOG,
+        sequence=int(headers["Nats-Sequence"]),
+        deliveries=1,
+        stored_at=datetime.fromisoformat(headers["Nats-Time-Stamp"]).timestamp(),
+    )

@@ -11,17 +11,17 @@ from contracts.streams import LOG
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 
 
-async def applied_position(stream_context: JetStreamContext) -> int:
-    """The log position up to which every event has ended: written, deliberately left, or dead-lettered.
+async def applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
+    """The log position up to which a consumer has ended every event: applied, left, or dead-lettered.
 
-    It is the floor of what `persist` has acknowledged, so it holds over any number of processes; it may lag
-    behind what is written already, never run ahead of it. 0 when there is no such consumer.
+    It is the floor of what the consumer has acknowledged, so it holds over any number of processes; it may
+    lag behind what is applied already, never run ahead of it. 0 when there is no such consumer.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
     try:
-        info = await stream_context.consumer_info(LOG, "persist")
+        info = await stream_context.consumer_info(LOG, consumer)
     except NotFoundError:
         return 0
     return info.ack_floor.stream_seq if info.ack_floor else 0
@@ -42,8 +42,9 @@ async def log_end(stream_context: JetStreamContext) -> int:
 class Position:
     """The applied position as this process knows it: asked for when somebody needs a newer one."""
 
-    def __init__(self) -> None:
+    def __init__(self, consumer: str = "persist") -> None:
         self.value = 0
+        self._consumer = consumer
         self._noticed = 0
         self._change = asyncio.Event()
         self._asking: asyncio.Task[int] | None = None
@@ -65,7 +66,7 @@ class Position:
             nats.errors.Error: the server does not answer.
         """
         if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(applied_position(stream_context))
+            self._asking = asyncio.create_task(applied_position(stream_context, self._consumer))
         self.value = max(self.value, await asyncio.shield(self._asking))
         return self.value
 
