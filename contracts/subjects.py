@@ -134,6 +134,16 @@ def user_filters(tenant: str, user: str) -> tuple[str, str]:
     return f"chat.{owner}.>", f"memory.{owner}.>"
 
 
+def thing_filter(tenant: str, user: str, thing: str) -> str:
+    """The filter that matches all of one user's derived events about one thing, such as `fact`."""
+    return f"memory.{encode_token(tenant)}.{encode_token(user)}.{thing}.>"
+
+
+def event_filter(event: str) -> str:
+    """The filter that matches a derived event of every user, such as `fact.proposed`, in every version."""
+    return f"memory.*.*.{event}.*"
+
+
 @lru_cache(maxsize=65_536)
 def parse(subject: str) -> Address:
     """Take a `chat`, `memory` or `ask` subject apart.
