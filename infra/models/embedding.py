@@ -23,8 +23,23 @@ class Thresholds:
     relevant: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CorpusStatistics:
+    """What is rare among some texts: a weight for each token of the model that made it. 125 KB for WordLlama."""
+
+    weights: NDArray[np.float32]
+
+
 class EmbeddingUnavailable(Exception):
     """Not now: the provider does not answer. The same may work later."""
+
+
+class EmbeddingRefused(EmbeddingUnavailable):
+    """The provider refuses the key, the model or the request: it works once that is mended; the message says what."""
+
+
+class EmbeddingNotConfigured(Exception):
+    """A package or a key is missing; the message says which."""
 
 
 class Embedder(Protocol):
@@ -46,15 +61,23 @@ class Embedder(Protocol):
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors to be stored, a row each, of length 1.
+        """Vectors to be stored, a row each, of length 1; a text with nothing in it is all zeros, near to nothing.
 
         Raises:
             EmbeddingUnavailable: the provider does not answer.
+            EmbeddingRefused: it answers that it will not.
         """
 
-    async def embed_query(self, text: str, sample: Sequence[str] = ()) -> NDArray[np.float32]:
-        """The vector to search with; `sample` are texts of the tenant, for models that weight by rarity.
+    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
+        """What is rare among texts of a tenant, for its queries; None where the model does not weight by rarity.
+
+        Costs as much as `embed`, so it is kept and made anew now and then; some thousand texts suffice.
+        """
+
+    async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
+        """The vector to search with, of length 1 or all zeros.
 
         Raises:
             EmbeddingUnavailable: the provider does not answer.
+            EmbeddingRefused: it answers that it will not.
         """
