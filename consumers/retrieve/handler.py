@@ -93,7 +93,7 @@ class Retrieve:
         if request.as_of is not None:
             raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
         owner = address.tenant, address.user
-        settings = self._settings.value
+        settings = self._settings.of(address.tenant)
         wanted = request.conversation, settings.recent_messages, request.min_seq
 
         def reply(messages: Seen[ConversationView], profile: Seen[dict[str, Any]]) -> ContextReplyV1:

@@ -122,7 +122,7 @@ class Memory:
         wanted: Wanted,
         min_seq: int | None,
     ) -> Seen[Value]:
-        position = await self._known_position(min_seq)
+        position = await self._known_position(owner, min_seq)
         shelf = self._cache.shelf(owner)
         if min_seq is not None and position < min_seq:
             return await self._read_beyond(owner, questions.query([wanted]), position)
@@ -132,9 +132,10 @@ class Memory:
             shelf[part] = seen
         return seen
 
-    async def _known_position(self, min_seq: int | None) -> int:
+    async def _known_position(self, owner: Owner, min_seq: int | None) -> int:
         if min_seq is not None and self._position.value < min_seq:
-            patience = self._settings.value.wait_for_log_ms / 1000
+            tenant, _ = owner
+            patience = self._settings.of(tenant).wait_for_log_ms / 1000
             return await self._position.reach(self._stream_context, min_seq, patience)
         if self._position.is_behind:
             return await self._position.refresh(self._stream_context)

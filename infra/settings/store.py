@@ -27,6 +27,10 @@ class LiveSettings:
     def __init__(self) -> None:
         self.value = SettingsV1()
 
+    def of(self, tenant: str) -> SettingsV1:
+        """What is in force for a tenant."""
+        return self.value
+
     @asynccontextmanager
     async def watched(self, connection: Client) -> AsyncIterator[None]:
         """Follow the bucket. The first value is there on enter.
