@@ -48,7 +48,10 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         position = await applied_position(broker.config.connection_state.stream)
-        return [await sweep_user(delivery.subject, position) for delivery in deliveries]
+        # A user who changes much has many triggers at the same time: once is enough.
+        subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
+        ends = {subject: await sweep_user(subject, position) for subject in subjects}
+        return [ends[delivery.subject] for delivery in deliveries]
 
     async def sweep_user(subject: str, position: int) -> Outcome:
         try:

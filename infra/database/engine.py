@@ -89,7 +89,7 @@ class Lookup:
         def column(parameter: re.Match[str]) -> str:
             return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
 
-        each = re.sub(r"%\((\w+)\)s(::\w+)?", column, str(compiled))
+        each = re.sub(r"%\((\w+)\)s(::\w+(\[\])?)?", column, str(compiled))
         columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
         sql = f"""
             SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer, {columns})
@@ -153,7 +153,7 @@ class Database:
         try:
             # Directly: the pool would try for ever, and not say why.
             async with await psycopg.AsyncConnection.connect(self._address, **self._options) as first:
-                await first.execute("SELECT FROM messages LIMIT 0")
+                await first.execute("SELECT FROM memory_events LIMIT 0")
         except (psycopg.Error, OSError) as error:
             raise _meaning(error) from error
         await self._pool.open()

@@ -8,7 +8,7 @@ from sqlalchemy import Table, bindparam, text
 from sqlalchemy.dialects.postgresql import insert
 
 from infra.database.engine import Connection, Database, Query, Statement, Value
-from infra.database.rows import EventRow, Rows
+from infra.database.rows import EventRow, MemoryRow, MessageRow, Rows
 from infra.database.tables import clears, profile_sets, starts
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
@@ -29,6 +29,25 @@ _INSERT_MESSAGES: Final = Statement(
         seq = excluded.seq, conversation = excluded.conversation, role = excluded.role,
         content = excluded.content, name = excluded.name, task_id = excluded.task_id,
         tool_calls = excluded.tool_calls, metadata = excluded.metadata, sent_at = excluded.sent_at
+    WHERE excluded.seq < stored.seq
+    """
+    )
+)
+
+
+_INSERT_MEMORIES: Final = Statement(
+    text(
+        """
+    INSERT INTO memory_events AS stored
+        (tenant, user_id, event_id, seq, at, event, item, proposal_id, conversation, body)
+    SELECT tenant, user_id, event_id, seq, to_timestamp(at), event, item, proposal_id, conversation, body
+    FROM jsonb_to_recordset(:rows) AS row
+        (tenant text, user_id text, event_id text, seq bigint, at float8, event text, item text,
+         proposal_id text, conversation text, body jsonb)
+    ORDER BY tenant, user_id, event_id
+    ON CONFLICT (tenant, user_id, event_id) DO UPDATE SET
+        seq = excluded.seq, at = excluded.at, event = excluded.event, item = excluded.item,
+        proposal_id = excluded.proposal_id, conversation = excluded.conversation, body = excluded.body
     WHERE excluded.seq < stored.seq
     """
     )
@@ -75,10 +94,15 @@ async def suppose(database: Database, rows: Rows, query: Query[Value]) -> Value:
 
 async def _write(connection: Connection, rows: Rows) -> None:
     if rows.messages:
-        values = b",".join(row.values for row in rows.messages.values())
-        await _INSERT_MESSAGES.change(connection, [{"rows": Jsonb(b"[" + values + b"]", dumps=bytes)}])
+        await _INSERT_MESSAGES.change(connection, [_together(rows.messages.values())])
+    if rows.memories:
+        await _INSERT_MEMORIES.change(connection, [_together(rows.memories.values())])
     for table, events in _by_table(rows.events.values()).items():
         await _INSERT_EVENTS[table].change(connection, events)
+
+
+def _together(rows: Iterable[MessageRow | MemoryRow]) -> dict[str, Any]:
+    return {"rows": Jsonb(b"[" + b",".join(row.values for row in rows) + b"]", dumps=bytes)}
 
 
 def _by_table(events: Iterable[EventRow]) -> dict[str, list[dict[str, Any]]]:

@@ -1,10 +1,10 @@
 """From an event to the row that stands for it. Pure: no connection, no clock."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,7 +12,23 @@ from contracts.base import ID_LIMIT, Event, InvalidBody
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.decode import contract_of, upcast
 from contracts.identity import event_identity, started_conversation
-from contracts.memory import ProfileSetV1
+from contracts.memory import (
+    DocumentAddedV1,
+    DocumentRemovedV1,
+    FactConfirmedV1,
+    FactEvictedV1,
+    FactExpiredV1,
+    FactForgottenV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    ProfileSetV1,
+    SummaryMergedV1,
+    SummaryWrittenV1,
+    TaskAddedV1,
+    TaskDoneV1,
+    TaskRemovedV1,
+)
 from contracts.registry import EventContract
 from contracts.subjects import Address, parse
 from infra.broker.delivery import Delivery
@@ -24,12 +40,30 @@ Owner = tuple[str, str]
 Key = tuple[str, str, str]
 """Tenant, user and event id: what an event is known by."""
 
+ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
+"""After any of them a fact is gone, whatever else comes."""
+
+REMOVALS: Final = ("task.removed", "document.removed")
+"""What was added before it is gone; it can be added again."""
+
+SWEPT_AFTER: Final = {*ENDINGS, *REMOVALS, "fact.updated", "summary.written", "summary.merged"}
+"""Endings, and what the log may take after the end of what it is about, or after its messages are cleared."""
+
 
 class MessageRow(NamedTuple):
     """A message to write. `values` is the JSON object that the database reads it from."""
 
     key: Key
     seq: int
+    values: bytes
+
+
+class MemoryRow(NamedTuple):
+    """What was derived or decided, to write; `values` as of a message."""
+
+    key: Key
+    seq: int
+    event: str
     values: bytes
 
 
@@ -43,42 +77,54 @@ class EventRow:
     values: Mapping[str, Any]
 
 
+Row = MessageRow | MemoryRow | EventRow
+Place = TypeVar("Place", bound=Hashable)
+AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
+
+
 @dataclass(slots=True)
 class Rows:
     """Rows to write together, one per event: of several copies of an event the first in the log counts."""
 
     messages: dict[Key, MessageRow] = field(default_factory=dict)
+    memories: dict[Key, MemoryRow] = field(default_factory=dict)
     events: dict[tuple[str, Key], EventRow] = field(default_factory=dict)
 
-    def add(self, row: MessageRow | EventRow) -> None:
-        if isinstance(row, MessageRow):
-            known = self.messages.get(row.key)
-            if known is None or row.seq < known.seq:
-                self.messages[row.key] = row
-        else:
-            place = row.table, row.key
-            if place not in self.events or row.seq < self.events[place].seq:
-                self.events[place] = row
+    def add(self, row: Row) -> None:
+        match row:
+            case MessageRow():
+                _keep_first(self.messages, row.key, row)
+            case MemoryRow():
+                _keep_first(self.memories, row.key, row)
+            case EventRow():
+                _keep_first(self.events, (row.table, row.key), row)
 
     def changed(self) -> dict[Owner, int]:
         """The users of whom something is written, with the highest log position."""
         users: dict[Owner, int] = {}
-        rows: Iterable[MessageRow | EventRow] = chain(self.messages.values(), self.events.values())
+        rows: Iterable[Row] = chain(self.messages.values(), self.memories.values(), self.events.values())
         for row in rows:
             owner = row.key[:2]
             users[owner] = max(row.seq, users.get(owner, 0))
         return users
 
     def watermarked(self) -> set[Owner]:
-        """The users of whom something lies below a watermark now."""
-        return {
+        """The users of whom something lies below a watermark now, or may since it was written."""
+        cleared = (
             row.key[:2]
             for row in self.events.values()
             if row.table == "clears" or row.values.get("discard_previous")
-        }
+        )
+        return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
 
-def row_of(delivery: Delivery) -> MessageRow | EventRow | None:
+def _keep_first(rows: dict[Place, AnyRow], place: Place, row: AnyRow) -> None:
+    known = rows.get(place)
+    if known is None or row.seq < known.seq:
+        rows[place] = row
+
+
+def row_of(delivery: Delivery) -> Row | None:
     """The row of an event; None when no projection reads such events.
 
     Raises:
@@ -95,10 +141,12 @@ def row_of(delivery: Delivery) -> MessageRow | EventRow | None:
     if isinstance(event, MessageV1):
         spoken_at = event.sent_at.timestamp() if event.sent_at else None
         return _message_row(delivery, address, opening, event.id, spoken_at, event.body())
+    key = address.tenant, address.user, _event_id(delivery, address, event.id)
+    if type(event) in _ITEMS:
+        return _memory_row(delivery, address, key, event)
     projection = _PROJECTIONS.get(type(event))
     if projection is None:
         return None
-    key = address.tenant, address.user, _event_id(delivery, address, event.id)
     table, values = projection(event, address, key)
     return EventRow(key, delivery.sequence, table, values)
 
@@ -120,6 +168,24 @@ def _message_row(
         body,
     )
     return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
+
+
+def _memory_row(delivery: Delivery, address: Address, key: Key, event: Event) -> MemoryRow:
+    decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
+    tenant, user, event_id = key
+    values = {
+        "tenant": tenant,
+        "user_id": user,
+        "event_id": event_id,
+        "seq": delivery.sequence,
+        "at": delivery.stored_at,
+        "event": address.name,
+        "item": getattr(event, _ITEMS[type(event)]),
+        "proposal_id": decision.proposal_id if decision else None,
+        "conversation": getattr(event, "conversation", None),
+        "body": msgspec.Raw(event.body()),
+    }
+    return MemoryRow(key, delivery.sequence, address.name, msgspec.json.encode(values))
 
 
 @lru_cache(maxsize=65_536)
@@ -160,3 +226,21 @@ _PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key], tuple[s
     ClearedV1: _cleared,
     ProfileSetV1: _profile_set,
 }
+
+_ITEMS: Final[Mapping[type[Event], str]] = {
+    FactSavedV1: "fact_id",
+    FactUpdatedV1: "fact_id",
+    FactConfirmedV1: "fact_id",
+    FactRejectedV1: "fact_id",
+    FactForgottenV1: "fact_id",
+    FactExpiredV1: "fact_id",
+    FactEvictedV1: "fact_id",
+    SummaryWrittenV1: "summary_id",
+    SummaryMergedV1: "summary_id",
+    TaskAddedV1: "task_id",
+    TaskDoneV1: "task_id",
+    TaskRemovedV1: "task_id",
+    DocumentAddedV1: "document_id",
+    DocumentRemovedV1: "document_id",
+}
+"""The memory events that become rows, each with the field that says what it is about."""

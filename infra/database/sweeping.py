@@ -1,12 +1,27 @@
-"""Removing the content of what lies below a watermark."""
+"""Removing the content of what lies below a watermark, and of what has ended."""
 
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Update, bindparam, exists, func, null, or_, select, union_all, update
+from sqlalchemy import (
+    BigInteger,
+    Update,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    null,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from infra.database import timeline as parts
 from infra.database.engine import Connection, Database, Statement
-from infra.database.tables import clears, messages, starts
+from infra.database.memories import SUMMARIES, VERSIONS, named
+from infra.database.rows import ENDINGS, REMOVALS
+from infra.database.tables import clears, memory_events, messages, starts
 from infra.database.timeline import owned, owner
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
@@ -30,20 +45,51 @@ def _sweep() -> Update:
     )
 
 
+def _sweep_memories() -> Update:
+    timeline = parts.timeline()
+    cleared = parts.cleared(parts.spans(timeline), clears.c.seq <= bindparam("up_to", type_=BigInteger))
+    ends = memory_events.alias("ends")
+    ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends))
+    removed = exists().where(
+        owned(ends),
+        ends.c.event == func.replace(memory_events.c.event, ".added", ".removed"),
+        ends.c.item == memory_events.c.item,
+        ends.c.seq > memory_events.c.seq,
+    )
+    from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
+    below_own_floor = exists().where(
+        cleared.c.conversation == memory_events.c.conversation, from_seq < cleared.c.seq
+    )
+    return (
+        update(memory_events)
+        .where(
+            owned(memory_events),
+            memory_events.c.body.isnot(None),
+            or_(
+                and_(named(VERSIONS), memory_events.c.item.in_(ended)),
+                and_(named(("task.added", "document.added")), removed),
+                and_(named(SUMMARIES), or_(from_seq < parts.discarded(timeline), below_own_floor)),
+            ),
+        )
+        .values(body=null())
+    )
+
+
 def _last_watermark() -> Any:
     seqs = union_all(
         select(clears.c.seq).where(owned(clears)),
         select(starts.c.seq).where(owned(starts), starts.c.discard_previous),
+        select(memory_events.c.seq).where(owned(memory_events), named((*ENDINGS, *REMOVALS))),
     ).subquery()
     return select(func.coalesce(func.max(seqs.c.seq), 0))
 
 
-_SWEEP = Statement(_sweep())
+_SWEEPS = Statement(_sweep()), Statement(_sweep_memories())
 _LAST_WATERMARK = Statement(_last_watermark())
 
 
 async def last_watermark(database: Database, tenant: str, user: str) -> int:
-    """The log position of the user's last `cleared` or discarding `started`; 0 without one.
+    """The log position of the user's last event that takes others away; 0 without one.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -57,7 +103,9 @@ async def last_watermark(database: Database, tenant: str, user: str) -> int:
 
 
 async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> int:
-    """Remove the content of the user's messages that lie below a watermark; their event ids stay known.
+    """Remove the content of what is gone of the user's memory; the ids of the events stay known.
+
+    Gone is what lies below a watermark, and the versions of a fact that has ended.
 
     Args:
         database: where.
@@ -67,10 +115,11 @@ async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> in
             that is still to come could put a message into another conversation than the one cleared.
 
     Returns:
-        How many messages lost their content.
+        How many events lost their content.
 
     Raises:
         DatabaseUnavailable: nothing is removed.
     """
     async with database.transaction() as connection:
-        return await _SWEEP.change(connection, [owner(tenant, user) | {"up_to": up_to}])
+        parameters = owner(tenant, user) | {"up_to": up_to}
+        return sum([await statement.change(connection, [parameters]) for statement in _SWEEPS])

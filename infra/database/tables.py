@@ -56,3 +56,14 @@ clears = _event(
 )
 
 profile_sets = _event("profile_sets", Column("fields", JSONB, nullable=False))
+
+memory_events = _event(
+    "memory_events",
+    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    Column("event", Text, nullable=False, comment="Such as fact.saved"),
+    Column("item", Text, comment="The fact, summary, task or document"),
+    Column("proposal_id", Text, comment="The event id of the proposal that it decides"),
+    Column("conversation", Text, comment="Of a summary"),
+    Column("body", JSONB, comment="Null once the content is gone: the row stays"),
+    Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
+)

@@ -2,10 +2,15 @@
 
 import pytest
 
-from infra.database import reading
+from infra.database import documents, facts, reading, summaries, tasks
 from infra.database.engine import Lookup
 
-LOOKUPS = [value for value in vars(reading).values() if isinstance(value, Lookup)]
+LOOKUPS = [
+    value
+    for module in (reading, facts, summaries, tasks, documents)
+    for value in vars(module).values()
+    if isinstance(value, Lookup)
+]
 
 
 @pytest.mark.parametrize("lookup", LOOKUPS)
