@@ -37,6 +37,12 @@ class Deployment(BaseSettings):
     persist_batch: int = Field(default=1000, ge=1, le=5000, description="Messages per transaction at most.")
     persist_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long a batch may collect.")
     persist_writers: int = Field(default=2, ge=1, le=16, description="Batches in flight per process.")
+    index_batch: int = Field(default=500, ge=1, le=5000, description="Events that are indexed at a time.")
+    index_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long such a batch may collect.")
+    index_writers: int = Field(default=2, ge=1, le=16, description="Such batches in flight per process.")
+    dedupe_users: int = Field(
+        default=4, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
+    )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     @field_validator("database_dsn")

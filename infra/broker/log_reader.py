@@ -11,6 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import NoRespondersError
 from nats.js.api import Header
+from nats.js.errors import NotFoundError
 
 from contracts.streams import LOG
 from contracts.subjects import user_filters
@@ -49,6 +50,18 @@ async def _first(connection: Client, pattern: str, after: int) -> list[Delivery]
             if len(found) >= TAIL_LIMIT:
                 break
     return found
+
+
+async def last_position(connection: Client, pattern: str) -> int:
+    """The log position of the last event of a subject pattern; 0 when there is none.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        return (await connection.jetstream().get_last_msg(LOG, pattern)).seq or 0
+    except NotFoundError:
+        return 0
 
 
 async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:

@@ -19,6 +19,7 @@ from nats.js.api import (
 from nats.js.errors import BucketNotFoundError, NotFoundError
 
 from contracts.streams import DEAD, LOG, SETTINGS, WORK
+from contracts.subjects import event_filter
 
 STATEMENT_TIMEOUT = 10.0
 """Seconds after which the database gives a statement up."""
@@ -61,28 +62,45 @@ STREAMS = (
     ),
 )
 
+
+def _consumer_config(name: str, description: str, **options: Any) -> ConsumerConfig:
+    return ConsumerConfig(
+        durable_name=name,
+        description=description,
+        deliver_policy=DeliverPolicy.ALL,
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=ACK_WAIT,
+        max_deliver=-1,
+        **options,
+    )
+
+
 CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
     LOG: (
-        ConsumerConfig(
-            durable_name="persist",
-            description="Projects the log into PostgreSQL",
-            deliver_policy=DeliverPolicy.ALL,
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=ACK_WAIT,
-            max_deliver=-1,
+        _consumer_config(
+            "persist",
+            "Projects the log into PostgreSQL",
             max_ack_pending=20_000,
             # No filter: it takes the whole log, and a filter makes the server half as fast.
         ),
+        _consumer_config("index", "Makes the log searchable", max_ack_pending=20_000),
+        _consumer_config(
+            "dedupe",
+            "Decides what is kept",
+            filter_subject=event_filter("fact.proposed"),
+            max_ack_pending=5_000,
+        ),
     ),
     WORK: (
-        ConsumerConfig(
-            durable_name="persist-sweep",
-            description="Removes the content of what was cleared or discarded",
-            deliver_policy=DeliverPolicy.ALL,
-            ack_policy=AckPolicy.EXPLICIT,
-            ack_wait=ACK_WAIT,
-            max_deliver=-1,
+        _consumer_config(
+            "persist-sweep",
+            "Removes the content of what was cleared or discarded",
             filter_subject="work.persist.>",
+        ),
+        _consumer_config(
+            "index-sweep",
+            "Brings a user's vectors to what the projections say",
+            filter_subject="work.index.>",
         ),
     ),
 }

@@ -1,0 +1,114 @@
+"""What of a batch is to be found, and whose points have to be looked through. No I/O."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from contracts.base import InvalidBody
+from contracts.chat import ClearedV1, MessageV1, StartedV1
+from contracts.decode import UnknownEvent, contract_of, upcast
+from contracts.identity import event_identity
+from contracts.memory import (
+    DocumentAddedV1,
+    DocumentRemovedV1,
+    FactEvictedV1,
+    FactExpiredV1,
+    FactForgottenV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from contracts.subjects import Address, InvalidSubject, parse
+from infra.broker.delivery import Delivery
+from infra.broker.outcomes import ACK, Ack, Outcome
+from infra.database import fast_message
+from infra.vectors.port import Owner
+
+NOTHING: Final = Ack("nothing to be found")
+POISON: Final = Ack("persist makes a dead letter of it")
+
+_SWEPT = FactSavedV1, FactUpdatedV1, FactForgottenV1, FactExpiredV1, FactEvictedV1, DocumentRemovedV1
+
+
+class Said(NamedTuple):
+    """A message to be found."""
+
+    owner: Owner
+    event_id: str
+    seq: int
+    content: str
+    name: str | None
+    sent_at: datetime
+
+
+class Read(NamedTuple):
+    """A document to be found."""
+
+    owner: Owner
+    event_id: str
+    document: DocumentAddedV1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write, whose points to look through and up to where in the log; an outcome per delivery."""
+
+    messages: list[Said] = field(default_factory=list)
+    documents: list[Read] = field(default_factory=list)
+    sweeps: dict[Owner, int] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+def plan(deliveries: Sequence[Delivery]) -> Plan:
+    """Sort a batch. Facts are not written from their events: which of them counts, the projections know."""
+    batch = Plan()
+    for delivery in deliveries:
+        try:
+            batch.outcomes.append(_add(batch, delivery))
+        except (InvalidSubject, UnknownEvent, InvalidBody):
+            batch.outcomes.append(POISON)
+    return batch
+
+
+def _add(batch: Plan, delivery: Delivery) -> Outcome:
+    address = parse(delivery.subject)
+    owner = address.tenant, address.user
+    contract = contract_of(address)
+    if contract.latest is MessageV1 and address.version == 1:
+        message = fast_message.read(delivery.body)
+        if message is not None:
+            event_id = _event_id(delivery, address, message.id)
+            moment = message.spoken_at()
+            sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
+            batch.messages.append(
+                Said(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
+            )
+            return ACK
+    event = upcast(contract, address.version, delivery.body)
+    event_id = _event_id(delivery, address, event.id)
+    match event:
+        case MessageV1():
+            sent_at = event.sent_at or datetime.fromtimestamp(delivery.stored_at, UTC)
+            batch.messages.append(
+                Said(owner, event_id, delivery.sequence, event.content, event.name, sent_at)
+            )
+        case DocumentAddedV1():
+            batch.documents.append(Read(owner, event_id, event))
+            _sweep(batch, owner, delivery)  # of the version before, more may be there
+        case ClearedV1() | StartedV1(discard_previous=True):
+            _sweep(batch, owner, delivery)
+        case _ if isinstance(event, _SWEPT):
+            _sweep(batch, owner, delivery)
+        case _:
+            return NOTHING
+    return ACK
+
+
+def _sweep(batch: Plan, owner: Owner, delivery: Delivery) -> None:
+    batch.sweeps[owner] = max(delivery.sequence, batch.sweeps.get(owner, 0))
+
+
+def _event_id(delivery: Delivery, address: Address, own_id: str | None) -> str:
+    return event_identity(
+        address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
+    )

@@ -1,0 +1,73 @@
+"""Brings a user's points to what the projections say: what is gone there is found no more."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from nats.aio.client import Client
+
+from contracts.identity import point_id
+from contracts.subjects import thing_filter
+from infra.broker.log_reader import last_position
+from infra.broker.position import applied_position
+from infra.database.documents import documents
+from infra.database.engine import Database
+from infra.database.facts import live_facts
+from infra.database.found import Wanted, visible
+from infra.database.locking import locked
+from infra.database.sweeping import last_watermark
+from infra.finding import Finding, fact, points
+from infra.vectors.port import Collection, Owner
+
+
+async def sweep(connection: Client, database: Database, finding: Finding, owner: Owner, seq: int) -> bool:
+    """Look through the user's points; False when the projections are not that far yet.
+
+    Raises:
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: later, perhaps.
+    """
+    # Under the lock nothing is decided: what dedupe has found room for is in the log, or never was.
+    async with locked(database, *owner):
+        end = max(seq, await last_position(connection, thing_filter(*owner, "fact")))
+        if await applied_position(connection.jetstream()) < end:
+            return False
+        await _facts(database, finding, owner)
+    await _documents(database, finding, owner)
+    if await last_watermark(database, *owner):
+        await _messages(database, finding, owner)
+    return True
+
+
+async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
+    (facts,) = await database.read(live_facts([owner]))
+    live = {point_id(*owner, "fact", each.id): each for each in facts}
+    known: dict[UUID, object] = {}
+    async for page in finding.vectors.scroll(Collection.MEMORIES, owner):
+        known |= {stored.id: stored.payload.get("event_id") for stored in page}
+    absent = [
+        fact(owner, each.id, each.event_id, each.text)
+        for place, each in live.items()
+        if known.get(place) != each.event_id
+    ]
+    await finding.vectors.upsert(Collection.MEMORIES, await points(finding, absent))
+    await _delete(finding, Collection.MEMORIES, owner, known.keys() - live.keys())
+
+
+async def _documents(database: Database, finding: Finding, owner: Owner) -> None:
+    (entries,) = await database.read(documents([owner]))
+    live = {each.event_id for each in entries}
+    async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
+        gone = [stored.id for stored in page if stored.payload.get("event_id") not in live]
+        await _delete(finding, Collection.DOCUMENTS, owner, gone)
+
+
+async def _messages(database: Database, finding: Finding, owner: Owner) -> None:
+    async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
+        places = {str(stored.payload["event_id"]): stored.id for stored in page}
+        (shown,) = await database.read(visible([Wanted(*owner, tuple(places))]))
+        gone = places.keys() - {row.event_id for row in shown}
+        await _delete(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
+
+
+async def _delete(finding: Finding, collection: Collection, owner: Owner, ids: Iterable[UUID]) -> None:
+    if gone := list(ids):
+        await finding.vectors.delete(collection, owner, gone)
