@@ -43,6 +43,12 @@ class Deployment(BaseSettings):
     dedupe_users: int = Field(
         default=4, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
     )
+    maintain_seconds: float = Field(
+        default=60,
+        ge=1,
+        le=86_400,
+        description="How often expired facts are removed; set by the last to start.",
+    )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     @field_validator("database_dsn")

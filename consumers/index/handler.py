@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from nats.aio.client import Client
+from pydantic import JsonValue
 
 from consumers.index import texts
 from consumers.index.chunks import chunks
@@ -79,7 +80,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
 def message(said: Said) -> Findable:
     """A message to be found."""
     words, meaning = texts.message(said.content, said.name, said.sent_at)
-    payload = {"event_id": said.event_id, "seq": said.seq}
+    payload: dict[str, JsonValue] = {"event_id": said.event_id, "seq": said.seq}
     return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
 
 

@@ -30,6 +30,9 @@ GRACEFUL_TIMEOUT = 15.0
 ACK_WAIT = 20.0
 """Seconds after which an unanswered message is given to another: longer than a graceful end."""
 
+MAINTAIN = "work.maintain"
+"""What the server's schedules trigger."""
+
 STREAMS = (
     StreamConfig(
         name=LOG,
@@ -101,6 +104,12 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
             "index-sweep",
             "Brings a user's vectors to what the projections say",
             filter_subject="work.index.>",
+        ),
+        _consumer_config(
+            "dedupe-limits", "Looks whether a user has too many facts", filter_subject="work.dedupe.>"
+        ),
+        _consumer_config(
+            "maintain", "Removes what has expired", filter_subject=f"{MAINTAIN}.>", max_ack_pending=1
         ),
     ),
 }

@@ -1,0 +1,24 @@
+"""Which facts have had their time. No I/O, no clock."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from contracts.identity import decision_id
+from contracts.memory import FactExpiredV1
+from contracts.subjects import memory_subject
+from infra.broker.appending import LogEvent
+from infra.database.facts import StoredFact
+from infra.database.rows import Owner
+
+
+def expiries(owner: Owner, facts: Iterable[StoredFact], now: datetime) -> list[LogEvent]:
+    """An event for each fact whose date has passed. Its id follows from the fact: twice is once."""
+    return [
+        LogEvent(
+            memory_subject(*owner, "fact.expired"),
+            FactExpiredV1(fact_id=fact.id, expires_at=fact.expires_at).body(),
+            decision_id(*owner, fact.event_id, 0),
+        )
+        for fact in facts
+        if fact.expires_at is not None and fact.expires_at <= now
+    ]

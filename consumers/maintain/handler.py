@@ -1,0 +1,73 @@
+"""Removes expired facts and has dedupe look at users with too many; the server keeps the time."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from nats.aio.client import Client
+
+from consumers.maintain.decide import expiries
+from contracts.streams import WORK
+from contracts.subjects import work_subject
+from infra.broker.appending import append
+from infra.broker.delivery import Delivery
+from infra.broker.lifetime import build_broker, connected, started
+from infra.broker.outcomes import ACK, Outcome, Retry
+from infra.broker.scheduling import every
+from infra.broker.stream_consumers import consume_stream
+from infra.broker.topology import MAINTAIN
+from infra.config import Deployment
+from infra.database.engine import Database, DatabaseUnavailable
+from infra.database.facts import live_facts
+from infra.database.locking import locked
+from infra.database.rows import Owner
+from infra.database.upkeep import with_expired_facts, with_more_facts
+from infra.settings.store import LiveSettings
+
+EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
+LIMITS_SECONDS = 3600.0
+"""Limits are kept by dedupe; only a setting that was lowered leaves users with too many facts."""
+
+
+@asynccontextmanager
+async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
+    """Maintain what is kept as long as the block lasts."""
+    broker = build_broker(deployment, "maintain")
+    settings = LiveSettings()
+
+    async def maintain(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        connection = broker.config.connection_state.connection
+        try:
+            if any(each.subject == EXPIRE for each in deliveries):
+                await expire(connection)
+            if any(each.subject == LIMITS for each in deliveries):
+                await limit(connection)
+        except DatabaseUnavailable:
+            return [Retry()] * len(deliveries)
+        return [ACK] * len(deliveries)
+
+    async def expire(connection: Client) -> None:
+        now = datetime.now(UTC)
+        for owner in await database.read(with_expired_facts(now)):
+            await expire_of(connection, owner, now)
+
+    async def expire_of(connection: Client, owner: Owner, now: datetime) -> None:
+        # Under the lock nobody gives one of them a later date meanwhile.
+        async with locked(database, *owner):
+            (facts,) = await database.read(live_facts([owner]))
+            if events := expiries(owner, facts, now):
+                await append(connection, events)
+
+    async def limit(connection: Client) -> None:
+        for owner in await database.read(with_more_facts(settings.value.limits.per_user)):
+            await connection.jetstream().publish(work_subject("dedupe", *owner), b"", stream=WORK)
+
+    consume_stream(broker, stream=WORK, durable="maintain", batch=10, linger=1, overlap=1, consume=maintain)
+    async with (
+        connected(broker) as connection,
+        settings.watched(connection),
+        started(broker, (WORK, "maintain")),
+    ):
+        await every(connection, "schedule.expire", deployment.maintain_seconds, EXPIRE)
+        await every(connection, "schedule.limits", LIMITS_SECONDS, LIMITS)
+        yield
