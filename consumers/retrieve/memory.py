@@ -16,11 +16,15 @@ from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
 from infra.broker.log_reader import TAIL_LIMIT, user_tail
 from infra.broker.position import Position, log_end
-from infra.database import reading
+from infra.database import documents, facts, reading, summaries, tasks
+from infra.database.documents import DocumentEntry
 from infra.database.engine import Database, Query
+from infra.database.facts import FactHistory, StoredFact
 from infra.database.projecting import suppose
 from infra.database.reading import ConversationView, Newest, Owner, UserCounts
 from infra.database.rows import Rows, row_of
+from infra.database.summaries import StoredSummary
+from infra.database.tasks import StoredTask
 from infra.database.together import Together
 from infra.settings.store import LiveSettings
 
@@ -40,13 +44,18 @@ class Seen(Generic[Value]):
 
 
 class Memory:
-    """What is known of each user. `messages_at_hand` and `profile_at_hand` never wait."""
+    """What is known of each user. What is at hand needs no waiting."""
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
         self._messages = Together(database, reading.newest_messages)
         self._profiles = Together(database, reading.profiles)
         self._counts = Together(database, reading.counts)
+        self._facts = Together(database, facts.live_facts)
+        self._histories = Together(database, facts.histories)
+        self._summaries = Together(database, summaries.newest_summaries)
+        self._tasks = Together(database, tasks.tasks)
+        self._documents = Together(database, documents.documents)
         self._settings = settings
         self._cache = UserCache(users)
         self._position = Position()
@@ -75,15 +84,18 @@ class Memory:
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[ConversationView] | None:
         """The newest messages, if they are at hand."""
-        seen: Seen[ConversationView] | None = self._cache.shelf(owner).get(("messages", conversation))
-        if seen is None or (min_seq or 0) > seen.seq:
+        seen: Seen[ConversationView] | None = self._at_hand(owner, ("messages", conversation), min_seq)
+        if seen is None:
             return None
         return seen if seen.value.complete or len(seen.value.messages) >= limit else None
 
     def profile_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]] | None:
         """The user's data, if they are at hand."""
-        seen: Seen[dict[str, Any]] | None = self._cache.shelf(owner).get("profile")
-        return None if seen is None or (min_seq or 0) > seen.seq else seen
+        return self._at_hand(owner, "profile", min_seq)
+
+    def facts_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredFact]] | None:
+        """All facts, if they are at hand."""
+        return self._at_hand(owner, "facts", min_seq)
 
     async def messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
@@ -103,16 +115,51 @@ class Memory:
 
     async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
         """The user's data; raises as `messages` does."""
-        at_hand = self.profile_at_hand(owner, min_seq)
-        if at_hand is not None:
-            return at_hand
-        return await self._read(owner, "profile", self._profiles, owner, min_seq)
+        return await self._kept(owner, "profile", self._profiles, owner, min_seq)
+
+    async def facts(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredFact]]:
+        """All facts, by id, those past their date among them; raises as `messages` does."""
+        return await self._kept(owner, "facts", self._facts, owner, min_seq)
+
+    async def fact(self, owner: Owner, fact_id: str, min_seq: int | None) -> Seen[FactHistory | None]:
+        """One fact and what it was before; raises as `messages` does."""
+        return await self._read(owner, None, self._histories, (owner, fact_id), min_seq)
+
+    async def summaries(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[list[StoredSummary]]:
+        """The newest summaries of a conversation, oldest first; raises as `messages` does."""
+        wanted = Newest(*owner, conversation, limit)
+        return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
+
+    async def tasks(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredTask]]:
+        """The tasks, oldest first; raises as `messages` does."""
+        return await self._kept(owner, "tasks", self._tasks, owner, min_seq)
+
+    async def documents(self, owner: Owner, min_seq: int | None) -> Seen[list[DocumentEntry]]:
+        """The documents without their texts, by id; raises as `messages` does."""
+        return await self._read(owner, None, self._documents, owner, min_seq)
 
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
         """How much is stored; raises as `messages` does."""
         # Of what is no row, a dead letter for instance, there is no notice.
         await self._position.refresh(self._stream_context)
         return await self._read(owner, None, self._counts, owner, min_seq)
+
+    def _at_hand(self, owner: Owner, part: Hashable, min_seq: int | None) -> Seen[Any] | None:
+        seen: Seen[Any] | None = self._cache.shelf(owner).get(part)
+        return None if seen is None or (min_seq or 0) > seen.seq else seen
+
+    async def _kept(
+        self,
+        owner: Owner,
+        part: Hashable,
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+    ) -> Seen[Value]:
+        at_hand = self._at_hand(owner, part, min_seq)
+        return at_hand or await self._read(owner, part, questions, wanted, min_seq)
 
     async def _read(
         self,

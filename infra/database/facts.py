@@ -105,16 +105,17 @@ def _events() -> Select[Any]:
     ).where(owned(events), named(FACT_EVENTS))
 
 
-def _former() -> Select[Any]:
-    return select(events.c.seq, events.c.body["former"].astext).where(
-        owned(events), events.c.event == "fact.updated", WANTED, events.c.body.isnot(None)
+def _versions() -> Select[Any]:
+    # What is on record, not what an update said of it: two updates at once would say the same.
+    return select(events.c.seq, events.c.body["fact"].astext).where(
+        owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None)
     )
 
 
 _LIVE = Lookup(_live())
 _BY_ID = Lookup(_live(WANTED))
 _EVENTS = Lookup(_events())
-_FORMER = Lookup(_former())
+_VERSIONS = Lookup(_versions())
 
 
 def live_facts(owners: Sequence[Owner]) -> Query[list[list[StoredFact]]]:
@@ -147,14 +148,12 @@ def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | N
     parameters = [owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
 
     async def query(connection: Connection) -> list[FactHistory | None]:
-        former = await _FORMER.rows(connection, parameters)
+        versions = await _VERSIONS.rows(connection, parameters)
         # Read last: what ended in between has no history.
         found = await _BY_ID.rows(connection, parameters)
         return [
-            FactHistory(_facts(rows)[0], [Fact.model_validate_json(each[2]) for each in sorted(past)[::-1]])
-            if rows
-            else None
-            for rows, past in zip(found, former, strict=True)
+            _history(_facts(rows)[0], past) if rows else None
+            for rows, past in zip(found, versions, strict=True)
         ]
 
     return query
@@ -172,3 +171,8 @@ def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEvent]]]:
 
 def _facts(rows: Sequence[tuple[Any, ...]]) -> list[StoredFact]:
     return sorted(StoredFact._make(row[1:]) for row in rows)
+
+
+def _history(fact: StoredFact, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
+    former = sorted((seq, body) for _, seq, body in versions if seq < fact.seq)
+    return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])

@@ -1,0 +1,60 @@
+"""`history` and `status`: what was said."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from consumers.retrieve import decide
+from consumers.retrieve.fast_history import FastHistory
+from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.verbs.asking import available, owner_of
+from consumers.retrieve.verbs.user_log import UserLog
+from contracts.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
+from contracts.subjects import Address
+from infra.broker.service import Answer
+from infra.database.reading import ConversationView
+
+
+class ConversationVerbs:
+    """What was said, and how much of it there is."""
+
+    def __init__(self, memory: Memory, log: UserLog) -> None:
+        self._memory = memory
+        self._log = log
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"history": self.history, "status": self.status}
+
+    def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
+        request = HistoryV1.read(body or b"{}")
+        owner = owner_of(address)
+        wanted = request.conversation, request.limit, request.min_seq
+
+        def reply(seen: Seen[ConversationView]) -> bytes:
+            shown = decide.history(seen.value.messages, request.limit)
+            return FastHistory(seen.seq, seen.value.conversation, shown).body()
+
+        async def read() -> bytes:
+            return reply(await self._memory.messages(owner, *wanted))
+
+        at_hand = self._memory.messages_at_hand(owner, *wanted)
+        return reply(at_hand) if at_hand is not None else available(read())
+
+    def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = StatusV1.read(body or b"{}")
+
+        async def read() -> Reply:
+            end = await self._log.end()
+            seen = await self._memory.counts(owner_of(address), request.min_seq)
+            counts = seen.value
+            return StatusReplyV1(
+                seen_seq=seen.seq,
+                conversation=counts.conversation,
+                conversations=counts.conversations,
+                messages=counts.messages,
+                first_at=counts.first_at,
+                last_at=counts.last_at,
+                log_seq=end,
+            )
+
+        return available(read())

@@ -1,0 +1,45 @@
+"""Changes: what a request makes happen goes into the log, and is read back from there."""
+
+from uuid import uuid4
+
+from faststream.nats import NatsBroker
+
+from contracts.base import Event
+from contracts.identity import scoped
+from contracts.registry import EVENTS
+from contracts.streams import LOG
+from contracts.subjects import Address, memory_subject
+from infra.broker.position import log_end
+
+_NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
+
+
+class UserLog:
+    """Writes events about the users that requests come from."""
+
+    def __init__(self, broker: NatsBroker) -> None:
+        self._broker = broker
+
+    async def publish(self, address: Address, event: Event, event_id: str | None = None) -> int:
+        """Put an event into the log; returns its position.
+
+        Raises:
+            InvalidBody: it is too large.
+            nats.errors.Error: it is not known to be stored.
+        """
+        identity = scoped(address.tenant, address.user, event_id) if event_id else str(uuid4())
+        acknowledgement = await self._broker.config.connection_state.stream.publish(
+            memory_subject(address.tenant, address.user, _NAMES[type(event)]),
+            event.body(),
+            stream=LOG,
+            headers={"Nats-Msg-Id": identity},
+        )
+        return int(acknowledgement.seq)
+
+    async def end(self) -> int:
+        """The log's last position: whoever changes something reads all that came before.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        return await log_end(self._broker.config.connection_state.stream)
