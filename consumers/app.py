@@ -30,7 +30,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         BrokerUnreachable: no NATS server answers.
         DatabaseUnavailable: the database does not answer.
         DatabaseNotConfigured: there is no address of a database.
-        infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
+        infra.settings.bucket.SettingsNotProvisioned: the streams and buckets are not there.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")

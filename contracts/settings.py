@@ -1,14 +1,43 @@
 """Run-time settings: kept in the key-value bucket `settings`, watched by every process."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from contracts.base import Contract, Text
+from contracts.subjects import decode_token, encode_token
 
 DEFAULT_KEY = "default"
 """The key of the settings that hold for every tenant."""
+
+_TENANT_KEY = "tenant."
+
+Number = TypeVar("Number", int, float)
+
+
+def settings_key(tenant: str | None) -> str:
+    """The key of the settings of a tenant, or of the default.
+
+    Raises:
+        contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    return DEFAULT_KEY if tenant is None else _TENANT_KEY + encode_token(tenant)
+
+
+def tenant_of(key: str) -> str | None:
+    """The tenant whose settings have this key; None where it is another key.
+
+    Raises:
+        contracts.subjects.InvalidSubject: the tenant is spelled in another way than `settings_key` has it.
+    """
+    return decode_token(key.removeprefix(_TENANT_KEY)) if key.startswith(_TENANT_KEY) else None
+
+
+class Settings(Contract):
+    """A group of settings. A value of another type is refused: `true` is no number, and `"5"` neither."""
+
+    model_config = ConfigDict(strict=True, validate_default=True)
 
 
 def _known_zone(name: str) -> str:
@@ -29,7 +58,21 @@ def _usable_template(template: str) -> str:
     return template
 
 
-class TimeStamps(Contract):
+def _at_least(value: Number, other: str, info: ValidationInfo) -> Number:
+    least = info.data.get(other)
+    if least is not None and value < least:
+        raise ValueError(f"{value} is less than {other}, which is {least}")
+    return value
+
+
+def _at_most(value: Number, other: str, info: ValidationInfo) -> Number:
+    most = info.data.get(other)
+    if most is not None and value > most:
+        raise ValueError(f"{value} is more than {other}, which is {most}")
+    return value
+
+
+class TimeStamps(Settings):
     """How a user's message is stamped when it is shown to a model."""
 
     enabled: bool = Field(default=True, description="Stamp messages of the role `user` in `context`.")
@@ -42,7 +85,7 @@ class TimeStamps(Contract):
     )
 
 
-class Policy(Contract):
+class Policy(Settings):
     """Which proposed facts are kept at all."""
 
     min_length: int = Field(default=12, ge=1, le=10_000, description="Characters a fact has at least.")
@@ -55,8 +98,13 @@ class Policy(Contract):
         default=True, description="Refuse keys, tokens, card numbers and their like."
     )
 
+    @field_validator("max_length")
+    @classmethod
+    def _room(cls, value: int, info: ValidationInfo) -> int:
+        return _at_least(value, "min_length", info)
 
-class Dedupe(Contract):
+
+class Dedupe(Settings):
     """When two facts are the same. A threshold left out is the embedding model's own."""
 
     update_threshold: float | None = Field(
@@ -69,8 +117,13 @@ class Dedupe(Contract):
         default="rewrite", description="What becomes of a fact that is said again in other words."
     )
 
+    @field_validator("duplicate_threshold")
+    @classmethod
+    def _in_order(cls, value: float | None, info: ValidationInfo) -> float | None:
+        return value if value is None else _at_least(value, "update_threshold", info)
 
-class FactLimits(Contract):
+
+class FactLimits(Settings):
     """How many facts a user has at most; beyond it the least important of the oldest give way."""
 
     per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user.")
@@ -80,8 +133,13 @@ class FactLimits(Contract):
         default=14, ge=1, le=3650, description="Days a working fact is kept when nothing is said of it."
     )
 
+    @field_validator("profile", "working")
+    @classmethod
+    def _part_of_all(cls, value: int, info: ValidationInfo) -> int:
+        return _at_most(value, "per_user", info)
 
-class Retrieval(Contract):
+
+class Retrieval(Settings):
     """What `search` finds, and `context` with it."""
 
     limit: int = Field(default=5, ge=1, le=100, description="Hits, where the request does not say.")
@@ -94,7 +152,7 @@ class Retrieval(Contract):
     decay: bool = Field(default=True, description="Facts fade in a search as they age.")
 
 
-class Sections(Contract):
+class Sections(Settings):
     """Tokens of each section of `context`, at most."""
 
     facts: int = Field(default=250, ge=0, le=100_000, description="Key facts, tier `profile`.")
@@ -108,7 +166,7 @@ class Sections(Contract):
     )
 
 
-class ContextSettings(Contract):
+class ContextSettings(Settings):
     """How `context` is put together."""
 
     budget: int = Field(
@@ -121,7 +179,7 @@ class ContextSettings(Contract):
     )
 
 
-class Embedding(Contract):
+class Embedding(Settings):
     """What turns text into vectors. Another model needs new vectors: `mnemon reindex`."""
 
     provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(
@@ -130,7 +188,7 @@ class Embedding(Contract):
     model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
 
 
-class Compaction(Contract):
+class Compaction(Settings):
     """When messages become summaries."""
 
     enabled: bool = Field(default=True, description="Write summaries.")
@@ -140,8 +198,13 @@ class Compaction(Contract):
     messages: int = Field(default=6, ge=1, le=10_000, description="How many of the oldest become a summary.")
     merge_above: int = Field(default=6, ge=2, le=1000, description="More summaries than that become one.")
 
+    @field_validator("messages")
+    @classmethod
+    def _there(cls, value: int, info: ValidationInfo) -> int:
+        return _at_most(value, "after_messages", info)
 
-class Extraction(Contract):
+
+class Extraction(Settings):
     """When facts are drawn from messages."""
 
     enabled: bool = Field(default=True, description="Extract facts in the background.")
@@ -155,7 +218,7 @@ class Extraction(Contract):
     model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
 
 
-class SettingsV1(Contract):
+class SettingsV1(Settings):
     """Everything that can be set while processes run."""
 
     recent_messages: int = Field(

@@ -1,6 +1,8 @@
 """Connections to NATS that never give up, and say what goes wrong."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import nats
@@ -46,6 +48,25 @@ async def connect(url: str, *, name: str) -> Client:
     """
     await check(url)
     return await nats.connect(servers(url), name=name, **OPTIONS)
+
+
+@contextmanager
+def reconnects(connection: Client) -> Iterator[asyncio.Event]:
+    """An event that is set whenever the connection stands again: what its server kept for it may be gone."""
+    event = asyncio.Event()
+    # nats-py tells one listener only, which it is given before it connects.
+    listener = connection._reconnected_cb
+
+    async def reconnected() -> None:
+        event.set()
+        if listener is not None:
+            await listener()
+
+    connection._reconnected_cb = reconnected
+    try:
+        yield event
+    finally:
+        connection._reconnected_cb = listener
 
 
 async def check(url: str) -> None:

@@ -1,104 +1,247 @@
 """The settings bucket: read, watched and written."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import nats.errors
 import structlog
 from nats.aio.client import Client
-from nats.js.errors import BucketNotFoundError, KeyNotFoundError
+from nats.js.errors import KeyWrongLastSequenceError
 from nats.js.kv import KeyValue
 
 from contracts.base import InvalidBody
-from contracts.settings import DEFAULT_KEY, SettingsV1
-from contracts.streams import SETTINGS
+from contracts.settings import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
+from contracts.settings_document import Document, document_of, in_force, read_document, stored
+from contracts.subjects import InvalidSubject
+from infra.broker.connect import reconnects
+from infra.settings.bucket import (
+    NOTHING,
+    TIMEOUT,
+    newest_default,
+    newest_of_tenant,
+    open_bucket,
+    say_invalid,
+    valid_default,
+)
 
 log = structlog.get_logger("settings")
 
+PAUSE = 0.2
+"""Seconds before a server that has just come back is asked again."""
 
-class SettingsNotProvisioned(Exception):
-    """The bucket is absent: run `mnemon provision`."""
+ATTEMPTS = 50
+"""How often a change is made anew because somebody else's came before it."""
+
+BACK_OFF = 0.002
+"""Seconds more before each of them: a copy of the bucket may be behind."""
+
+
+class SettingsContended(Exception):
+    """Others change the same settings all the time."""
 
 
 class LiveSettings:
-    """The settings as they are now; `value` changes by itself while `watched` is open."""
+    """The settings as they are now: `value` is the default, `of` a tenant's.
+
+    Both change by themselves while `watched` is open. An entry of the default that is not valid is not taken
+    over. A tenant whose entry is not valid, or does not go with the default any more, has the default.
+    """
 
     def __init__(self) -> None:
         self.value = SettingsV1()
+        self._default = NOTHING
+        self._bodies: dict[str, bytes] = {}
+        self._of: dict[str, SettingsV1] = {}
 
     def of(self, tenant: str) -> SettingsV1:
         """What is in force for a tenant."""
-        return self.value
+        return self._of.get(tenant, self.value)
 
     @asynccontextmanager
     async def watched(self, connection: Client) -> AsyncIterator[None]:
-        """Follow the bucket. The first value is there on enter.
+        """Follow the bucket. The first values are there on enter.
 
         Raises:
             SettingsNotProvisioned: there is no bucket to follow.
+            nats.errors.Error: the server does not answer.
         """
-        bucket = await _bucket(connection)
-        self.value = await read(connection)
-        watcher = await bucket.watch(DEFAULT_KEY, include_history=False)
-        following = asyncio.create_task(self._follow(watcher))
-        try:
-            yield
-        finally:
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
-            with suppress(nats.errors.Error):  # the connection may have ended before
-                await watcher.stop()  # type: ignore[no-untyped-call]
+        bucket = await open_bucket(connection)
+        with reconnects(connection) as reconnected:
+            watcher = await self._catch_up(bucket)
+            following = asyncio.create_task(self._follow(bucket, watcher, reconnected))
+            try:
+                yield
+            finally:
+                following.cancel()
+                with suppress(asyncio.CancelledError):
+                    await following
 
-    async def _follow(self, watcher: KeyValue.KeyWatcher) -> None:
+    async def _follow(
+        self, bucket: KeyValue, watcher: KeyValue.KeyWatcher, reconnected: asyncio.Event
+    ) -> None:
+        """Take over what comes. After a reconnect begin anew.
+
+        A server that was restarted has forgotten the watch, and nats-py needs up to 20 s to find that out.
+        """
+        while True:
+            taking = asyncio.create_task(self._take_all(watcher))
+            try:
+                await reconnected.wait()
+            finally:
+                taking.cancel()
+                await _stop(watcher)
+            reconnected.clear()
+            watcher = await self._catch_up_patiently(bucket)
+
+    async def _take_all(self, watcher: KeyValue.KeyWatcher) -> None:
         async for entry in watcher:
-            if entry is None:
-                continue
-            settings = _valid(entry)
-            if settings is not None:
-                self.value = settings
-                log.info("settings changed", revision=entry.revision)
+            if entry is not None:
+                self._take(entry)
+
+    async def _catch_up_patiently(self, bucket: KeyValue) -> KeyValue.KeyWatcher:
+        while True:
+            try:
+                return await self._catch_up(bucket)
+            except nats.errors.Error as error:
+                log.warning("settings cannot be read now", error=repr(error))
+                await asyncio.sleep(PAUSE)
+
+    async def _catch_up(self, bucket: KeyValue) -> KeyValue.KeyWatcher:
+        """Take over all that is in the bucket; what comes later comes by the watcher."""
+        watcher = await bucket.watchall()
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                entries = await _entries_so_far(watcher)
+                default = (await newest_default(bucket)).document
+        except BaseException as error:
+            await _stop(watcher)
+            if isinstance(error, TimeoutError):
+                raise nats.errors.TimeoutError from error
+            raise
+        self._bodies = {
+            tenant: entry.value or b"" for entry in entries if (tenant := _tenant(entry)) is not None
+        }
+        self._of = {}
+        self._put_in_force(default)
+        return watcher
+
+    def _take(self, entry: KeyValue.Entry) -> None:
+        if entry.key == DEFAULT_KEY:
+            try:
+                default = valid_default(entry.value)
+            except InvalidBody as error:
+                say_invalid(entry.key, entry.revision, error)
+                return
+            self._put_in_force(default)
+        elif (tenant := _tenant(entry)) is not None:
+            self._bodies[tenant] = entry.value or b""
+            self._renew(tenant)
+        log.info("settings changed", key=entry.key, revision=entry.revision)
+
+    def _put_in_force(self, default: Document) -> None:
+        self._default, self.value = default, in_force(default)
+        for tenant in self._bodies:
+            self._renew(tenant)
+
+    def _renew(self, tenant: str) -> None:
+        self._of.pop(tenant, None)
+        try:
+            own = read_document(self._bodies[tenant])
+            if own:
+                self._of[tenant] = in_force(self._default, own)
+        except InvalidBody as error:
+            log.error("a tenant's settings are invalid; it has the default", tenant=tenant, error=str(error))
 
 
-async def read(connection: Client) -> SettingsV1:
-    """The settings in force.
-
-    Raises:
-        SettingsNotProvisioned: the bucket is absent.
-    """
-    bucket = await _bucket(connection)
+def _tenant(entry: KeyValue.Entry) -> str | None:
     try:
-        entry = await bucket.get(DEFAULT_KEY)
-    except KeyNotFoundError:
-        return SettingsV1()
-    return _valid(entry) or SettingsV1()
-
-
-def _valid(entry: KeyValue.Entry) -> SettingsV1 | None:
-    """The settings of an entry, or None where somebody put something else there, which is said."""
-    try:
-        return SettingsV1.read(entry.value) if entry.value else SettingsV1()
-    except InvalidBody as error:
-        log.error("settings are invalid and not taken over", revision=entry.revision, error=str(error))
+        return tenant_of(entry.key)
+    except InvalidSubject as error:
+        say_invalid(entry.key, entry.revision, error)
         return None
 
 
-async def write(connection: Client, settings: SettingsV1) -> int:
-    """Put new settings in force, in every process.
+async def _entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
+    entries: list[KeyValue.Entry] = []
+    async for entry in watcher:
+        if entry is None:
+            break
+        entries.append(entry)
+    return entries
 
-    Returns:
-        Their revision.
+
+async def _stop(watcher: KeyValue.KeyWatcher) -> None:
+    with suppress(nats.errors.Error):  # the connection may have ended before
+        await watcher.stop()  # type: ignore[no-untyped-call]
+
+
+async def read(connection: Client, tenant: str | None = None) -> SettingsV1:
+    """The settings in force: the default, or a tenant's.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        contracts.subjects.InvalidId: there can be no such tenant.
     """
-    bucket = await _bucket(connection)
-    return await bucket.put(DEFAULT_KEY, settings.body())
-
-
-async def _bucket(connection: Client) -> KeyValue:
+    default, own = await documents(connection, tenant)
     try:
-        return await connection.jetstream().key_value(SETTINGS)
-    except BucketNotFoundError as error:
-        raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error
+        return in_force(default, own)
+    except InvalidBody:
+        return in_force(default)
+
+
+async def documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
+    """What was set for everybody, and what for a tenant besides; they need not go together.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    key = settings_key(tenant)
+    bucket = await open_bucket(connection)
+    default = await newest_default(bucket)
+    own = NOTHING if tenant is None else (await newest_of_tenant(bucket, key)).document
+    return default.document, own
+
+
+async def change(connection: Client, edit: Callable[[Document], Document], tenant: str | None = None) -> int:
+    """Change what is set, in every process. What somebody else changes at the same time is kept.
+
+    Args:
+        connection: to the server.
+        edit: makes the new document of the present one; called again where that has changed meanwhile.
+        tenant: whose settings; None: the default.
+
+    Returns:
+        The revision that is in force now.
+
+    Raises:
+        InvalidBody: the outcome is not valid; nothing is changed.
+        SettingsNotProvisioned: the bucket is absent.
+        SettingsContended: others were faster, every time.
+        contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    key = settings_key(tenant)
+    bucket = await open_bucket(connection)
+    for attempt in range(ATTEMPTS):
+        default = await newest_default(bucket)
+        present = default if tenant is None else await newest_of_tenant(bucket, key)
+        document = edit(present.document)
+        in_force(*(() if tenant is None else (default.document,)), document)
+        body = stored(document)
+        if present.revision and body == present.body:
+            return present.revision
+        try:
+            return await bucket.update(key, body, present.revision, validate_keys=False)
+        except KeyWrongLastSequenceError:
+            await asyncio.sleep(attempt * BACK_OFF)
+    raise SettingsContended("others change the same settings all the time; try again")
+
+
+async def write(connection: Client, settings: SettingsV1) -> int:
+    """Put these settings in force as the default, whatever was set before; raises as `change` does.
+
+    Returns:
+        Their revision.
+    """
+    return await change(connection, lambda _: document_of(settings))

@@ -44,7 +44,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.embedded.account import NoAccount
     from infra.embedded.folder import FolderInUse
     from infra.embedded.process import ServerFailed
-    from infra.settings.store import SettingsNotProvisioned
+    from infra.settings.bucket import SettingsNotProvisioned
 
     try:
         ending = asyncio.run(command)

@@ -10,7 +10,8 @@ from contracts.streams import SETTINGS
 from infra.broker.connect import connect
 from infra.broker.topology import provision
 from infra.embedded.nats_server import NatsServer
-from infra.settings.store import LiveSettings, SettingsNotProvisioned, read, write
+from infra.settings.bucket import SettingsNotProvisioned
+from infra.settings.store import LiveSettings, read, write
 
 PATIENCE = 60.0
 

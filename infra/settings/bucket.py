@@ -1,0 +1,97 @@
+"""The settings bucket, and the newest that it has."""
+
+from contextlib import suppress
+from typing import NamedTuple
+
+import structlog
+from nats.aio.client import Client
+from nats.js.errors import BucketNotFoundError, KeyNotFoundError
+from nats.js.kv import KeyValue
+
+from contracts.base import InvalidBody
+from contracts.settings import DEFAULT_KEY
+from contracts.settings_document import Document, in_force, read_document
+from contracts.streams import SETTINGS
+
+log = structlog.get_logger("settings")
+
+TIMEOUT = 5.0
+"""Seconds for the server to answer."""
+
+NOTHING: Document = {}
+"""Sets nothing."""
+
+
+class SettingsNotProvisioned(Exception):
+    """The bucket is absent: run `mnemon provision`."""
+
+
+class Newest(NamedTuple):
+    """The newest entry of a key."""
+
+    document: Document
+    """What is set, which may come from an older entry where this one is not valid."""
+    revision: int
+    """0 where the key was never written."""
+    body: bytes
+    """As it is stored."""
+
+
+async def open_bucket(connection: Client) -> KeyValue:
+    """The bucket.
+
+    Raises:
+        SettingsNotProvisioned: it is absent.
+    """
+    try:
+        return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
+    except BucketNotFoundError as error:
+        raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error
+
+
+async def newest_default(bucket: KeyValue) -> Newest:
+    """The settings of everybody. Where the newest entry is not valid, those of the newest that is."""
+    body, revision = await _newest(bucket, DEFAULT_KEY)
+    try:
+        return Newest(valid_default(body), revision, body)
+    except InvalidBody as error:
+        say_invalid(DEFAULT_KEY, revision, error)
+    for former in reversed(await bucket.history(DEFAULT_KEY)):
+        with suppress(InvalidBody):
+            return Newest(valid_default(former.value), revision, body)
+    return Newest(NOTHING, revision, body)
+
+
+async def newest_of_tenant(bucket: KeyValue, key: str) -> Newest:
+    """What a tenant has of its own; nothing where the newest entry is no document."""
+    body, revision = await _newest(bucket, key)
+    try:
+        return Newest(read_document(body), revision, body)
+    except InvalidBody as error:
+        say_invalid(key, revision, error)
+        return Newest(NOTHING, revision, body)
+
+
+async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
+    try:
+        # A tenant may be spelled with more than nats-py takes for a key; the server takes any token.
+        entry = await bucket.get(key, validate_keys=False)
+    except KeyNotFoundError as error:
+        return b"", error.entry.revision if error.entry else 0  # what was deleted has a revision too
+    return entry.value or b"", entry.revision or 0
+
+
+def valid_default(body: bytes | None) -> Document:
+    """A document of the default.
+
+    Raises:
+        InvalidBody: it cannot be in force.
+    """
+    document = read_document(body)
+    in_force(document)
+    return document
+
+
+def say_invalid(key: str, revision: int | None, error: ValueError) -> None:
+    """Say in the log that an entry is left alone, and why."""
+    log.error("settings are invalid and not taken over", key=key, revision=revision, error=str(error))

@@ -1,0 +1,109 @@
+"""What was set before, and the way back to it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from nats.aio.client import Client
+from nats.js.errors import APIError, KeyNotFoundError, NoKeysError
+
+from contracts.base import InvalidBody
+from contracts.settings import settings_key
+from contracts.settings_document import Document, flat, in_force, read_document
+from infra.settings.bucket import NOTHING, newest_default, open_bucket
+from infra.settings.store import change
+
+
+class NoSuchRevision(Exception):
+    """There is nothing to go back to: another key's revision, a deletion, or no longer kept."""
+
+
+class Changed(NamedTuple):
+    """What became of one setting. A tuple of one value, or an empty one where it was not set."""
+
+    setting: str
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One entry of the history."""
+
+    revision: int
+    at: datetime
+    changes: tuple[Changed, ...]
+    """Against the valid entry before; of the oldest that is kept: all that it sets."""
+    deleted: bool = False
+    problem: str | None = None
+    """Why it could not be in force now."""
+
+
+async def history(connection: Client, tenant: str | None = None) -> list[Revision]:
+    """What was set, oldest first: the last 64 entries.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    key = settings_key(tenant)
+    bucket = await open_bucket(connection)
+    below = NOTHING if tenant is None else (await newest_default(bucket)).document
+    try:
+        entries = await bucket.history(key)
+    except NoKeysError:
+        return []
+    revisions = []
+    before = NOTHING
+    for entry in entries:
+        changes: tuple[Changed, ...] = ()
+        problem = None
+        try:
+            document = read_document(entry.value)
+            in_force(below, document)
+            changes = tuple(_changes(before, document))
+            before = document
+        except InvalidBody as error:
+            problem = str(error)
+        revisions.append(
+            Revision(entry.revision, entry.created, changes, entry.operation is not None, problem)
+        )
+    return revisions
+
+
+async def rollback(connection: Client, revision: int, tenant: str | None = None) -> int:
+    """Set again what was set at a revision of the history, and nothing else.
+
+    Returns:
+        The revision that is in force now.
+
+    Raises:
+        NoSuchRevision: the history has no such entry.
+        InvalidBody: what was set then is not valid now.
+        SettingsNotProvisioned: the bucket is absent.
+        SettingsContended: others change the same settings all the time.
+        contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    bucket = await open_bucket(connection)
+    try:
+        entry = await bucket.get(settings_key(tenant), revision, validate_keys=False)
+    except (KeyNotFoundError, APIError) as error:
+        whose = "" if tenant is None else f" --tenant {tenant}"
+        raise NoSuchRevision(
+            f"there is no revision {revision} to go back to; see: mnemon settings history{whose}"
+        ) from error
+    document = read_document(entry.value)
+    return await change(connection, lambda _: document, tenant)
+
+
+def _changes(before: Document, after: Document) -> Iterator[Changed]:
+    old, new = flat(before), flat(after)
+    for name in {**old, **new}:
+        changed = Changed(name, _value(old, name), _value(new, name))
+        if changed.before != changed.after:
+            yield changed
+
+
+def _value(values: dict[str, Any], name: str) -> tuple[Any, ...]:
+    return (values[name],) if name in values else ()
