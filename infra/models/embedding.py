@@ -25,9 +25,13 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusStatistics:
-    """What is rare among some texts: a weight for each token of the model that made it. 125 KB for WordLlama."""
+    """What is rare among some texts: a weight for each token of the model that made it, 125 KB in all."""
 
     weights: NDArray[np.float32]
+
+
+TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
+"""For every model that reads a sentence as a whole."""
 
 
 class EmbeddingUnavailable(Exception):
@@ -35,7 +39,7 @@ class EmbeddingUnavailable(Exception):
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
-    """The provider refuses the key, the model or the request: it works once that is mended; the message says what."""
+    """The provider refuses the key, the model or the request, and will until that is mended."""
 
 
 class EmbeddingNotConfigured(Exception):
@@ -61,7 +65,9 @@ class Embedder(Protocol):
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors to be stored, a row each, of length 1; a text with nothing in it is all zeros, near to nothing.
+        """Vectors to be stored, a row each, of length 1.
+
+        A text of nothing but white space is all zeros: near to nothing.
 
         Raises:
             EmbeddingUnavailable: the provider does not answer.
@@ -69,9 +75,9 @@ class Embedder(Protocol):
         """
 
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
-        """What is rare among texts of a tenant, for its queries; None where the model does not weight by rarity.
+        """What is rare among a tenant's texts, for its queries; None where the model does not ask for it.
 
-        Costs as much as `embed`, so it is kept and made anew now and then; some thousand texts suffice.
+        Costs as much as `embed`: keep it, and make it anew now and then. Some thousand texts suffice.
         """
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
