@@ -73,11 +73,32 @@ class ContextV1(Contract):
     conversation: Identifier | None = Field(default=None, description="Without it: the current one.")
 
 
+class ContextSection(Contract):
+    """What became of a section of the context."""
+
+    tokens: int = Field(default=0, ge=0, description="What it takes of the budget.")
+    shown: int = Field(default=0, ge=0, description="How many of its items are shown.")
+    left_out: int = Field(default=0, ge=0, description="How many found no room.")
+    cut: bool = Field(default=False, description="One of them is shown in part.")
+
+
 class ContextReplyV1(Reply):
-    """The context: user data, then recent messages."""
+    """The context, within its budget."""
 
     conversation: Identifier | None = Field(default=None, description="The conversation shown.")
-    messages: tuple[RenderedMessage, ...] = Field(default=(), description="In order, ready for a model.")
+    messages: tuple[RenderedMessage, ...] = Field(
+        default=(),
+        description="In order, ready for a model; of `xml`, `blocks` and `markdown`, the text as one message.",
+    )
+    text: Text | None = Field(
+        default=None, description="The whole as one text, in the formats `xml`, `blocks` and `markdown`."
+    )
+    tokens: int | None = Field(default=None, ge=0, description="How many it has: at most the budget.")
+    sections: dict[Text, ContextSection] = Field(
+        default={},
+        description="What became of `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant` and "
+        "`conversation`, where there was something.",
+    )
     profile: JsonObject = Field(default={}, description="The user's data.")
     degraded: tuple[Text, ...] = Field(
         default=(), description="Parts that are missing because something failed."

@@ -1,0 +1,89 @@
+"""Trims a context to a budget of tokens, counted as it will be rendered."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from consumers.retrieve.context.choosing import Choice, Chooser, Cut
+from consumers.retrieve.context.layout import Count, Layout, Rendered
+from consumers.retrieve.context.value import SECTIONS, Context, Section
+from contracts.ask import ContextSection
+from contracts.settings import Sections
+
+
+class Fitted(NamedTuple):
+    """A context within its budget.
+
+    Attributes:
+        context: what is left of it.
+        rendered: as the model is given it; empty when nothing fits.
+        tokens: of the whole, at most the budget.
+        sections: what became of each section in which there was something. Their tokens may add up to a few
+            more than the whole; what another section shows is not `left_out`.
+    """
+
+    context: Context
+    rendered: Rendered
+    tokens: int
+    sections: Mapping[Section, ContextSection]
+
+
+def fit(context: Context, layout: Layout, budget: int, sections: Sections, count: Count, cut: Cut) -> Fitted:
+    """Choose what is shown of a context in at most `budget` tokens.
+
+    A section takes at most its own tokens; with 0 it is left out. Recent messages also take what others leave
+    of theirs. Where not all find room, those that want more than their part of the budget are held to it.
+    The same texts are counted more than once: `count` is to remember them.
+    """
+    chooser = Chooser(context, layout, count, cut)
+    weights = {section: int(getattr(sections, section)) for section in SECTIONS}
+    room = min(budget, sum(weights.values()))
+    while True:
+        choice = _chosen(chooser, weights, max(room, 0))
+        reports = _reports(chooser, choice)
+        shown = _trimmed(choice, reports)
+        rendered = layout.rendered(shown) if room > 0 else layout.nothing
+        tokens = layout.tokens(rendered, count)
+        if tokens <= budget:
+            return Fitted(shown, rendered, tokens, reports)
+        # The whole has more tokens than its parts.
+        room -= tokens - budget
+
+
+def _chosen(chooser: Chooser, weights: Mapping[Section, int], room: int) -> Choice:
+    rooms = {**weights, "recent": room if weights["recent"] else 0}
+    choice = chooser.fill(rooms)
+    wanted = {section: chosen.tokens for section, chosen in choice.items()}
+    if sum(wanted.values()) > room:
+        choice = chooser.fill(_shares(wanted, weights, room))
+    spare = room - sum(chosen.tokens for chosen in choice.values())
+    return chooser.extend(choice, spare) if weights["recent"] else choice
+
+
+def _shares(wanted: Mapping[Section, int], weights: Mapping[Section, int], room: int) -> dict[Section, int]:
+    """What each wants, where that is within its part by weight; the others have the rest, by weight."""
+    shares = dict(wanted)
+    wanting = {section for section, tokens in wanted.items() if tokens}
+    while wanting:
+        weight = sum(weights[section] for section in wanting)
+        modest = {section for section in wanting if wanted[section] * weight <= room * weights[section]}
+        if not modest:
+            return shares | {section: room * weights[section] // weight for section in wanting}
+        room -= sum(wanted[section] for section in modest)
+        wanting -= modest
+    return shares
+
+
+def _trimmed(choice: Choice, reports: Mapping[Section, ContextSection]) -> Context:
+    items: dict[str, Any] = {section: chosen.items for section, chosen in choice.items()}
+    return Context(**items, trimmed=any(report.left_out for report in reports.values()))
+
+
+def _reports(chooser: Chooser, choice: Choice) -> dict[Section, ContextSection]:
+    reports: dict[Section, ContextSection] = {}
+    for section, (items, tokens) in choice.items():
+        if stored := chooser.context.of(section):
+            whole = set(map(id, stored))
+            cut = any(id(item) not in whole for item in items)
+            left_out = len(chooser.candidates(section, choice)) - len(items)
+            reports[section] = ContextSection(tokens=tokens, shown=len(items), left_out=left_out, cut=cut)
+    return reports

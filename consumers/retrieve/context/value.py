@@ -1,0 +1,108 @@
+"""The whole context of one answer, before it has a format."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from consumers.retrieve.context.text import stamped, tools_used
+from contracts.chat import Role
+from contracts.memory import Kind
+from contracts.settings import TimeStamps
+from infra.database.reading import StoredRow
+
+Section: TypeAlias = Literal[
+    "facts", "summaries", "user_data", "working", "recent", "relevant", "conversation"
+]
+"""A part of the context; `contracts.settings.Sections` gives each its tokens."""
+
+SECTIONS: tuple[Section, ...] = get_args(Section)
+
+
+class Fact(NamedTuple):
+    """A fact that may be shown.
+
+    Attributes:
+        id: its short id, by which it is shown once only.
+        changed_at: when it was saved or rewritten last.
+        score: how well it answers the query; more is better.
+    """
+
+    id: str
+    text: str
+    kind: Kind
+    importance: int
+    changed_at: datetime
+    expires_at: datetime | None = None
+    score: float = 0.0
+
+
+class Said(NamedTuple):
+    """A message that may be shown, time stamp included; `id` is its event id."""
+
+    id: str
+    role: Role
+    text: str
+    name: str | None = None
+
+
+class DataField(NamedTuple):
+    """A field of the user's data."""
+
+    name: str
+    value: Any
+
+
+class Summary(NamedTuple):
+    """What was said before, in a few sentences."""
+
+    text: str
+
+
+Item: TypeAlias = Fact | Said | DataField | Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything that may be shown, a field for each section.
+
+    Attributes:
+        facts: key facts, tier `profile`, in any order.
+        working: what holds for now, tier `working`, in any order.
+        relevant: facts found for this turn, in any order.
+        user_data: what was set by a tool or by hand.
+        summaries: oldest first.
+        recent: the newest messages, oldest first.
+        conversation: earlier messages found for this turn, best first.
+        trimmed: something is left out for want of room.
+    """
+
+    facts: Sequence[Fact] = ()
+    summaries: Sequence[Summary] = ()
+    user_data: Sequence[DataField] = ()
+    working: Sequence[Fact] = ()
+    recent: Sequence[Said] = ()
+    relevant: Sequence[Fact] = ()
+    conversation: Sequence[Said] = ()
+    trimmed: bool = False
+
+    def of(self, section: Section) -> Sequence[Item]:
+        """The items of one section."""
+        items: Sequence[Item] = getattr(self, section)
+        return items
+
+
+def said(rows: Sequence[StoredRow], limit: int, stamps: TimeStamps) -> list[Said]:
+    """The last `limit` messages as a model is shown them, with a line after each answer that used tools."""
+    shown: list[Said] = []
+    for row in rows[-limit:]:
+        text = stamped(row, stamps) if row.role == "user" and stamps.enabled else row.content
+        shown.append(Said(row.event_id, row.role, text, row.name))
+        if row.tool_calls:
+            shown.append(Said(row.event_id, "system", tools_used(row.tool_calls)))
+    return shown[-limit:]
+
+
+def user_data(profile: Mapping[str, Any]) -> tuple[DataField, ...]:
+    """The user's data, field by field."""
+    return tuple(DataField(*field) for field in profile.items())
