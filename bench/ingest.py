@@ -1,8 +1,6 @@
 """From the log to committed and acknowledged: persist against the plain good loop."""
 
 import asyncio
-import json
-import sys
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -11,6 +9,7 @@ from uuid import uuid4
 from nats.js.api import AckPolicy, ConsumerConfig
 
 from bench.load import fill
+from bench.processes import finished
 from infra.broker.connect import connect
 from infra.broker.topology import CONSUMERS
 from infra.config import Deployment
@@ -77,7 +76,7 @@ async def _plain(deployment: Deployment, messages: int) -> dict[str, float]:
     await connection.jetstream().add_consumer("LOG", consumer)
     url, schema = await _schema(deployment)
     try:
-        return await _process(
+        return await finished(
             "bench.plain_loop", str(deployment.nats_url), url, schema, durable, str(messages)
         )
     finally:
@@ -92,7 +91,7 @@ async def _ours(deployment: Deployment, last_seq: int) -> dict[str, float]:
     await stream_context.add_consumer("LOG", CONSUMERS["LOG"][0])
     url, schema = await _schema(deployment)
     try:
-        return await _process("bench.persist_process", str(deployment.nats_url), url, schema, str(last_seq))
+        return await finished("bench.persist_process", str(deployment.nats_url), url, schema, str(last_seq))
     finally:
         await connection.close()
 
@@ -103,14 +102,3 @@ async def _schema(deployment: Deployment) -> tuple[str, str]:
     await asyncio.to_thread(migrate, deployment.database_url, schema)
     url = deployment.database_url.set(drivername="postgresql")
     return url.render_as_string(hide_password=False), schema
-
-
-async def _process(module: str, *arguments: str) -> dict[str, float]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"{module} ended with {process.returncode}")
-    measured: dict[str, float] = json.loads(output.splitlines()[-1])
-    return measured

@@ -1,7 +1,6 @@
 """Request and reply: `history` and `context` against a bare NATS echo."""
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from nats.aio.client import Client
 
 from bench.echo import SUBJECT
 from bench.load import USERS, fill
+from bench.processes import serving
 from consumers.app import running
 from contracts.subjects import ask_subject
 from infra.broker.connect import connect
@@ -52,7 +52,7 @@ async def run(
                 await asyncio.sleep(0.05)
         times: dict[str, dict[str, float]] = {}
         memory: dict[str, int] = {}
-        async with _process("bench.echo", str(deployment.nats_url)):
+        async with serving("bench.echo", str(deployment.nats_url)):
             # A cache for one user is none: the next request is about somebody else.
             for way, users in (("read", 1), ("cached", 10 * USERS)):
                 async with _retrieve(deployment, users) as process:
@@ -120,23 +120,5 @@ async def _retrieve(deployment: Deployment, users: int) -> AsyncIterator[psutil.
     assert deployment.database_url is not None
     database = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
     arguments = str(deployment.nats_url), database, deployment.database_schema, str(users)
-    async with _process("bench.retrieve_process", *arguments) as process:
+    async with serving("bench.retrieve_process", *arguments) as process:
         yield process
-
-
-@asynccontextmanager
-async def _process(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
-    """A process that has said that it is ready."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    try:
-        while b"ready" not in (line := await process.stdout.readline()):
-            if not line:
-                raise RuntimeError(f"{module} ended with {await process.wait()}")
-        yield psutil.Process(process.pid)
-    finally:
-        if process.returncode is None:
-            process.terminate()
-            await process.wait()

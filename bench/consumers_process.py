@@ -1,0 +1,20 @@
+"""Consumers as they ship, in a process of their own: as `mnemon up` runs them, without the servers."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from bench.processes import located
+from consumers.app import running
+from infra.config import Deployment
+
+
+async def serve(names: Sequence[str], deployment: Deployment) -> None:
+    """Consume until killed."""
+    async with running(names, deployment):
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[2:], located(sys.argv[1])))
