@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from nats.aio.client import Client
-from nats.js.errors import APIError, KeyNotFoundError, NoKeysError
+from nats.js.errors import BadRequestError, KeyNotFoundError, NoKeysError
 
 from contracts.base import InvalidBody
 from contracts.settings import settings_key
@@ -34,7 +34,7 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[Changed, ...]
-    """Against the valid entry before; of the oldest that is kept: all that it sets."""
+    """Against the entry before; of the oldest that is kept: all that it sets."""
     deleted: bool = False
     problem: str | None = None
     """Why it could not be in force now."""
@@ -61,14 +61,13 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
         problem = None
         try:
             document = read_document(entry.value)
-            in_force(below, document)
             changes = tuple(_changes(before, document))
             before = document
+            in_force(below, document)
         except InvalidBody as error:
             problem = str(error)
-        revisions.append(
-            Revision(entry.revision, entry.created, changes, entry.operation is not None, problem)
-        )
+        at: Any = entry.created  # nats-py calls it an int
+        revisions.append(Revision(entry.revision or 0, at, changes, entry.operation is not None, problem))
     return revisions
 
 
@@ -88,7 +87,7 @@ async def rollback(connection: Client, revision: int, tenant: str | None = None)
     bucket = await open_bucket(connection)
     try:
         entry = await bucket.get(settings_key(tenant), revision, validate_keys=False)
-    except (KeyNotFoundError, APIError) as error:
+    except (KeyNotFoundError, BadRequestError) as error:
         whose = "" if tenant is None else f" --tenant {tenant}"
         raise NoSuchRevision(
             f"there is no revision {revision} to go back to; see: mnemon settings history{whose}"

@@ -1,6 +1,8 @@
 """`mnemon settings`."""
 
 import json
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,88 +12,237 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from nats.aio.client import Client
+
+    from contracts.settings_document import Document
+    from infra.settings.history import Changed, Revision
 
 app = typer.Typer(no_args_is_help=True, help="See and change what every process heeds while it runs.")
 
+TenantOption = Annotated[
+    str | None,
+    typer.Option(help="What this tenant has of its own; without it: what holds for all of them."),
+]
+Names = Annotated[
+    list[str], typer.Argument(metavar="NAME...", help="Settings, or groups of them, such as limits.")
+]
+
 
 @app.command("get")
-def get(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show the settings in force.
+def get(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Settings or groups; without: all.")
+    ] = None,
+    tenant: TenantOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the settings in force, and where each comes from.
 
-    Example: `mnemon settings get --data ./memory`
+    Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
-    perform(_get(target(data, "broker"), as_json))
+    _perform(lambda connection: _get(connection, names or [], tenant, as_json), data)
 
 
 @app.command("set")
 def set_(
     assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="Settings and values.")],
+    tenant: TenantOption = None,
     data: DataOption = None,
 ) -> None:
     """Change settings; every process takes them over at once.
 
+    A value is JSON, or else a text; `null` leaves out what may be left out. The way back is `unset`.
+
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
-    perform(_set(target(data, "broker"), assignments))
+    _perform(lambda connection: _set(connection, assignments, tenant), data)
 
 
-async def _get(deployment: "Deployment", as_json: bool) -> Ending:
-    from infra.broker.connect import connect
-    from infra.settings.store import read
+@app.command("unset")
+def unset(names: Names, tenant: TenantOption = None, data: DataOption = None) -> None:
+    """Go back to the default: a tenant's setting to that of all tenants, theirs to the one built in.
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-settings")
-    try:
-        settings = (await read(connection)).model_dump(mode="json")
-    finally:
-        await connection.close()
-    if as_json:
-        typer.echo(json.dumps(settings, ensure_ascii=False))
-    else:
-        show_table(("setting", "value"), _flat(settings))
-    return Ending.DONE
+    Example: `mnemon settings unset limits.per_user --tenant acme`
+    """
+    _perform(lambda connection: _unset(connection, names, tenant), data)
 
 
-async def _set(deployment: "Deployment", assignments: list[str]) -> Ending:
+@app.command("history")
+def history(tenant: TenantOption = None, data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Show what was changed and when, oldest first: the last 64 times.
+
+    Example: `mnemon settings history --data ./memory`
+    """
+    _perform(lambda connection: _history(connection, tenant, as_json), data)
+
+
+@app.command("rollback")
+def rollback(
+    revision: Annotated[int, typer.Argument(min=1, help="As `mnemon settings history` shows it.")],
+    tenant: TenantOption = None,
+    data: DataOption = None,
+) -> None:
+    """Set again what was set at a revision, as a revision of its own.
+
+    Example: `mnemon settings rollback 7 --data ./memory`
+    """
+    _perform(lambda connection: _rollback(connection, revision, tenant), data)
+
+
+Command = Callable[["Client"], Coroutine[Any, Any, None]]
+
+
+def _perform(command: Command, data: Path | None) -> None:
+    deployment = target(data, "broker")
+    perform(_connected(command, str(deployment.nats_url)))
+
+
+async def _connected(command: Command, url: str) -> Ending:
     from contracts.base import InvalidBody
-    from contracts.settings import SettingsV1
+    from contracts.subjects import InvalidId
     from infra.broker.connect import connect
-    from infra.settings.store import read, write
+    from infra.settings.history import NoSuchRevision
+    from infra.settings.store import SettingsContended
+    from infra.telemetry.logging import configure_logging
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-settings")
+    configure_logging()
+    connection = await connect(url, name="mnemon-settings")
     try:
-        changed = (await read(connection)).model_dump(mode="json")
-        for assignment in assignments:
-            _assign(changed, assignment)
-        revision = await write(connection, SettingsV1.strictly(**changed))
+        await command(connection)
     except InvalidBody as error:
         refuse(Ending.WRONG_USE, str(error), "See what there is: mnemon settings get")
+    except (InvalidId, NoSuchRevision) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except SettingsContended as error:
+        refuse(Ending.NOT_SO, str(error))
     finally:
         await connection.close()
-    typer.echo(f"in force as revision {revision}")
     return Ending.DONE
 
 
-def _assign(settings: dict[str, Any], assignment: str) -> None:
+async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
+    from contracts.base import InvalidBody
+    from contracts.settings_document import DEFAULTS, flat, in_force, named, with_value
+    from infra.settings.store import documents
+
+    shown = [setting for name in names for setting in named(name)] or list(DEFAULTS)
+    default, own = await documents(connection, tenant)
+    try:
+        settings = in_force(default, own)
+    except InvalidBody as error:
+        typer.echo(f"mnemon: what {tenant} has of its own is left out: {error}", err=True)
+        settings, own = in_force(default), {}
+    values = flat(settings.model_dump(mode="json"))
+    if as_json:
+        document: Document = {}
+        for name in shown:
+            document = with_value(document, name, values[name])
+        typer.echo(json.dumps(document, ensure_ascii=False))
+        return
+    sources = {**dict.fromkeys(flat(default), "set"), **dict.fromkeys(flat(own), f"tenant {tenant}")}
+    show_table(
+        ("setting", "value", "default", "from"),
+        [
+            (name, _text(values[name]), _text(DEFAULTS[name]), sources.get(name, "default"))
+            for name in dict.fromkeys(shown)
+        ],
+    )
+
+
+async def _set(connection: "Client", assignments: list[str], tenant: str | None) -> None:
+    from contracts.settings_document import with_value
+
+    pairs = [_name_and_value(assignment) for assignment in assignments]
+
+    def edit(document: "Document") -> "Document":
+        for name, value in pairs:
+            document = with_value(document, name, value)
+        return document
+
+    await _change(connection, edit, tenant)
+
+
+async def _unset(connection: "Client", names: list[str], tenant: str | None) -> None:
+    from contracts.settings_document import without
+
+    def edit(document: "Document") -> "Document":
+        for name in names:
+            document = without(document, name)
+        return document
+
+    await _change(connection, edit, tenant)
+
+
+async def _change(connection: "Client", edit: Callable[["Document"], "Document"], tenant: str | None) -> None:
+    from infra.settings.store import change
+
+    typer.echo(f"in force as revision {await change(connection, edit, tenant)}")
+
+
+async def _history(connection: "Client", tenant: str | None, as_json: bool) -> None:
+    from infra.settings.history import history
+
+    revisions = await history(connection, tenant)
+    if as_json:
+        typer.echo(json.dumps([_as_json(revision) for revision in revisions], ensure_ascii=False))
+    else:
+        show_table(
+            ("revision", "at (UTC)", "what changed"),
+            [(each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", _in_words(each)) for each in revisions],
+        )
+
+
+async def _rollback(connection: "Client", revision: int, tenant: str | None) -> None:
+    from infra.settings.history import rollback
+
+    typer.echo(f"in force as revision {await rollback(connection, revision, tenant)}")
+
+
+def _name_and_value(assignment: str) -> tuple[str, Any]:
     name, separator, value = assignment.partition("=")
     if not separator:
         refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE")
-    *groups, last = name.split(".")
-    for group in groups:
-        settings = settings.setdefault(group, {})
-        if not isinstance(settings, dict):
-            refuse(Ending.WRONG_USE, f"{group} is one setting, and has no {last}")
+    if not value:
+        refuse(
+            Ending.WRONG_USE,
+            f"{name} is given no value",
+            f"To go back to the default: mnemon settings unset {name}",
+        )
     try:
-        settings[last] = json.loads(value)
+        return name, json.loads(value)
     except ValueError:
-        settings[last] = value  # a text needs no quotes
+        return name, value  # a text needs no quotes
 
 
-def _flat(settings: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            rows += _flat(value, f"{prefix}{name}.")
-        else:
-            rows.append((prefix + name, json.dumps(value, ensure_ascii=False)))
-    return rows
+def _in_words(revision: "Revision") -> str:
+    lines = [f"{change.setting}: {_one(change.before)} → {_one(change.after)}" for change in revision.changes]
+    if revision.deleted:
+        lines.append("deleted")
+    if revision.problem:
+        lines.append(f"not valid: {revision.problem}")
+    return "\n".join(lines) or "nothing"
+
+
+def _as_json(revision: "Revision") -> dict[str, Any]:
+    shown = {
+        "revision": revision.revision,
+        "at": revision.at.isoformat(),
+        "changes": [_change_as_json(change) for change in revision.changes],
+        "deleted": revision.deleted,
+    }
+    return shown | ({"problem": revision.problem} if revision.problem else {})
+
+
+def _change_as_json(change: "Changed") -> dict[str, Any]:
+    """What was not set, and what is not, has no field: `null` is a value."""
+    sides = (("before", change.before), ("after", change.after))
+    return {"setting": change.setting} | {side: value for side, values in sides for value in values}
+
+
+def _one(value: tuple[Any, ...]) -> str:
+    return _text(value[0]) if value else "not set"
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
