@@ -6,7 +6,7 @@ from pydantic import Field
 
 from contracts.ask import Reply
 from contracts.base import Contract, Identifier, JsonObject, Moment, Sequence, Text
-from contracts.memory import Fact, Kind, Tier
+from contracts.memory import Fact, Kind, Reason, Tier
 
 Scope = Literal["memories", "messages", "documents"]
 Importance = Literal["high", "normal", "low"]
@@ -71,7 +71,8 @@ class SaveReplyV1(Reply):
         default=None, description="What became of it."
     )
     id: Identifier | None = Field(default=None, description="The fact that was saved, or that it met.")
-    reason: Text | None = Field(default=None, description="Why it was refused.")
+    reason: Text | None = Field(default=None, description="Why it was refused, for a person.")
+    rule: Reason | None = Field(default=None, description="The rule that refused it.")
 
 
 class ReadV1(Contract):
@@ -79,12 +80,14 @@ class ReadV1(Contract):
 
     tier: Tier | None = Field(default=None, description="Only this one; without it: all.")
     limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts.")
+    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
 
 
 class GetV1(Contract):
     """One fact."""
 
     id: Identifier = Field(description="The fact.")
+    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
 
 
 class FactsReplyV1(Reply):
@@ -131,6 +134,7 @@ class TasksV1(Contract):
     task_id: Identifier | None = Field(default=None, description="The task, for `done` and `remove`.")
     text: Text | None = Field(default=None, description="What is to be done, for `add`.")
     due_at: Moment | None = Field(default=None, description="By when, for `add`.")
+    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
 
 
 class Task(Contract):
@@ -146,6 +150,7 @@ class TasksReplyV1(Reply):
     """The tasks, oldest first."""
 
     tasks: tuple[Task, ...] = Field(default=(), description="Oldest first.")
+    task_id: Identifier | None = Field(default=None, description="The task that was changed.")
 
 
 class DocumentV1(Contract):
@@ -157,6 +162,7 @@ class DocumentV1(Contract):
     text: Text | None = Field(default=None, description="Its text, whole, for `add`.")
     source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
     collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
 
 
 class DocumentInfo(Contract):
@@ -172,6 +178,7 @@ class DocumentReplyV1(Reply):
     """The documents."""
 
     documents: tuple[DocumentInfo, ...] = Field(default=(), description="By id.")
+    document_id: Identifier | None = Field(default=None, description="The document that was changed.")
 
 
 class ExportV1(Contract):

@@ -8,7 +8,11 @@ from typing import Final
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
+from consumers.retrieve.verbs.documents import DocumentVerb
+from consumers.retrieve.verbs.facts import FactVerbs
 from consumers.retrieve.verbs.profile import ProfileVerbs
+from consumers.retrieve.verbs.saving import SaveVerb
+from consumers.retrieve.verbs.tasks import TaskVerb
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
 from contracts.registry import VERBS
@@ -33,6 +37,10 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         **ContextVerb(memory, settings).answers,
         **ConversationVerbs(memory, log).answers,
         **ProfileVerbs(memory, log).answers,
+        **FactVerbs(memory, log, database).answers,
+        **SaveVerb(broker, memory, log).answers,
+        **TaskVerb(memory, log).answers,
+        **DocumentVerb(memory, log).answers,
     }
     service = AskService(broker, NAME, version("mnemon"))
     for verb in VERBS:

@@ -1,6 +1,7 @@
 """What every verb needs: whose request it is, when it is, and what to say of what cannot be reached."""
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -34,3 +35,9 @@ async def available(reply: Coroutine[Any, Any, Answered]) -> Answered:
         raise Refusal("unavailable", f"the log does not answer: {error!r}", retryable=True) from error
     except DatabaseRefused as error:
         raise Refusal("refused", f"the database does not take it: {error}") from error
+
+
+async def to_be_found(read: Awaitable[object]) -> None:
+    """Wait until a change can be read, for whoever reads next. It is made, even if it cannot be read now."""
+    with suppress(DatabaseUnavailable, nats.errors.Error):
+        await read

@@ -5,7 +5,6 @@ from uuid import uuid4
 from faststream.nats import NatsBroker
 
 from contracts.base import Event
-from contracts.identity import scoped
 from contracts.registry import EVENTS
 from contracts.streams import LOG
 from contracts.subjects import Address, memory_subject
@@ -23,16 +22,20 @@ class UserLog:
     async def publish(self, address: Address, event: Event, event_id: str | None = None) -> int:
         """Put an event into the log; returns its position.
 
+        Args:
+            address: where the request came from.
+            event: what happened.
+            event_id: its id, unique among all users'; None makes one.
+
         Raises:
             InvalidBody: it is too large.
             nats.errors.Error: it is not known to be stored.
         """
-        identity = scoped(address.tenant, address.user, event_id) if event_id else str(uuid4())
         acknowledgement = await self._broker.config.connection_state.stream.publish(
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),
             event.body(),
             stream=LOG,
-            headers={"Nats-Msg-Id": identity},
+            headers={"Nats-Msg-Id": event_id or str(uuid4())},
         )
         return int(acknowledgement.seq)
 

@@ -1,0 +1,147 @@
+"""`read`, `get`, `update` and `forget`: the facts that are kept of a user."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.verbs.asking import available, now, owner_of, to_be_found
+from consumers.retrieve.verbs.shown import fact_as_kept, importance_of, in_order, unexpired
+from consumers.retrieve.verbs.user_log import UserLog
+from contracts.ask import Reply
+from contracts.base import InvalidBody
+from contracts.memory import Fact, FactForgottenV1, FactUpdatedV1, Lineage
+from contracts.subjects import Address
+from contracts.tools import (
+    FactReplyV1,
+    FactsReplyV1,
+    ForgetReplyV1,
+    ForgetV1,
+    GetV1,
+    ReadV1,
+    UpdateV1,
+)
+from infra.broker.service import Answer, Refusal
+from infra.database.engine import Database
+from infra.database.facts import FactHistory, StoredFact
+from infra.database.locking import locked
+
+UPDATES: Final = 2
+"""At the same time in a process: each holds one connection to the database while it reads by another."""
+
+
+class FactVerbs:
+    """The facts of a user, read and changed by hand."""
+
+    def __init__(self, memory: Memory, log: UserLog, database: Database) -> None:
+        self._memory = memory
+        self._log = log
+        self._database = database
+        self._updates = asyncio.Semaphore(UPDATES)
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"read": self.read, "get": self.get, "update": self.update, "forget": self.forget}
+
+    def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+        request = ReadV1.read(body or b"{}")
+        owner = owner_of(address)
+
+        def reply(seen: Seen[list[StoredFact]]) -> Reply:
+            wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
+            facts = in_order(unexpired(wanted, now()))[: request.limit]
+            return FactsReplyV1.model_construct(
+                seen_seq=seen.seq, facts=tuple(fact_as_kept(fact) for fact in facts)
+            )
+
+        async def read() -> Reply:
+            return reply(await self._memory.facts(owner, request.min_seq))
+
+        at_hand = self._memory.facts_at_hand(owner, request.min_seq)
+        return reply(at_hand) if at_hand is not None else available(read())
+
+    def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = GetV1.read(body)
+
+        async def read() -> Reply:
+            seen = await self._memory.fact(owner_of(address), request.id, request.min_seq)
+            return _reply(_found(seen.value, request.id), seen.seq)
+
+        return available(read())
+
+    def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = UpdateV1.read(body)
+
+        async def change() -> Reply:
+            # One at a time with whoever else rewrites the user's facts: none is to undo what another did.
+            async with self._updates, locked(self._database, *owner_of(address)):
+                seen = await self._newest(address, request.id)
+                former = _as_event(_found(seen.value, request.id).fact)
+                fact = _changed(former, request)
+                position = seen.seq
+                if fact != former:
+                    event = FactUpdatedV1(
+                        fact_id=request.id, fact=fact, former=former, lineage=Lineage(extractor="tool")
+                    )
+                    position = await self._log.publish(address, event)
+            seen = await self._memory.fact(owner_of(address), request.id, position)
+            return _reply(_found(seen.value, request.id), seen.seq)
+
+        return available(change())
+
+    def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = ForgetV1.read(body)
+        if (request.id is None) == (request.query is None):
+            raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
+
+        async def change() -> Reply:
+            if request.id is None:
+                raise Refusal("not_implemented", "query: forgetting by a query is not there yet, `id` is")
+            fact_id = request.id
+            if (await self._newest(address, fact_id)).value is None:
+                raise _no_fact(fact_id)
+            position = await self._log.publish(address, FactForgottenV1(fact_id=fact_id))
+            await to_be_found(self._memory.facts(owner_of(address), position))
+            return ForgetReplyV1(seen_seq=position, id=fact_id)
+
+        return available(change())
+
+    async def _newest(self, address: Address, fact_id: str) -> Seen[FactHistory | None]:
+        return await self._memory.fact(owner_of(address), fact_id, await self._log.end())
+
+
+def _changed(former: Fact, request: UpdateV1) -> Fact:
+    wanted = request.model_dump(exclude={"id", "importance"}, exclude_none=True)
+    importance = importance_of(request.importance)
+    if importance is not None:
+        wanted["importance"] = importance
+    fact = Fact.strictly(**former.model_dump() | wanted)
+    if request.expires_at is not None and request.expires_at <= now():
+        raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
+    return fact
+
+
+def _as_event(fact: StoredFact) -> Fact:
+    return Fact(
+        text=fact.text,
+        kind=fact.kind,
+        tier=fact.tier,
+        importance=fact.importance,
+        expires_at=fact.expires_at,
+    )
+
+
+def _found(history: FactHistory | None, fact_id: str) -> FactHistory:
+    if history is None or not unexpired([history.fact], now()):
+        raise _no_fact(fact_id)
+    return history
+
+
+def _no_fact(fact_id: str) -> Refusal:
+    return Refusal("not_found", f"there is no fact {fact_id!r}")
+
+
+def _reply(history: FactHistory, seq: int) -> FactReplyV1:
+    return FactReplyV1.model_construct(
+        seen_seq=seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
+    )

@@ -1,0 +1,170 @@
+"""The tools of a bot's model, asked for by a stock client: facts, tasks and documents."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from consumers.app import running
+from infra.config import Deployment
+from tests.integration.conftest import Stock
+
+SPACE = "memory.acme.u1"
+
+
+async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
+    """A fact as dedupe saves it."""
+    body = {
+        "fact_id": fact_id,
+        "fact": {"text": text, **fact},
+        "decision": {"proposal_id": f"p-{fact_id}"},
+    }
+    return await stock.publish(f"{SPACE}.fact.saved.v1", body)
+
+
+@pytest_asyncio.fixture
+async def kept(stock: Stock, mnemon: Deployment) -> AsyncIterator[int]:
+    """Facts of each tier; one past its date."""
+    await saved(stock, "ar_001", "Anna once lived in Perm", importance=2)
+    await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile", importance=9)
+    await saved(stock, "pf_002", "Анна любит чай", tier="profile", kind="preference")
+    await saved(stock, "wk_001", "Anna is in Rome", tier="working", expires_at="2020-01-01T00:00:00Z")
+    yield await saved(stock, "wk_002", "Anna flies home", tier="working", expires_at="2200-01-01T00:00:00Z")
+
+
+async def ids(stock: Stock, **request: Any) -> list[str]:
+    return [fact["id"] for fact in (await stock.ask("read", **request))["facts"]]
+
+
+def code(reply: dict[str, Any]) -> str | None:
+    error = reply.get("error")
+    return error["code"] if error else None
+
+
+async def test_read_by_tier_without_what_has_expired(stock: Stock, kept: int) -> None:
+    reply = await stock.ask("read", min_seq=kept)
+    assert [fact["id"] for fact in reply["facts"]] == ["pf_001", "pf_002", "wk_002", "ar_001"]
+    assert reply["seen_seq"] >= kept
+    assert {**reply["facts"][1], "saved_at": None} == {
+        "id": "pf_002",
+        "text": "Анна любит чай",
+        "kind": "preference",
+        "tier": "profile",
+        "importance": 5,
+        "saved_at": None,
+    }
+    assert await ids(stock, tier="working", min_seq=kept) == ["wk_002"]
+    assert await ids(stock, limit=1, min_seq=kept) == ["pf_001"]
+    assert (await stock.ask("read", owner="acme.nobody"))["facts"] == []
+    assert (await stock.ask("read", owner="other.u1"))["facts"] == []
+
+
+async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
+    for text in ("Анна любит кофе", "Анна любит какао"):
+        await stock.ask("update", id="pf_002", text=text)
+    reply = await stock.ask("get", id="pf_002")
+    assert reply["fact"]["text"] == "Анна любит какао"
+    assert [version["text"] for version in reply["versions"]] == ["Анна любит кофе", "Анна любит чай"]
+    for missing in ("pf_099", "wk_001"):
+        assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
+
+
+async def test_update_changes_what_is_named_only(stock: Stock, kept: int) -> None:
+    reply = await stock.ask("update", id="ar_001", tier="profile", importance="high")
+    assert reply["seen_seq"] > kept
+    fact = reply["fact"]
+    assert (fact["text"], fact["tier"], fact["importance"]) == ("Anna once lived in Perm", "profile", 9)
+    assert [version["tier"] for version in reply["versions"]] == ["archive"]
+    same = await stock.ask("update", id="ar_001", tier="profile")
+    assert len(same["versions"]) == 1, "nothing changed: no version"
+    assert code(await stock.ask("update", id="zz_001", tier="profile")) == "not_found"
+    late = await stock.ask("update", id="ar_001", expires_at="2001-01-01T00:00:00Z")
+    assert code(late) == "bad_request"
+    assert late["error"]["message"].startswith("expires_at")
+    assert code(await stock.ask("update", id="ar_001", importance=11)) == "bad_request"
+
+
+@pytest.mark.usefixtures("kept")
+async def test_updates_at_the_same_time_do_not_undo_each_other(stock: Stock) -> None:
+    await asyncio.gather(
+        *(
+            stock.ask("update", id="pf_001", **change)
+            for change in ({"text": "Anna eats nuts"}, {"tier": "archive"}, {"importance": 3})
+        )
+    )
+    reply = await stock.ask("get", id="pf_001")
+    fact = reply["fact"]
+    assert (fact["text"], fact["tier"], fact["importance"]) == ("Anna eats nuts", "archive", 3)
+    assert len(reply["versions"]) == 3
+
+
+async def test_a_forgotten_fact_is_in_no_answer(stock: Stock, kept: int, mnemon: Deployment) -> None:
+    assert "pf_001" in await ids(stock, min_seq=kept)
+    reply = await stock.ask("forget", id="pf_001")
+    assert (reply["id"], reply.get("error")) == ("pf_001", None)
+    assert reply["seen_seq"] > kept
+    assert "pf_001" not in await ids(stock, min_seq=reply["seen_seq"])
+    for verb in ("get", "update", "forget"):
+        assert code(await stock.ask(verb, id="pf_001")) == "not_found"
+    assert code(await stock.ask("forget")) == "bad_request"
+    assert code(await stock.ask("forget", id="pf_002", query="tea")) == "bad_request"
+
+
+async def test_read_your_writes_without_projections(deployment: Deployment, stock: Stock) -> None:
+    """Nobody persists: everything is read from the log."""
+    async with running(("retrieve",), deployment):
+        seq = await saved(stock, "pf_001", "Anna is allergic to nuts")
+        assert await ids(stock, min_seq=seq) == ["pf_001"]
+        updated = await stock.ask("update", id="pf_001", importance="low")
+        assert updated["fact"]["importance"] == 2
+        assert updated["seen_seq"] > seq
+        forgotten = await stock.ask("forget", id="pf_001")
+        assert await ids(stock, min_seq=forgotten["seen_seq"]) == []
+        added = await stock.ask("tasks", action="add", text="Buy tickets")
+        assert [task["text"] for task in added["tasks"]] == ["Buy tickets"]
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_tasks(stock: Stock) -> None:
+    assert (await stock.ask("tasks"))["tasks"] == []
+    first = await stock.ask("tasks", action="add", text="Купить билеты", due_at="2030-01-01T12:00:00+03:00")
+    second = await stock.ask("tasks", action="add", text="Call Vera", task_id="vera")
+    assert second["task_id"] == "vera"
+    assert [(task["text"], task["done"]) for task in second["tasks"]] == [
+        ("Купить билеты", False),
+        ("Call Vera", False),
+    ]
+    assert second["tasks"][0]["due_at"] == "2030-01-01T09:00:00Z"
+    done = await stock.ask("tasks", action="done", task_id="vera")
+    again = await stock.ask("tasks", action="done", task_id="vera")
+    assert [task["done"] for task in again["tasks"]] == [False, True]
+    assert again["seen_seq"] >= done["seen_seq"]
+    removed = await stock.ask("tasks", action="remove", task_id=first["task_id"])
+    assert [task["task_id"] for task in removed["tasks"]] == ["vera"]
+    assert code(await stock.ask("tasks", action="done", task_id=first["task_id"])) == "not_found"
+    assert code(await stock.ask("tasks", action="remove")) == "bad_request"
+    assert code(await stock.ask("tasks", action="add")) == "bad_request"
+    assert code(await stock.ask("tasks", action="burn")) == "bad_request"
+    context = await stock.ask("context", min_seq=removed["seen_seq"])
+    assert "Vera" not in str(context), "tasks are in no context by themselves"
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_documents(stock: Stock) -> None:
+    named = await stock.ask(
+        "document", action="add", document_id="b/1.md", title="One", text="Text of one", collection="b"
+    )
+    assert named["documents"] == [{"document_id": "b/1.md", "title": "One", "collection": "b"}]
+    unnamed = await stock.ask("document", action="add", text="Text of another")
+    everything = await stock.ask("document", min_seq=unnamed["seen_seq"])
+    assert {each["document_id"] for each in everything["documents"]} == {"b/1.md", unnamed["document_id"]}
+    only = await stock.ask("document", collection="b", min_seq=unnamed["seen_seq"])
+    assert [each["document_id"] for each in only["documents"]] == ["b/1.md"]
+    again = await stock.ask("document", action="add", document_id="b/1.md", title="Uno", text="New text")
+    assert ("b/1.md", "Uno") in {(each["document_id"], each.get("title")) for each in again["documents"]}
+    removed = await stock.ask("document", action="remove", document_id="b/1.md")
+    assert [each["document_id"] for each in removed["documents"]] == [unnamed["document_id"]]
+    assert code(await stock.ask("document", action="remove", document_id="b/1.md")) == "not_found"
+    assert code(await stock.ask("document", action="add", title="No text")) == "bad_request"
