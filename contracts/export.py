@@ -1,6 +1,7 @@
 """Write what is published of the contracts, or check that it is up to date.
 
-    python -m contracts.export           write contracts/schemas/, contracts/asyncapi.json, docs/contracts.md
+    python -m contracts.export           write contracts/schemas/, contracts/asyncapi.json,
+                                         docs/contracts.md and docs/settings.md
     python -m contracts.export --check   write nothing; exit 1 and say what differs
 
 A schema that is there already is never overwritten by one that would break those who rely on it.
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from contracts import asyncapi, documentation, published
+from contracts import asyncapi, documentation, published, settings_page
 from contracts.compatibility import breaking_changes
 from contracts.published import Examples
 
@@ -33,6 +34,7 @@ def generated(examples: Examples) -> dict[Path, str]:
     return schemas | {
         Path("contracts/asyncapi.json"): _json(asyncapi.document(examples)),
         Path("docs/contracts.md"): documentation.page(examples),
+        Path("docs/settings.md"): settings_page.page(),
     }
 
 

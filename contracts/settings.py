@@ -89,7 +89,9 @@ class Policy(Settings):
     """Which proposed facts are kept at all."""
 
     min_length: int = Field(default=12, ge=1, le=10_000, description="Characters a fact has at least.")
-    max_length: int = Field(default=240, ge=1, le=10_000, description="Characters a fact has at most.")
+    max_length: int = Field(
+        default=240, ge=1, le=10_000, description="Characters a fact has at most; not below `min_length`."
+    )
     refuse_questions: bool = Field(default=True, description="Refuse what asks something.")
     refuse_commands: bool = Field(
         default=True, description="Refuse what is an order to a program or a model."
@@ -111,7 +113,10 @@ class Dedupe(Settings):
         default=None, ge=0, le=1, description="Above this similarity a fact is rewritten by the newer one."
     )
     duplicate_threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Above this similarity it says the same."
+        default=None,
+        ge=0,
+        le=1,
+        description="Above this similarity it says the same; not below `update_threshold`.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite", description="What becomes of a fact that is said again in other words."
@@ -127,8 +132,12 @@ class FactLimits(Settings):
     """How many facts a user has at most; beyond it the least important of the oldest give way."""
 
     per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user.")
-    profile: int = Field(default=50, ge=1, le=100_000, description="Of them, in the tier `profile`.")
-    working: int = Field(default=50, ge=1, le=100_000, description="Of them, in the tier `working`.")
+    profile: int = Field(
+        default=50, ge=1, le=100_000, description="Of them, in the tier `profile`; not above `per_user`."
+    )
+    working: int = Field(
+        default=50, ge=1, le=100_000, description="Of them, in the tier `working`; not above `per_user`."
+    )
     working_days: int = Field(
         default=14, ge=1, le=3650, description="Days a working fact is kept when nothing is said of it."
     )
@@ -195,7 +204,12 @@ class Compaction(Settings):
     after_messages: int = Field(
         default=16, ge=2, le=10_000, description="More than so many uncompacted ones."
     )
-    messages: int = Field(default=6, ge=1, le=10_000, description="How many of the oldest become a summary.")
+    messages: int = Field(
+        default=6,
+        ge=1,
+        le=10_000,
+        description="How many of the oldest become a summary; not above `after_messages`.",
+    )
     merge_above: int = Field(default=6, ge=2, le=1000, description="More summaries than that become one.")
 
     @field_validator("messages")

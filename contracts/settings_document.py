@@ -18,6 +18,12 @@ from contracts.settings import SettingsV1
 Document: TypeAlias = Mapping[str, Any]
 """A JSON object, groups within it; never changed in place."""
 
+NOTHING: Document = MappingProxyType({})
+"""Sets nothing."""
+
+FOR_EVERYBODY = frozenset({"embedding"})
+"""Groups that no tenant has of its own: the vectors of all tenants are in the same collections."""
+
 
 def read_document(body: bytes | None) -> Document:
     """A stored document; nothing at all is one that sets nothing.
@@ -41,17 +47,19 @@ def document_of(settings: SettingsV1) -> Document:
 
 def stored(document: Document) -> bytes:
     """The JSON of a document."""
-    return json.dumps(document, ensure_ascii=False).encode()
+    return json.dumps(dict(document), ensure_ascii=False).encode()
 
 
-def in_force(*documents: Document) -> SettingsV1:
-    """What holds where each document is laid over the one before it.
+def in_force(default: Document, own: Document = NOTHING) -> SettingsV1:
+    """What holds for everybody, or for a tenant that has settings of its own.
 
     Raises:
         InvalidBody: a value is wrong, or does not go with another; `field` is its name.
     """
-    nothing: Document = {}
-    return SettingsV1.read(json.dumps(reduce(laid_over, documents, nothing)).encode())
+    for name in own:
+        if name in FOR_EVERYBODY:
+            raise InvalidBody(name, "is the same for every tenant")
+    return SettingsV1.read(json.dumps(laid_over(default, own)).encode())
 
 
 def laid_over(below: Document, above: Document) -> Document:

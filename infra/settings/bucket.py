@@ -10,16 +10,13 @@ from nats.js.kv import KeyValue
 
 from contracts.base import InvalidBody
 from contracts.settings import DEFAULT_KEY
-from contracts.settings_document import Document, in_force, read_document
+from contracts.settings_document import NOTHING, Document, in_force, read_document
 from contracts.streams import SETTINGS
 
 log = structlog.get_logger("settings")
 
 TIMEOUT = 5.0
 """Seconds for the server to answer."""
-
-NOTHING: Document = {}
-"""Sets nothing."""
 
 
 class SettingsNotProvisioned(Exception):

@@ -10,8 +10,8 @@ from nats.js.errors import BadRequestError, KeyNotFoundError, NoKeysError
 
 from contracts.base import InvalidBody
 from contracts.settings import settings_key
-from contracts.settings_document import Document, flat, in_force, read_document
-from infra.settings.bucket import NOTHING, newest_default, open_bucket
+from contracts.settings_document import NOTHING, Document, flat, in_force, read_document
+from infra.settings.bucket import newest_default, open_bucket
 from infra.settings.store import change
 
 
@@ -49,7 +49,7 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
-    below = NOTHING if tenant is None else (await newest_default(bucket)).document
+    default = (await newest_default(bucket)).document
     try:
         entries = await bucket.history(key)
     except NoKeysError:
@@ -63,7 +63,7 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
             document = read_document(entry.value)
             changes = tuple(_changes(before, document))
             before = document
-            in_force(below, document)
+            in_force(document) if tenant is None else in_force(default, document)
         except InvalidBody as error:
             problem = str(error)
         at: Any = entry.created  # nats-py calls it an int

@@ -12,11 +12,10 @@ from nats.js.kv import KeyValue
 
 from contracts.base import InvalidBody
 from contracts.settings import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
-from contracts.settings_document import Document, document_of, in_force, read_document, stored
+from contracts.settings_document import NOTHING, Document, document_of, in_force, read_document, stored
 from contracts.subjects import InvalidSubject
 from infra.broker.connect import reconnects
 from infra.settings.bucket import (
-    NOTHING,
     TIMEOUT,
     newest_default,
     newest_of_tenant,
@@ -227,7 +226,10 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
         default = await newest_default(bucket)
         present = default if tenant is None else await newest_of_tenant(bucket, key)
         document = edit(present.document)
-        in_force(*(() if tenant is None else (default.document,)), document)
+        if tenant is None:
+            in_force(document)
+        else:
+            in_force(default.document, document)
         body = stored(document)
         if present.revision and body == present.body:
             return present.revision
