@@ -1,0 +1,1 @@
+"""Decides what becomes of every fact that is proposed."""
