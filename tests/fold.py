@@ -11,12 +11,34 @@ from contracts.identity import first_conversation, started_conversation
 
 TENANT, USER = "acme", "u1"
 
-EventKind = Literal["message", "started", "cleared", "profile"]
+EventKind = Literal[
+    "message",
+    "started",
+    "cleared",
+    "profile.set",
+    "fact.saved",
+    "fact.updated",
+    "fact.confirmed",
+    "fact.forgotten",
+    "fact.expired",
+    "fact.evicted",
+    "task.added",
+    "task.done",
+    "task.removed",
+    "document.added",
+    "document.removed",
+    "summary.written",
+    "summary.merged",
+]
 
 
 @dataclass(frozen=True)
 class LoggedEvent:
-    """An event of the one user that a fold is about. `conversation` None is the current one."""
+    """An event of the one user that a fold is about. `conversation` None is the current one.
+
+    What an event says is its own id. `item` is the fact, task or document that it is about; a summary is its
+    own, covers what follows `from_seq`, and may stand for others.
+    """
 
     seq: int
     id: str
@@ -24,6 +46,9 @@ class LoggedEvent:
     conversation: str | None = None
     discard: bool = False
     fields: dict[str, Any] = field(default_factory=dict)
+    item: str = "x"
+    from_seq: int = 1
+    merged: tuple[str, ...] = ()
 
 
 @dataclass
@@ -33,17 +58,35 @@ class State:
     current: str = field(default_factory=lambda: first_conversation(TENANT, USER))
     messages: dict[str, list[str]] = field(default_factory=dict)
     profile: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, list[str]] = field(default_factory=dict)
+    """Of each fact all versions, newest first."""
+    tasks: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    """Of each task what it says, and whether it is done."""
+    documents: dict[str, str] = field(default_factory=dict)
+    summaries: dict[str, set[str]] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
+    """The memory events whose content is still there when all has been swept."""
 
 
 def fold(events: Iterable[LoggedEvent]) -> State:
     """The state after a log; of several copies of an event the first counts."""
-    state = State()
-    seen: set[tuple[str, str]] = set()
-    started: set[str] = set()
+    first: dict[str, LoggedEvent] = {}
     for event in sorted(events, key=lambda event: event.seq):
-        if (event.kind, event.id) in seen:
-            continue
-        seen.add((event.kind, event.id))
+        first.setdefault(event.id, event)
+    log = list(first.values())
+    state = State()
+    floors = _fold_conversations(log, state)
+    _fold_facts(log, state)
+    _fold_items(log, state)
+    _fold_summaries(log, state, floors)
+    return state
+
+
+def _fold_conversations(log: list[LoggedEvent], state: State) -> dict[str | None, int]:
+    """Returns the floors of the conversations, and under None that of all."""
+    started: set[str] = set()
+    floors: dict[str | None, int] = {}
+    for event in log:
         match event.kind:
             case "message":
                 if event.conversation is not None and event.conversation not in started:
@@ -55,10 +98,58 @@ def fold(events: Iterable[LoggedEvent]) -> State:
                 started.add(state.current)
                 if event.discard:
                     state.messages.clear()
+                    floors[None] = event.seq
             case "cleared":
                 state.messages.pop(event.conversation or state.current, None)
-            case "profile":
+                floors[event.conversation or state.current] = event.seq
+            case "profile.set":
                 state.profile.update(event.fields)
     state.profile = {name: value for name, value in state.profile.items() if value is not None}
     state.messages = {place: said for place, said in state.messages.items() if said}
-    return state
+    return floors
+
+
+def _fold_facts(log: list[LoggedEvent], state: State) -> None:
+    ended = {each.item for each in log if each.kind in ("fact.forgotten", "fact.expired", "fact.evicted")}
+    saved = {each.item for each in log if each.kind == "fact.saved"}
+    for event in log:
+        if event.kind in ("fact.saved", "fact.updated") and event.item not in ended:
+            state.texts.add(event.id)
+            if event.item in saved:
+                state.facts.setdefault(event.item, []).insert(0, event.id)
+
+
+def _fold_items(log: list[LoggedEvent], state: State) -> None:
+    added: dict[str, set[str]] = {}
+    for event in log:
+        match event.kind:
+            case "task.added":
+                state.tasks[event.item] = event.id, False
+                added.setdefault(f"task {event.item}", set()).add(event.id)
+            case "task.done" if event.item in state.tasks:
+                state.tasks[event.item] = state.tasks[event.item][0], True
+            case "task.removed":
+                state.tasks.pop(event.item, None)
+                added.pop(f"task {event.item}", None)
+            case "document.added":
+                state.documents[event.item] = event.id
+                added.setdefault(f"document {event.item}", set()).add(event.id)
+            case "document.removed":
+                state.documents.pop(event.item, None)
+                added.pop(f"document {event.item}", None)
+    state.texts.update(*added.values())
+
+
+def _fold_summaries(log: list[LoggedEvent], state: State, floors: dict[str | None, int]) -> None:
+    kept = [
+        event
+        for event in log
+        if event.kind in ("summary.written", "summary.merged")
+        and event.from_seq > max(floors.get(event.conversation, 0), floors.get(None, 0))
+    ]
+    state.texts.update(event.id for event in kept)
+    merged = {each for event in kept if event.kind == "summary.merged" for each in event.merged}
+    for event in kept:
+        assert event.conversation is not None
+        if event.id not in merged:
+            state.summaries.setdefault(event.conversation, set()).add(event.id)

@@ -3,6 +3,8 @@
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,87 +14,149 @@ from psycopg.sql import SQL, Identifier
 from consumers.persist.decide import plan
 from contracts.subjects import chat_subject, memory_subject
 from infra.broker.delivery import Delivery
-from infra.database import reading
+from infra.database import documents, facts, reading, summaries, tasks
 from infra.database.engine import Database, Query, Value
 from infra.database.projecting import suppose, write
 from infra.database.reading import Newest
 from infra.database.rows import Rows
-from infra.database.sweeping import sweep
+from infra.database.sweeping import last_watermark, sweep
 from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 
-_MOSTLY_MESSAGES: list[EventKind] = [
-    "message",
-    "message",
-    "message",
-    "message",
-    "message",
-    "started",
-    "cleared",
-    "profile",
-]
-_KINDS: st.SearchStrategy[EventKind] = st.sampled_from(_MOSTLY_MESSAGES)
+_CHAT: list[EventKind] = [*["message"] * 5, "started", "cleared", "profile.set"]  # type: ignore[list-item]
+_MEMORY: list[EventKind] = [kind for kind in get_args(EventKind) if "." in kind and kind != "profile.set"]
+_CONVERSATIONS: st.SearchStrategy[EventKind] = st.sampled_from(_CHAT)
+_MEMORIES: st.SearchStrategy[EventKind] = st.sampled_from(
+    [*_MEMORY, "fact.saved", "fact.updated", "task.added", "document.added", "started", "cleared"]
+)
 _PLACES = st.sampled_from([None, None, "c1", "c2"])
+_ITEMS = st.sampled_from(["x", "y"])
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[LoggedEvent]:
+def logs(draw: st.DrawFn, kinds: st.SearchStrategy[EventKind]) -> list[LoggedEvent]:
     """Logs of one user, some events published again later under the same id."""
     events: list[LoggedEvent] = []
     for seq in range(1, draw(st.integers(1, 24)) + 1):
         if events and draw(st.integers(0, 7)) == 0:
             first = draw(st.sampled_from(events))
-            events.append(
-                LoggedEvent(seq, first.id, first.kind, draw(_PLACES), draw(st.booleans()), first.fields)
-            )
+            events.append(replace(first, seq=seq, discard=draw(st.booleans()), item=draw(_ITEMS)))
             continue
-        kind = draw(_KINDS)
+        kind = draw(kinds)
+        place = draw(_PLACES)
         fields = draw(st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 3), min_size=1))
-        events.append(LoggedEvent(seq, f"e{seq}", kind, draw(_PLACES), draw(st.booleans()), fields))
+        events.append(
+            LoggedEvent(
+                seq,
+                f"e{seq}",
+                kind,
+                place or "c1" if kind.startswith("summary.") else place,
+                draw(st.booleans()),
+                fields,
+                draw(_ITEMS),
+                draw(st.integers(1, seq)),
+                tuple(each.id for each in events if each.kind.startswith("summary.")),
+            )
+        )
     return events
 
 
-def delivery_of(event: LoggedEvent) -> Delivery:
-    body: dict[str, object] = {}
+def body_of(event: LoggedEvent) -> dict[str, object]:
+    fact = {"text": event.id}
     match event.kind:
         case "message":
-            body = {"role": "user", "content": event.id}
+            return {"role": "user", "content": event.id}
         case "started":
-            body = {"discard_previous": event.discard}
-        case "profile":
-            body = {"fields": event.fields}
+            return {"discard_previous": event.discard}
+        case "cleared":
+            return {}
+        case "profile.set":
+            return {"fields": event.fields}
+        case "fact.saved" | "fact.confirmed":
+            return {"fact_id": event.item, "fact": fact, "decision": {"proposal_id": f"of {event.id}"}}
+        case "fact.updated":
+            return {"fact_id": event.item, "fact": fact, "former": {"text": "whatever"}}
+        case "summary.written" | "summary.merged":
+            covered = {"from_seq": event.from_seq, "to_seq": event.seq, "merged": event.merged}
+            return {
+                "summary_id": event.id,
+                "conversation": event.conversation,
+                "text": event.id,
+                **covered,
+            }
+    about = {
+        f"{event.kind.partition('.')[0]}_id": event.item,
+        "expires_at": "2020-01-01T00:00:00Z",
+        "tier": "archive",
+        "limit": 1,
+    }
+    return {**about, "text": event.id}
+
+
+def delivery_of(event: LoggedEvent) -> Delivery:
     subject = (
-        memory_subject(TENANT, USER, "profile.set")
-        if event.kind == "profile"
+        memory_subject(TENANT, USER, event.kind)
+        if "." in event.kind
         else chat_subject(TENANT, USER, event.conversation, event.kind)
     )
-    return Delivery(subject, json.dumps(body).encode(), event.id, "LOG", event.seq, 1, 1.8e9 + event.seq)
+    body = json.dumps(body_of(event)).encode()
+    return Delivery(subject, body, event.id, "LOG", event.seq, 1, 1.8e9 + event.seq)
 
 
 async def state_of(database: Database, places: Sequence[str], rows: Rows | None = None) -> State:
-    async def read(query: Query[Value]) -> Value:
-        return await (suppose(database, rows, query) if rows else database.read(query))
+    async def read(query: Query[list[Value]]) -> Value:
+        (value,) = await (suppose(database, rows, query) if rows else database.read(query))
+        return value
 
-    (current,) = await read(reading.newest_messages([Newest(TENANT, USER, None, 100)]))
-    messages = {}
-    for place in {*places, current.conversation}:
-        (view,) = await read(reading.newest_messages([Newest(TENANT, USER, place, 100)]))
+    owner = TENANT, USER
+    current = await read(reading.newest_messages([Newest(*owner, None, 100)]))
+    state = State(current.conversation)
+    for place in {*places, current.conversation, "c1", "c2"}:
+        view = await read(reading.newest_messages([Newest(*owner, place, 100)]))
         if view.messages:
-            messages[place] = [row.event_id for row in view.messages]
-    (counted,) = await read(reading.counts([(TENANT, USER)]))
-    assert counted.messages == sum(len(said) for said in messages.values())
-    assert counted.conversations == len(messages)
-    (profile,) = await read(reading.profiles([(TENANT, USER)]))
-    return State(current.conversation, messages, profile)
+            state.messages[place] = [row.event_id for row in view.messages]
+        written = await read(summaries.newest_summaries([Newest(*owner, place, 100)]))
+        if written:
+            state.summaries[place] = {summary.text for summary in written}
+    counted = await read(reading.counts([owner]))
+    assert counted.messages == sum(len(said) for said in state.messages.values())
+    assert counted.conversations == len(state.messages)
+    state.profile = await read(reading.profiles([owner]))
+    for fact in await read(facts.live_facts([owner])):
+        history = await read(facts.histories([(owner, fact.id)]))
+        assert history is not None
+        assert history.fact == fact
+        state.facts[fact.id] = [fact.text, *(version.text for version in history.versions)]
+    assert [fact.id for fact in await read(facts.facts_by_id([(owner, ["y", "z", "x"])]))] == [
+        item for item in ("y", "x") if item in state.facts
+    ]
+    state.tasks = {task.id: (task.text, task.done) for task in await read(tasks.tasks([owner]))}
+    entries = await read(documents.documents([owner]))
+    texts = await read(documents.documents_by_id([(owner, ["x", "y"])]))
+    assert [entry.id for entry in entries] == [document.id for document in texts]
+    state.documents = {document.id: document.text for document in texts}
+    state.texts = await texts_of(database) if rows is None else set()
+    return state
+
+
+async def texts_of(database: Database) -> set[str]:
+    """What memory events say, wherever it is stored."""
+    async with database.transaction() as connection:
+        left = await connection.execute(
+            "SELECT coalesce(body ->> 'text', body #>> '{fact,text}') FROM memory_events"
+            " WHERE body IS NOT NULL AND event NOT LIKE '%.done' AND event NOT LIKE '%.removed'"
+            " AND event NOT IN ('fact.confirmed', 'fact.forgotten', 'fact.expired', 'fact.evicted')"
+        )
+        return {text for (text,) in await left.fetchall()}
 
 
 async def forget_all(database: Database) -> None:
     async with database.transaction() as connection:
-        for table in ("messages", "starts", "clears", "profile_sets"):
+        for table in ("messages", "starts", "clears", "profile_sets", "memory_events"):
             await connection.execute(SQL("DELETE FROM {}").format(Identifier(table)))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(log=logs(), seed=st.integers(0, 2**32))
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(log=logs(_CONVERSATIONS) | logs(_MEMORIES), seed=st.integers(0, 2**32))
 async def test_any_order_any_batches_any_copies(
     database: Database, log: list[LoggedEvent], seed: int
 ) -> None:
@@ -105,7 +169,8 @@ async def test_any_order_any_batches_any_copies(
         size = chance.randint(1, 6)
         await write(database, plan([delivery_of(event) for event in copies[:size]]).rows)
         copies = copies[size:]
-    assert await state_of(database, list(expected.messages)) == expected
+    state = await state_of(database, list(expected.messages))
+    assert replace(state, texts=expected.texts) == expected
     await sweep(database, TENANT, USER, up_to=log[-1].seq)
     assert await state_of(database, list(expected.messages)) == expected, "sweeping shows no difference"
     async with database.transaction() as connection:
@@ -114,8 +179,8 @@ async def test_any_order_any_batches_any_copies(
         assert {row[0] for row in await left.fetchall()} == kept
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(log=logs(), seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(log=logs(_CONVERSATIONS) | logs(_MEMORIES), seed=st.integers(0, 2**32))
 async def test_a_part_of_it_only_supposed(database: Database, log: list[LoggedEvent], seed: int) -> None:
     await forget_all(database)
     cut = random.Random(seed).randint(0, len(log))
@@ -123,8 +188,29 @@ async def test_a_part_of_it_only_supposed(database: Database, log: list[LoggedEv
     before = fold(log[:cut])
     tail = plan([delivery_of(event) for event in log[cut:]]).rows
     expected = fold(log)
-    assert await state_of(database, list(expected.messages), tail) == expected
-    assert await state_of(database, list(before.messages)) == before, "nothing of it is written"
+    state = await state_of(database, list(expected.messages), tail)
+    assert replace(state, texts=expected.texts) == expected
+    state = await state_of(database, list(before.messages))
+    assert replace(state, texts=before.texts) == before, "nothing of it is written"
+
+
+async def test_what_is_swept_once_may_come_again(database: Database) -> None:
+    """Whatever the log takes after the end of a fact, its trigger sweeps; a task can be added anew."""
+    early = [
+        LoggedEvent(1, "saved", "fact.saved"),
+        LoggedEvent(2, "forgotten", "fact.forgotten"),
+        LoggedEvent(3, "added", "task.added"),
+        LoggedEvent(4, "removed", "task.removed"),
+    ]
+    late = [LoggedEvent(5, "updated", "fact.updated"), LoggedEvent(6, "again", "task.added")]
+    for part in early, late:
+        rows = plan([delivery_of(event) for event in part]).rows
+        await write(database, rows)
+        assert rows.watermarked() == {(TENANT, USER)}
+        await sweep(database, TENANT, USER, up_to=6)
+    assert await state_of(database, []) == fold([*early, *late])
+    assert await texts_of(database) == {"again"}
+    assert await last_watermark(database, TENANT, USER) == 4
 
 
 async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> None:
