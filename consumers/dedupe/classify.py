@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from re import Pattern
 from typing import Final
 
-from consumers.dedupe.wording import one_line, pattern
+from consumers.policy.wording import one_line, pattern
 from contracts.memory import Fact, FactProposedV1, Kind, Tier
 from contracts.settings import FactLimits
 

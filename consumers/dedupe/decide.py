@@ -11,11 +11,11 @@ from hashlib import sha256
 from typing import Final
 
 from consumers.dedupe.classify import classify
-from consumers.dedupe.policy import refusal
 from consumers.dedupe.rewriting import restated, rewritten
-from consumers.dedupe.room import Eviction, in_excess, make_room
+from consumers.dedupe.room import Eviction, make_room
 from consumers.dedupe.state import KnownFact, UserFacts
-from consumers.dedupe.wording import Overlap, overlap, words
+from consumers.policy.refusing import refusal
+from consumers.policy.wording import Overlap, overlap, words
 from contracts.base import ID_LIMIT, Event
 from contracts.memory import (
     Decision,
@@ -29,7 +29,7 @@ from contracts.memory import (
     FactUpdatedV1,
     Reason,
 )
-from contracts.settings import Dedupe, FactLimits, SettingsV1
+from contracts.settings import Dedupe, SettingsV1
 from infra.models.embedding import Thresholds
 
 Decided = tuple[str, Event]
@@ -136,11 +136,6 @@ def settle(
     return _save(candidate, by, known, settings)
 
 
-def trim(known: UserFacts, limits: FactLimits, at: datetime) -> list[Decided]:
-    """The facts that give way because the limits were lowered."""
-    return _evictions(in_excess(known.live(at), limits), "limits")
-
-
 def _met_in_words(text: str, facts: Sequence[KnownFact]) -> tuple[KnownFact, Overlap] | None:
     """The fact whose words hold the text's or are held by them: the closest, of those the longest."""
     said = words(text)
@@ -202,7 +197,7 @@ def _save(candidate: Candidate, by: Decision, known: UserFacts, settings: Settin
         decision=by,
         lineage=proposal.event.lineage,
     )
-    return [*_evictions(evicted, proposal.id), ("fact.saved", saved)]
+    return [*_evictions(evicted, proposal), ("fact.saved", saved)]
 
 
 def _write(
@@ -220,19 +215,19 @@ def _write(
         evicted = make_room(fact, others, settings.limits, joins=False)
         if evicted is None:
             return [_rejected(proposal, "limit", f"{fact.tier} is full of what matters more.", other.id)]
-        evictions = _evictions(evicted, proposal.id)
+        evictions = _evictions(evicted, proposal)
     updated = FactUpdatedV1(
         id=event_id, fact_id=other.id, fact=fact, former=other.fact, decision=by, lineage=lineage
     )
     return [*evictions, ("fact.updated", updated)]
 
 
-def _evictions(evicted: Sequence[Eviction], cause: str) -> list[Decided]:
+def _evictions(evicted: Sequence[Eviction], proposal: Proposal) -> list[Decided]:
     return [
         (
             "fact.evicted",
             FactEvictedV1(
-                id=_id("evict", cause, known.id), fact_id=known.id, tier=known.fact.tier, limit=limit
+                id=_id("evict", proposal.id, known.id), fact_id=known.id, tier=known.fact.tier, limit=limit
             ),
         )
         for known, limit in evicted

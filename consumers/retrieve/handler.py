@@ -21,14 +21,17 @@ from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.service import AskService, Refusal
 from infra.config import Deployment
 from infra.database.engine import Database
+from infra.finding import Finding
 from infra.settings.store import LiveSettings
 
 NAME: Final = "mnemon"
 
 
 @asynccontextmanager
-async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
-    """Answer requests as long as the block lasts."""
+async def consuming(
+    database: Database, finding: Finding | None, deployment: Deployment
+) -> AsyncIterator[None]:
+    """Answer requests as long as the block lasts; without `finding` nothing is searched."""
     settings = LiveSettings()
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
@@ -37,7 +40,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         **ContextVerb(memory, settings).answers,
         **ConversationVerbs(memory, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, log, database).answers,
+        **FactVerbs(memory, settings, log, database).answers,
         **SaveVerb(broker, memory, log).answers,
         **TaskVerb(memory, log).answers,
         **DocumentVerb(memory, log).answers,

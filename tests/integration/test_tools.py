@@ -84,6 +84,10 @@ async def test_update_changes_what_is_named_only(stock: Stock, kept: int) -> Non
     assert code(late) == "bad_request"
     assert late["error"]["message"].startswith("expires_at")
     assert code(await stock.ask("update", id="ar_001", importance=11)) == "bad_request"
+    secret = await stock.ask("update", id="ar_001", text="Anna's key is sk-proj-4f8a9b2c7d1e6f3a5b8c")
+    assert code(secret) == "refused"
+    assert "secret" in secret["error"]["message"]
+    assert "4f8a9b" not in secret["error"]["message"], "a secret is never repeated"
 
 
 @pytest.mark.usefixtures("kept")

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
+from consumers.policy.refusing import refusal
+from consumers.policy.wording import one_line
 from consumers.retrieve.memory import Memory, Seen
 from consumers.retrieve.verbs.asking import available, now, owner_of, to_be_found
 from consumers.retrieve.verbs.shown import fact_as_kept, importance_of, in_order, unexpired
@@ -25,6 +27,7 @@ from infra.broker.service import Answer, Refusal
 from infra.database.engine import Database
 from infra.database.facts import FactHistory, StoredFact
 from infra.database.locking import locked
+from infra.settings.store import LiveSettings
 
 UPDATES: Final = 2
 """At the same time in a process: each holds one connection to the database while it reads by another."""
@@ -33,8 +36,9 @@ UPDATES: Final = 2
 class FactVerbs:
     """The facts of a user, read and changed by hand."""
 
-    def __init__(self, memory: Memory, log: UserLog, database: Database) -> None:
+    def __init__(self, memory: Memory, settings: LiveSettings, log: UserLog, database: Database) -> None:
         self._memory = memory
+        self._settings = settings
         self._log = log
         self._database = database
         self._updates = asyncio.Semaphore(UPDATES)
@@ -78,6 +82,8 @@ class FactVerbs:
                 seen = await self._newest(address, request.id)
                 former = _as_event(_found(seen.value, request.id).fact)
                 fact = _changed(former, request)
+                if fact.text != former.text:
+                    self._check(address, fact.text)
                 position = seen.seq
                 if fact != former:
                     event = FactUpdatedV1(
@@ -106,12 +112,20 @@ class FactVerbs:
 
         return available(change())
 
+    def _check(self, address: Address, text: str) -> None:
+        refused = refusal(text, self._settings.of(address.tenant).policy)
+        if refused is not None:
+            rule, reason = refused
+            raise Refusal("refused", f"text: {rule}: {reason}")
+
     async def _newest(self, address: Address, fact_id: str) -> Seen[FactHistory | None]:
         return await self._memory.fact(owner_of(address), fact_id, await self._log.end())
 
 
 def _changed(former: Fact, request: UpdateV1) -> Fact:
     wanted = request.model_dump(exclude={"id", "importance"}, exclude_none=True)
+    if request.text is not None:
+        wanted["text"] = one_line(request.text)
     importance = importance_of(request.importance)
     if importance is not None:
         wanted["importance"] = importance

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from consumers.dedupe.wording import pattern
+from consumers.policy.wording import pattern
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import RegexBasedDetector

@@ -1,9 +1,9 @@
 """Which proposed facts are refused, and by which rule."""
 
-from consumers.dedupe.commands import is_command
-from consumers.dedupe.questions import is_question
-from consumers.dedupe.secret import secret_in
-from consumers.dedupe.wording import one_line
+from consumers.policy.commands import is_command
+from consumers.policy.questions import is_question
+from consumers.policy.secret import secret_in
+from consumers.policy.wording import one_line
 from contracts.memory import Reason
 from contracts.settings import Policy
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from consumers.dedupe.wording import pattern
+from consumers.policy.wording import pattern
 
 _LINE: Final = pattern(
     r"""(?:[$%>]\s+)?(?:sudo\s+)?(?:
