@@ -5,7 +5,7 @@ from hashlib import sha256
 from uuid import UUID, uuid5
 
 _CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
-_DECISIONS = UUID("0e6d3c59-7c5b-5b34-9a4f-5b8f0f2f9d11")
+_DERIVED = UUID("0e6d3c59-7c5b-5b34-9a4f-5b8f0f2f9d11")
 _POINTS = UUID("b1c7a2b4-6c1e-5d0f-8a39-3f0c6a1d9e20")
 
 
@@ -46,9 +46,9 @@ def started_conversation(tenant: str, user: str, event_id: str) -> str:
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
 
 
-def decision_id(tenant: str, user: str, proposal_id: str, number: int) -> str:
-    """The event id of the n-th event that a proposal leads to: deciding it again publishes nothing new."""
-    return str(uuid5(_DECISIONS, f"{tenant}\0{user}\0{proposal_id}\0{number}"))
+def derived_id(tenant: str, user: str, *parts: str) -> str:
+    """The event id of what follows from something else: deriving it again publishes nothing new."""
+    return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
 
 
 def point_id(tenant: str, user: str, *parts: str) -> UUID:

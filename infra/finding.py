@@ -13,7 +13,7 @@ from contracts.identity import point_id
 from contracts.settings import Embedding
 from infra.config import Deployment
 from infra.models import bm25
-from infra.models.embedders import embedder
+from infra.models.embedders import open_embedder
 from infra.models.embedding import Embedder
 from infra.vectors.opening import open_vectors
 from infra.vectors.port import Owner, Point, Vectors
@@ -52,11 +52,13 @@ async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[F
         infra.vectors.port.VectorsInUse: another process holds the folder.
         infra.vectors.port.VectorsOutdated: another model made the vectors.
         infra.vectors.port.VectorsUnavailable: the Qdrant server does not answer.
+        infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing.
+        infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
-    model = embedder(settings, deployment)
-    name, dimension = (model.model, model.dimension) if model else ("none", None)
-    async with open_vectors(deployment, model=name, dimension=dimension) as vectors:
-        yield Finding(vectors, model)
+    async with open_embedder(settings, deployment) as model:
+        name, dimension = (model.model, model.dimension) if model else ("none", None)
+        async with open_vectors(deployment, model=name, dimension=dimension) as vectors:
+            yield Finding(vectors, model)
 
 
 async def points(finding: Finding, findables: Sequence[Findable]) -> list[Point]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from contracts.identity import decision_id
+from contracts.identity import derived_id
 from contracts.memory import FactExpiredV1
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent
@@ -17,7 +17,7 @@ def expiries(owner: Owner, facts: Iterable[StoredFact], now: datetime) -> list[L
         LogEvent(
             memory_subject(*owner, "fact.expired"),
             FactExpiredV1(fact_id=fact.id, expires_at=fact.expires_at).body(),
-            decision_id(*owner, fact.event_id, 0),
+            derived_id(*owner, "expired", fact.event_id),
         )
         for fact in facts
         if fact.expires_at is not None and fact.expires_at <= now

@@ -19,6 +19,7 @@ class DocumentEntry(NamedTuple):
     title: str | None
     source: str | None
     collection: str | None
+    event_id: str
 
 
 class StoredDocument(NamedTuple):
@@ -36,8 +37,8 @@ class StoredDocument(NamedTuple):
 def _documents(*only: ColumnElement[bool], text: bool) -> Select[Any]:
     last = newest(("document.added",), ("document.removed",), *only, removed_seq=last_seq("document.removed"))
     fields = [last.c.body[name].astext for name in ("title", "source", "collection")]
-    content = [last.c.event_id, last.c.body["text"].astext] if text else []
-    return select(last.c.item, last.c.seq, *fields, *content).where(
+    content = [last.c.body["text"].astext] if text else []
+    return select(last.c.item, last.c.seq, *fields, last.c.event_id, *content).where(
         last.c.place == 1, last.c.event == "document.added", last.c.seq > last.c.removed_seq
     )
 

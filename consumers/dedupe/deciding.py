@@ -1,0 +1,236 @@
+"""Deciding on one user's proposals, under the user's lock, in the order of the log.
+
+A delivery is a trigger only: whoever holds the lock decides on all that is undecided, so that any number of
+workers come to what one alone would come to. What is decided stands in the log and nowhere else.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from cachetools import LRUCache
+from nats.aio.client import Client
+
+from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle
+from consumers.dedupe.state import UserFacts
+from consumers.dedupe.trimming import trim
+from contracts.base import Event, InvalidBody
+from contracts.decode import UnknownEvent, contract_of, upcast
+from contracts.identity import event_identity, point_id, scoped
+from contracts.memory import FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
+from contracts.registry import EVENTS
+from contracts.settings import SettingsV1
+from contracts.subjects import InvalidSubject, memory_subject, parse, thing_filter
+from infra.broker.appending import LogEvent, append
+from infra.broker.delivery import Delivery
+from infra.broker.log_reader import pages
+from infra.broker.position import applied_position
+from infra.database.engine import Database
+from infra.database.facts import fact_events
+from infra.database.locking import locked
+from infra.finding import Finding, fact, points
+from infra.settings.store import LiveSettings
+from infra.vectors.port import Collection, Dense, Owner
+
+USERS = 1000
+"""Users whose facts a process remembers from one decision to the next."""
+
+NEAREST = 5
+"""Hits that are looked at: some may stand for what is not so any more."""
+
+
+@dataclass(slots=True)
+class Known:
+    """What a process knows of one user.
+
+    Attributes:
+        facts: the user's facts, as of `position`.
+        versions: the event that made each fact what it is.
+        position: the log position up to which the user's events are taken into account.
+        findable: every fact has its point.
+    """
+
+    facts: UserFacts = field(default_factory=UserFacts)
+    versions: dict[str, str] = field(default_factory=dict)
+    position: int = 0
+    findable: bool = False
+
+    def apply(self, event: Event, event_id: str, at: datetime) -> None:
+        self.facts.apply(event, event_id, at)
+        if isinstance(event, FactSavedV1 | FactUpdatedV1) and self.versions.get(event.fact_id) != event_id:
+            self.versions[event.fact_id] = event_id
+            self.findable = False
+
+
+class Deciding:
+    """Decides for one user at a time, and remembers the user for the next time."""
+
+    def __init__(self, database: Database, finding: Finding, settings: LiveSettings) -> None:
+        self._database = database
+        self._finding = finding
+        self._settings = settings
+        self._users: LRUCache[Owner, Known] = LRUCache(USERS)
+
+    async def decide(self, connection: Client, owner: Owner, *, limits_at: datetime | None = None) -> None:
+        """Decide on all of a user's proposals that are in the log, and publish what is decided.
+
+        Args:
+            connection: where the log is.
+            owner: the user.
+            limits_at: then, too, were the user's limits to be looked at.
+
+        Raises:
+            DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
+                and it can be asked for again.
+        """
+        async with locked(self._database, *owner):
+            # Forgotten until all is well: after a failure the log is read anew.
+            known = self._users.pop(owner, None) or await self._load(connection, owner)
+            proposals = await self._catch_up(connection, owner, known)
+            decided = await self._decide(owner, known, proposals)
+            if limits_at is not None:
+                decided += await self._trim(owner, known, limits_at)
+            appended = await append(connection, [_log_event(owner, each) for each in decided])
+            if not any(each.known for each in appended):
+                self._users[owner] = known
+
+    async def _load(self, connection: Client, owner: Owner) -> Known:
+        stream_context = connection.jetstream()
+        # Below either position every event is projected, and every proposal decided.
+        known = Known(
+            position=min(
+                await applied_position(stream_context), await applied_position(stream_context, "dedupe")
+            )
+        )
+        (rows,) = await self._database.read(fact_events([owner]))
+        for row in rows:
+            if row.seq > known.position:
+                break
+            if row.body is not None:
+                known.apply(event_of(row.name, row.body), row.event_id, row.at)
+            elif row.proposal_id is not None:
+                known.facts.decided.add(row.proposal_id)
+        return known
+
+    async def _catch_up(self, connection: Client, owner: Owner, known: Known) -> list[Proposal]:
+        """Take into account what the log has since, and return the proposals that are not decided."""
+        proposals: dict[str, Proposal] = {}
+        async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
+            for delivery in page:
+                known.position = delivery.sequence
+                try:
+                    event, event_id = _read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # persist makes a dead letter of it
+                at = datetime.fromtimestamp(delivery.stored_at, UTC)
+                if isinstance(event, FactProposedV1):
+                    proposals.setdefault(event_id, Proposal(event_id, at, event))
+                else:
+                    known.apply(event, event_id, at)
+        return [each for each in proposals.values() if each.id not in known.facts.decided]
+
+    async def _decide(self, owner: Owner, known: Known, proposals: Iterable[Proposal]) -> list[Decided]:
+        settings = self._settings.of(owner[0])
+        proposals = list(proposals)
+        meanings = await self._meanings(known, proposals, settings)
+        all_decided: list[Decided] = []
+        for proposal in proposals:
+            match examine(proposal, known.facts, settings):
+                case Candidate() as candidate:
+                    nearest = await self._nearest(owner, known, candidate, meanings)
+                    model = self._finding.embedder
+                    decided = settle(
+                        candidate,
+                        known.facts,
+                        nearest,
+                        settings,
+                        model.thresholds if model else None,
+                        model.model if model else None,
+                    )
+                case decided:
+                    pass
+            await self._write(owner, known, decided, proposal.at)
+            all_decided += decided
+        return all_decided
+
+    async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[Decided]:
+        decided = trim(known.facts, self._settings.of(owner[0]).limits, at)
+        await self._write(owner, known, decided, at)
+        return decided
+
+    async def _meanings(
+        self, known: Known, proposals: Iterable[Proposal], settings: SettingsV1
+    ) -> dict[str, Dense]:
+        """The vectors of all that may have to be compared: a provider is asked once."""
+        examined = (examine(proposal, known.facts, settings) for proposal in proposals)
+        texts = list({each.fact.text for each in examined if isinstance(each, Candidate)})
+        if self._finding.embedder is None or not texts:
+            return {}
+        return dict(zip(texts, await self._finding.embedder.embed(texts), strict=True))
+
+    async def _nearest(
+        self, owner: Owner, known: Known, candidate: Candidate, meanings: dict[str, Dense]
+    ) -> Nearest | None:
+        """The user's fact that is nearest in meaning. A point that stands for no fact is passed over."""
+        text, at = candidate.fact.text, candidate.proposal.at
+        if self._finding.embedder is None or not known.facts.facts:
+            return None
+        if not known.findable:
+            await self._make_findable(owner, known)
+        if text not in meanings:
+            # Words that met a fact at first sight may meet none after what was decided since.
+            (meanings[text],) = await self._finding.embedder.embed([text])
+        (hits,) = await self._finding.vectors.search(Collection.MEMORIES, owner, [meanings[text]], NEAREST)
+        for hit in hits:
+            fact_id = str(hit.payload["fact_id"])
+            is_current = known.versions.get(fact_id) == hit.payload["event_id"]
+            if is_current and known.facts.live_fact(fact_id, at):
+                return Nearest(fact_id, hit.score)
+        return None
+
+    async def _make_findable(self, owner: Owner, known: Known) -> None:
+        """Whoever decided these facts may have been killed before their points were written."""
+        found: dict[str, object] = {}
+        async for page in self._finding.vectors.scroll(Collection.MEMORIES, owner):
+            found |= {str(each.payload["fact_id"]): each.payload["event_id"] for each in page}
+        absent = [
+            fact(owner, each.id, known.versions[each.id], each.fact.text)
+            for each in known.facts.facts.values()
+            if found.get(each.id) != known.versions[each.id]
+        ]
+        await self._finding.vectors.upsert(Collection.MEMORIES, await points(self._finding, absent))
+        known.findable = True
+
+    async def _write(self, owner: Owner, known: Known, decided: Iterable[Decided], at: datetime) -> None:
+        """Take what is decided into account, and bring the points to it."""
+        findable = known.findable
+        for _, event in decided:
+            known.apply(event, str(event.id), at)
+            match event:
+                case FactSavedV1() | FactUpdatedV1():
+                    written = [fact(owner, event.fact_id, str(event.id), event.fact.text)]
+                    new = await points(self._finding, written)
+                    await self._finding.vectors.upsert(Collection.MEMORIES, new)
+                case FactEvictedV1() | FactForgottenV1():
+                    place = point_id(*owner, "fact", event.fact_id)
+                    await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
+        known.findable = findable
+
+
+def event_of(name: str, body: dict[str, Any]) -> Event:
+    """The event that the projections keep."""
+    return EVENTS[name].latest.model_validate_json(json.dumps(body))
+
+
+def _read(delivery: Delivery) -> tuple[Event, str]:
+    address = parse(delivery.subject)
+    event = upcast(contract_of(address), address.version, delivery.body)
+    owner = address.tenant, address.user
+    return event, event_identity(*owner, delivery.message_id, event.id, delivery.stream, delivery.sequence)
+
+
+def _log_event(owner: Owner, decided: Decided) -> LogEvent:
+    name, event = decided
+    return LogEvent(memory_subject(*owner, name), event.body(), scoped(*owner, str(event.id)))

@@ -1,0 +1,79 @@
+"""Has each user's proposals decided on, as soon as there are some."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import nats.errors
+import structlog
+
+from consumers.dedupe.deciding import Deciding
+from contracts.streams import LOG, WORK
+from contracts.subjects import InvalidSubject, parse, parse_owner
+from infra.broker.delivery import Delivery
+from infra.broker.lifetime import build_broker, connected, started
+from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from infra.broker.stream_consumers import consume_stream
+from infra.config import Deployment
+from infra.database.engine import Database, DatabaseUnavailable
+from infra.finding import Finding
+from infra.models.embedding import EmbeddingUnavailable
+from infra.settings.store import LiveSettings
+from infra.vectors.port import Owner, VectorsUnavailable
+
+log = structlog.get_logger("dedupe")
+
+POISON = Ack("persist makes a dead letter of it")
+LATER = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error
+
+
+@asynccontextmanager
+async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
+    """Decide on proposals as long as the block lasts."""
+    broker = build_broker(deployment, "dedupe")
+    settings = LiveSettings()
+    deciding = Deciding(database, finding, settings)
+    room = asyncio.Semaphore(deployment.dedupe_users)
+
+    async def decide(owner: Owner, limits_at: datetime | None = None) -> Outcome:
+        async with room:
+            try:
+                await deciding.decide(broker.config.connection_state.connection, owner, limits_at=limits_at)
+            except LATER as error:
+                log.warning("not decided yet, will be tried again", error=repr(error))
+                return Retry()
+        return ACK
+
+    async def propose(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        owners = [_owner(each) for each in deliveries]
+        users = list(dict.fromkeys(owner for owner in owners if owner))
+        outcomes = dict(zip(users, await asyncio.gather(*map(decide, users)), strict=True))
+        return [outcomes[owner] if owner else POISON for owner in owners]
+
+    async def limit(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        return await asyncio.gather(*(limit_user(each) for each in deliveries))
+
+    async def limit_user(delivery: Delivery) -> Outcome:
+        try:
+            owner = parse_owner(delivery.subject)
+        except InvalidSubject as error:
+            return Dead("invalid_trigger", str(error))
+        return await decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
+
+    consume_stream(broker, stream=LOG, durable="dedupe", batch=500, linger=0.01, overlap=2, consume=propose)
+    consume_stream(broker, stream=WORK, durable="dedupe-limits", batch=20, linger=1, overlap=1, consume=limit)
+    async with (
+        connected(broker) as connection,
+        settings.watched(connection),
+        started(broker, (LOG, "dedupe"), (WORK, "dedupe-limits")),
+    ):
+        yield
+
+
+def _owner(delivery: Delivery) -> Owner | None:
+    try:
+        address = parse(delivery.subject)
+    except InvalidSubject:
+        return None
+    return address.tenant, address.user

@@ -1,0 +1,40 @@
+"""Four `dedupe` workers, each with connections of its own, over one set of vectors; and a `persist`."""
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from consumers.dedupe import handler as dedupe
+from consumers.persist import handler as persist
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.finding import Finding
+from infra.vectors.opening import open_vectors
+from tests.given import Given
+
+WORKERS = 4
+
+
+async def work(deployment: Deployment, workers: int) -> None:
+    """Decide until killed."""
+    embedder = Given()
+    async with AsyncExitStack() as ends:
+        opened = open_vectors(deployment, model=embedder.model, dimension=embedder.dimension)
+        finding = Finding(await ends.enter_async_context(opened), embedder)
+        for number in range(workers):
+            database = Database(deployment, name=f"dedupe-{number}")
+            await database.open()
+            ends.push_async_callback(database.close)
+            await ends.enter_async_context(dedupe.consuming(database, finding, deployment))
+        await ends.enter_async_context(persist.consuming(database, deployment))
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    nats_url, database_url, schema, folder, workers = sys.argv[1:]
+    located = Deployment(
+        nats_url=nats_url, database_dsn=database_url, database_schema=schema, vectors_folder=Path(folder)
+    )
+    asyncio.run(work(located, int(workers)))

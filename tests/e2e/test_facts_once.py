@@ -1,0 +1,153 @@
+"""A fact is kept once, whoever decides, however often they are killed."""
+
+import asyncio
+import random
+import sys
+from asyncio.subprocess import PIPE, Process
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from nats.aio.client import Client
+
+from consumers.dedupe.decide import Nearest, Proposal, decide
+from consumers.dedupe.state import UserFacts
+from contracts.memory import FactProposedV1
+from contracts.settings import SettingsV1
+from contracts.subjects import memory_subject
+from infra.broker.appending import LogEvent, append
+from infra.broker.log_reader import pages
+from infra.broker.position import Position
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.facts import live_facts
+from tests.e2e.conftest import PATIENCE
+from tests.e2e.deciders import WORKERS
+from tests.given import Given
+
+TENANT = "acme"
+USERS = [f"u{number}" for number in range(20)]
+THINGS = 25
+WORDINGS = (
+    "The user keeps a {} in the garden",
+    "There is one {} that belongs to them",
+    "The user keeps a {} in the garden",
+    "The user keeps a {} in the garden and waters it",
+)
+
+State = dict[str, list[tuple[str, str, str, int]]]
+"""Of each user id, text, tier and importance of the facts."""
+
+
+def proposals() -> list[tuple[str, FactProposedV1]]:
+    """500 different facts of 20 users, each proposed four times, all mixed."""
+    mixed = [
+        (user, FactProposedV1(id=f"p{number}-{wording}", text=text.format(f"thing-{number}")))
+        for place, user in enumerate(USERS)
+        for number in range(place * THINGS, (place + 1) * THINGS)
+        for wording, text in enumerate(WORDINGS)
+    ]
+    random.Random(7).shuffle(mixed)
+    return mixed
+
+
+async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -> int:
+    """Publish proposals; returns the position of the last."""
+    events = [
+        LogEvent(memory_subject(TENANT, user, "fact.proposed"), event.body(), f"{user}:{event.id}")
+        for user, event in mixed
+    ]
+    return (await append(connection, events))[-1].seq
+
+
+async def as_one_worker_decides(connection: Client) -> State:
+    """The proposals of the log decided in their order, one by one, with nothing but the pure functions."""
+    embedder, settings = Given(), SettingsV1()
+    state: State = {}
+    for user in USERS:
+        known = UserFacts()
+        async for page in pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
+            for delivery in page:
+                event = FactProposedV1.read(delivery.body)
+                vectors = await embedder.embed(
+                    [event.text, *(each.fact.text for each in known.facts.values())]
+                )
+                similar = vectors[1:] @ vectors[0]
+                place = int(np.argmax(similar)) if len(similar) else None
+                nearest = None if place is None else Nearest(list(known.facts)[place], float(similar[place]))
+                at = datetime.fromtimestamp(delivery.stored_at, UTC)
+                proposal = Proposal(str(delivery.message_id), at, event)
+                for _, decided in decide(
+                    proposal, known, nearest, settings, embedder.thresholds, embedder.model
+                ):
+                    known.apply(decided, str(decided.id), at)
+        state[user] = sorted(
+            (each.id, each.fact.text, each.fact.tier, each.fact.importance) for each in known.facts.values()
+        )
+    return state
+
+
+async def as_stored(deployment: Deployment) -> State:
+    """What PostgreSQL holds."""
+    database = Database(deployment)
+    await database.open()
+    try:
+        found = await database.read(live_facts([(TENANT, user) for user in USERS]))
+    finally:
+        await database.close()
+    return {
+        user: sorted((each.id, each.text, each.tier, each.importance) for each in facts)
+        for user, facts in zip(USERS, found, strict=True)
+    }
+
+
+async def start(deployment: Deployment, folder: Path, workers: int) -> Process:
+    assert deployment.database_url is not None
+    database = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.e2e.deciders", str(deployment.nats_url), database),
+        *(deployment.database_schema, str(folder), str(workers)),
+        stdout=PIPE,
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE):
+        while b"ready" not in (line := await process.stdout.readline()):
+            assert line, "the workers ended"
+    return process
+
+
+async def kill(process: Process) -> None:
+    process.kill()
+    await process.wait()
+
+
+async def test_two_thousand_proposals_four_workers_three_deaths(
+    connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    mixed = proposals()
+    position = Position("dedupe")
+    workers = await start(deployment, tmp_path / "vectors", WORKERS)
+    quarter = len(mixed) // 4
+    for round_ in range(4):
+        last = await propose(connection, mixed[round_ * quarter : (round_ + 1) * quarter])
+        if round_ < 3:
+            # Some of it is decided, and some is not.
+            await position.reach(connection.jetstream(), last - quarter // 2, PATIENCE)
+            await kill(workers)
+            workers = await start(deployment, tmp_path / "vectors", WORKERS)
+    try:
+        assert await position.reach(connection.jetstream(), last, PATIENCE) >= last
+        end = (await connection.jetstream().stream_info("LOG")).state.last_seq
+        assert await Position().reach(connection.jetstream(), end, PATIENCE) >= end
+        stored = await as_stored(deployment)
+    finally:
+        await kill(workers)
+
+    assert stored == await as_one_worker_decides(connection)
+    for user, facts in stored.items():
+        assert len(facts) == THINGS, user
+        by_tier: dict[str, list[int]] = {}
+        for fact_id, *_ in facts:
+            prefix, number = fact_id.split("_")
+            by_tier.setdefault(prefix, []).append(int(number))
+        assert all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in by_tier.values())
