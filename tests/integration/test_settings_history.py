@@ -1,0 +1,66 @@
+"""What was set before is kept, and can be set again."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from nats.aio.client import Client
+
+from contracts.base import InvalidBody
+from contracts.settings import FactLimits, SettingsV1
+from contracts.settings_document import without
+from contracts.streams import SETTINGS
+from infra.settings.history import Changed, NoSuchRevision, history, rollback
+from infra.settings.store import change, read
+from tests.integration.setting import setting
+
+
+async def test_history_says_what_was_changed_and_when(connection: Client) -> None:
+    begun = datetime.now(UTC) - timedelta(seconds=1)
+    first = await change(connection, setting(recent_messages=3, limits__per_user=100))
+    other = await change(connection, setting(recent_messages=9), "acme")
+    second = await change(connection, lambda document: without(document, "limits"))
+    third = await change(connection, setting(recent_messages=4))
+    revisions = await history(connection)
+    assert [(each.revision, each.changes) for each in revisions] == [
+        (first, (Changed("recent_messages", (), (3,)), Changed("limits.per_user", (), (100,)))),
+        (second, (Changed("limits.per_user", (100,), ()),)),
+        (third, (Changed("recent_messages", (3,), (4,)),)),
+    ]
+    assert all(begun < each.at < datetime.now(UTC) + timedelta(seconds=1) for each in revisions)
+    assert [each.revision for each in await history(connection, "acme")] == [other]
+
+
+async def test_rollback_puts_a_former_value_in_force_again(connection: Client) -> None:
+    first = await change(connection, setting(recent_messages=3, limits__per_user=100))
+    second = await change(connection, setting(recent_messages=4, wait_for_log_ms=5))
+    again = await rollback(connection, first)
+    assert again > second
+    assert await read(connection) == SettingsV1(recent_messages=3, limits=FactLimits(per_user=100))
+    assert (await history(connection))[-1].changes == (
+        Changed("recent_messages", (4,), (3,)),
+        Changed("wait_for_log_ms", (5,), ()),
+    )
+    await rollback(connection, second)
+    assert (await read(connection)).wait_for_log_ms == 5
+
+
+async def test_there_is_no_way_back_to_what_is_none(connection: Client) -> None:
+    bucket = await connection.jetstream().key_value(SETTINGS)
+    await change(connection, setting(recent_messages=3))
+    other = await change(connection, setting(recent_messages=4), "acme")
+    await bucket.delete("default")
+    deletion = (await history(connection))[-1].revision
+    for revision in (other, deletion, 99, 2**62, 2**70):
+        with pytest.raises(NoSuchRevision, match=rf"no revision {revision} .* mnemon settings history$"):
+            await rollback(connection, revision)
+    with pytest.raises(NoSuchRevision, match=r"mnemon settings history --tenant acme$"):
+        await rollback(connection, 1, "acme")
+    rubbish = await bucket.put("default", b'{"recent_messages": 0}')
+    with pytest.raises(InvalidBody, match="recent_messages"):
+        await rollback(connection, rubbish)
+
+
+async def test_the_same_again_is_no_change(connection: Client) -> None:
+    revision = await change(connection, setting(recent_messages=3))
+    assert await change(connection, setting(recent_messages=3)) == revision
+    assert len(await history(connection)) == 1
