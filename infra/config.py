@@ -1,8 +1,9 @@
 """Where the servers are, and how hard to work: fixed while a process runs, read from the environment."""
 
 from functools import cached_property
+from pathlib import Path
 
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -20,6 +21,18 @@ class Deployment(BaseSettings):
 
     nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
     qdrant_url: str | None = Field(default=None, description="Qdrant server.")
+    qdrant_api_key: SecretStr | None = Field(default=None, description="Key of the Qdrant server.")
+    vectors_folder: Path | None = Field(
+        default=None, description="Folder of the embedded vector engine, where there is no Qdrant server."
+    )
+    embedding_url: str | None = Field(
+        default=None,
+        description="Endpoint that embeds, compatible with OpenAI's, such as http://host:11434/v1.",
+    )
+    embedding_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
+    )
 
     database_dsn: str | None = Field(
         default=None, validation_alias=AliasChoices("DATABASE_URL", "database_dsn")

@@ -109,8 +109,10 @@ async def embedded(
         servers = tuple(server for server in (broker, database) if server)
         ends.push_async_callback(_stop, servers)
         await _together(*(_start(server) for server in servers))
-        started = {"nats_url": broker.url} if broker else {}
+        started: dict[str, Any] = {"nats_url": broker.url} if broker else {}
         started |= {"database_dsn": database.url} if database else {}
+        if not (deployment.qdrant_url or deployment.vectors_folder):
+            started |= {"vectors_folder": data / "vectors"}
         located = Deployment(**deployment.model_dump() | started)
         stack = Stack(data, located, servers)
         await _together(_provision(str(located.nats_url)), _migrate(located))

@@ -66,6 +66,10 @@ class VectorsUnavailable(Exception):
     """Not now: the engine does not answer. The same may work later."""
 
 
+class VectorsNotConfigured(Exception):
+    """There is neither a Qdrant server nor a folder; the message says what to set."""
+
+
 class VectorsInUse(Exception):
     """Another process holds the embedded engine's folder; the message says what to do."""
 
@@ -78,7 +82,7 @@ class Vectors(Protocol):
     """Collections of points.
 
     Every method raises `VectorsUnavailable` when the engine does not answer. What is written is found by
-    whoever asks after the call returned, and survives a kill.
+    whoever asks after the call returned, and survives a kill; a power cut may take the last seconds.
     """
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
@@ -94,7 +98,8 @@ class Vectors(Protocol):
     ) -> list[list[Hit]]:
         """The nearest points for each query, best first, at most `limit` each, where payload fields match.
 
-        Term frequencies count within the owner's tenant.
+        A term is rare or common within the owner's tenant. A point that has no term of a sparse query is
+        no hit of it.
         """
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:

@@ -1,0 +1,199 @@
+"""Qdrant Edge: the engine in this process, its data in a folder that this process alone has open."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from qdrant_edge import (
+    CountRequest,
+    FieldCondition,
+    Filter,
+    HasIdCondition,
+    IdfParams,
+    MatchValue,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    ScrollRequest,
+    SearchParams,
+    SparseVector,
+    UpdateOperation,
+)
+from qdrant_edge import Point as EdgePoint
+
+from infra.embedded.folder import FolderInUse, held, replace
+from infra.vectors.edge_shard import Shard, answering
+from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, given, kept
+from infra.vectors.made_by import MadeBy
+from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, VectorsInUse
+
+_WRITTEN_AT_ONCE = 128  # About two milliseconds of the event loop.
+_PAGE = 256
+
+
+class Edge:
+    """The vectors of one folder."""
+
+    def __init__(self, shards: Mapping[Collection, Shard]) -> None:
+        self._shards = shards
+
+    async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
+        shard = self._shards[collection]
+        shard.tenants.update(point.owner[0] for point in points)
+        for start in range(0, len(points), _WRITTEN_AT_ONCE):
+            written = [_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]]
+            await shard.write(UpdateOperation.upsert_points(written), len(written))
+
+    async def search(
+        self,
+        collection: Collection,
+        owner: Owner,
+        queries: Sequence[Dense | Sparse],
+        limit: int,
+        where: Mapping[str, str | int] | None = None,
+    ) -> list[list[Hit]]:
+        shard = self._shards[collection]
+        within = _within(owner, where)
+        # Counting the terms of one tenant costs a look at each of its points; who is alone is everybody.
+        alone = shard.tenants <= {owner[0]}
+        corpus = None if alone else SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])])))
+        requests = [
+            QueryRequest(
+                limit=limit,
+                query=_query(query),
+                filter=within,
+                with_payload=True,
+                params=corpus if isinstance(query, Sparse) else None,
+            )
+            for query in queries
+        ]
+        with answering():
+            found = shard.engine.query_batch(QueryBatchRequest(requests))
+        return [[Hit(UUID(str(hit.id)), hit.score, given(hit.payload)) for hit in hits] for hits in found]
+
+    async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
+        which = [] if ids is None else [HasIdCondition(set(ids))]
+        within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
+        await self._shards[collection].write(UpdateOperation.delete_points_by_filter(within))
+
+    async def scroll(
+        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
+    ) -> AsyncIterator[Sequence[Stored]]:
+        within, offset = _within(owner, where), None
+        while True:
+            request = ScrollRequest(offset=offset, limit=_PAGE, filter=within, with_payload=True)
+            with answering():
+                page, offset = self._shards[collection].engine.scroll(request)
+            if page:
+                yield [Stored(UUID(str(record.id)), given(record.payload)) for record in page]
+            if offset is None:
+                return
+            await asyncio.sleep(0)
+
+    async def count(self, collection: Collection, owner: Owner | None = None) -> int:
+        request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)
+        with answering():
+            return self._shards[collection].engine.count(request)
+
+
+class _Opened:
+    """A folder that this process has open, and how many in it use it."""
+
+    def __init__(self, folder: Path, made_by: MadeBy) -> None:
+        self.users = 0
+        with ExitStack() as failing:
+            failing.enter_context(alone_in(folder))
+            _claim(folder, made_by)
+            shards = {}
+            with answering():
+                for collection in Collection:
+                    shards[collection] = Shard(folder / collection, made_by.dimension)
+                    failing.callback(shards[collection].close)
+            self._ends = failing.pop_all()
+        self.vectors = Edge(shards)
+
+    def close(self) -> None:
+        self._ends.close()
+
+
+_opened: dict[Path, _Opened] = {}
+
+
+@asynccontextmanager
+async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
+    """The vectors of a folder, created if absent. All who open it in one process share them.
+
+    Raises:
+        VectorsInUse: another process has it open.
+        VectorsOutdated: another model made what is in it.
+        VectorsUnavailable: the engine cannot read it.
+    """
+    folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
+    if folder in _opened:
+        _claim(folder, made_by)
+    else:
+        _opened[folder] = _Opened(folder, made_by)
+    opened = _opened[folder]
+    opened.users += 1
+    try:
+        yield opened.vectors
+    finally:
+        opened.users -= 1
+        if not opened.users:
+            del _opened[folder]
+            opened.close()
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes out of the folder.
+
+    Raises:
+        VectorsInUse: one is in it.
+    """
+    try:
+        with held(folder):
+            yield
+    except FolderInUse as error:
+        raise VectorsInUse(
+            f"{error}. The embedded vector engine serves one process: run index, dedupe and retrieve "
+            "together in it, or set MNEMON_QDRANT_URL to a Qdrant server, which serves any number"
+        ) from None
+
+
+def _claim(folder: Path, made_by: MadeBy) -> None:
+    record = folder / "made_by.json"
+    if record.exists():
+        made_by.require(MadeBy.read(record.read_text(encoding="utf-8")), f"the vectors in {folder}")
+    else:
+        replace(record, made_by.model_dump_json() + "\n")
+
+
+def _is(field: str, value: str | int) -> FieldCondition:
+    return FieldCondition(field, match=MatchValue(value))
+
+
+def _within(owner: Owner, where: Mapping[str, str | int] | None) -> Filter:
+    tenant, user = owner
+    conditions = [_is(TENANT, tenant), _is(USER, user)]
+    return Filter(must=[*conditions, *(_is(*field) for field in (where or {}).items())])
+
+
+def _point(point: Point) -> EdgePoint:
+    vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
+    if point.dense is not None:
+        vectors[DENSE] = point.dense.tolist()
+    return EdgePoint(point.id, vectors, kept(point))
+
+
+def _query(query: Dense | Sparse) -> Query:
+    if isinstance(query, Sparse):
+        return Query.Nearest(_sparse(query), using=SPARSE)
+    return Query.Nearest(query.tolist(), using=DENSE)
+
+
+def _sparse(vector: Sparse) -> SparseVector:
+    return SparseVector(list(vector.indices), list(vector.values))

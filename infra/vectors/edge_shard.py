@@ -1,0 +1,206 @@
+"""One collection in the embedded engine: written, flushed, and sorted anew as it grows.
+
+The engine is called on the event loop itself: no call of qdrant-edge-py 0.9.0 lets go of the interpreter's
+lock, so that in a thread it would stop the loop all the same, and wait for its turn besides. Calls are kept
+short instead, and what takes long (`organising`) is done by another process on a copy.
+"""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import structlog
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    FacetRequest,
+    HnswIndexConfig,
+    KeywordIndexParams,
+    Modifier,
+    UpdateOperation,
+)
+
+from infra.embedded.folder import replace
+from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
+from infra.vectors.port import VectorsUnavailable
+
+log = structlog.get_logger("vectors")
+
+_FLUSH_AFTER = 2.0  # seconds
+_ORGANISE_AFTER = 5_000  # points
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Raise `VectorsUnavailable` for what the engine cannot do now."""
+    try:
+        yield
+    except Exception as error:
+        # The engine raises nothing more particular.
+        if type(error) is Exception and str(error).startswith("Service runtime error"):
+            raise VectorsUnavailable(str(error)) from error
+        raise
+
+
+class Shard:
+    """A collection, in a folder: its file `current` names the subfolder that the engine has open.
+
+    Attributes:
+        engine: The engine; another one after every organising.
+        tenants: Whose points it holds, or held since it was opened.
+    """
+
+    def __init__(self, folder: Path, dimension: int | None) -> None:
+        self._folder = folder
+        folder.mkdir(exist_ok=True)
+        current = folder / "current"
+        name = current.read_text(encoding="utf-8") if current.exists() else None
+        for entry in folder.iterdir():
+            if entry.is_dir() and entry.name != name:
+                shutil.rmtree(entry, ignore_errors=True)  # a killed run's
+        if name:
+            self._path = folder / name
+            self.engine = EdgeShard.load(str(self._path))
+        else:
+            self._path = folder / uuid4().hex
+            self.engine = _created(self._path, dimension)
+            replace(current, self._path.name)
+        tenants = self.engine.facet(FacetRequest(key=TENANT, limit=2)).hits
+        self.tenants = {str(hit.value) for hit in tenants}
+        vectors = 1 if dimension is None else 2
+        info = self.engine.info()
+        self._unorganised = vectors * info.points_count - info.indexed_vectors_count
+        self._missed: list[UpdateOperation] | None = None
+        self._writing = asyncio.Lock()
+        self._flushing: asyncio.TimerHandle | None = None
+        self._organising: asyncio.Task[None] | None = None
+
+    async def write(self, operation: UpdateOperation, points: int = 0) -> None:
+        """Do a short piece of work, of which `points` is how many it adds; then let others have the loop.
+
+        Raises:
+            VectorsUnavailable: the engine cannot do it now.
+        """
+        async with self._writing:
+            with answering():
+                self.engine.update(operation)
+            if self._missed is not None:
+                self._missed.append(operation)
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
+        self._unorganised += points
+        if self._organising is None and self._due():
+            self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
+        await asyncio.sleep(0)
+
+    def close(self) -> None:
+        """Let go of the folder. Background work ends in the next turns of the loop."""
+        if self._flushing:
+            self._flushing.cancel()
+        if self._organising:
+            self._organising.cancel()
+        with suppress(VectorsUnavailable), answering():
+            self.engine.flush()
+        self.engine.close()
+
+    def _flush(self) -> None:
+        # What a killed process wrote is in the write-ahead log; this keeps the log short, and is what
+        # stays after a power cut.
+        self._flushing = None
+        try:
+            with answering():
+                self.engine.flush()
+        except VectorsUnavailable as error:
+            log.warning("vectors are not flushed", error=str(error))
+
+    def _due(self) -> bool:
+        new = self._unorganised
+        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 2
+
+    async def _keep_organised(self) -> None:
+        try:
+            while self._due():
+                await self._organise()
+        except (OSError, VectorsUnavailable) as error:
+            log.warning("vectors are not organised, searches are slower", error=str(error))
+        finally:
+            self._organising = None
+
+    async def _organise(self) -> None:
+        """Have a copy organised, add what was written meanwhile, and go on with it."""
+        former, draft = self._path, self._folder / uuid4().hex
+        try:
+            async with self._writing:
+                self._unorganised = 0
+                with answering():
+                    self.engine.flush()
+                await asyncio.to_thread(shutil.copytree, former, draft)
+                self._missed = []
+            await _organised(draft)
+            async with self._writing:
+                await self._switch_to(draft, self._missed)
+        finally:
+            self._missed = None
+            unused = former if self._path == draft else draft
+            await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
+
+    async def _switch_to(self, draft: Path, missed: Sequence[UpdateOperation]) -> None:
+        with answering():
+            fresh = EdgeShard.load(str(draft))
+        try:
+            for operation in missed:
+                with answering():
+                    fresh.update(operation)
+                await asyncio.sleep(0)
+            replace(self._folder / "current", draft.name)
+        except BaseException:
+            fresh.close()
+            raise
+        former, self.engine, self._path = self.engine, fresh, draft
+        former.close()
+
+
+async def _organised(folder: Path) -> None:
+    program = Path(__file__).with_name("organising.py")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", str(program), str(folder)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _, said = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise VectorsUnavailable(said.decode(errors="replace").strip()[-500:] or str(process.returncode))
+
+
+def _created(path: Path, dimension: int | None) -> EdgeShard:
+    dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
+    shard = EdgeShard.create(
+        str(path),
+        EdgeConfig(
+            vectors=dense,
+            sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+            # Every search is within one user: a graph of each large one, and none of all.
+            hnsw_config=HnswIndexConfig(
+                m=0,
+                payload_m=16,
+                ef_construct=100,
+                full_scan_threshold=max(1, COMPARED * (dimension or 0) * 4 // 1024),
+                max_indexing_threads=1,
+            ),
+        ),
+    )
+    shard.update(UpdateOperation.create_field_index(TENANT, KeywordIndexParams(enable_hnsw=False)))
+    shard.update(UpdateOperation.create_field_index(USER, KeywordIndexParams(is_tenant=True)))
+    return shard

@@ -1,0 +1,42 @@
+"""Which embedding model made the vectors: similarities between two models mean nothing."""
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from infra.vectors.port import VectorsOutdated
+
+
+class MadeBy(BaseModel):
+    """An embedding model; what the engine keeps beside its vectors. No dimension: nothing embeds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    model: str
+    dimension: int | None
+
+    @classmethod
+    def read(cls, kept: str) -> Self | None:
+        """What was kept beside the vectors; None when it cannot be told."""
+        try:
+            return cls.model_validate_json(kept)
+        except ValidationError:
+            return None
+
+    def require(self, found: "MadeBy | None", place: str) -> None:
+        """Stop at vectors that another model made.
+
+        Raises:
+            VectorsOutdated: it was another one, or nobody knows which.
+        """
+        if found is None:
+            raise VectorsOutdated(f"{place} do not say which embedding model made them: run `mnemon reindex`")
+        if found != self:
+            raise VectorsOutdated(
+                f"{place} were made by {found}, and the settings name {self}: "
+                f"run `mnemon reindex`, or set the model back to {found.model}"
+            )
+
+    def __str__(self) -> str:
+        size = "without dense vectors" if self.dimension is None else f"{self.dimension} dimensions"
+        return f"{self.model} ({size})"
