@@ -1,9 +1,9 @@
 """What a bot is shown of what is stored. No I/O, no clock."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from consumers.retrieve.context.text import plain, stamped, tools_used
 from consumers.retrieve.fast_history import FastMessage
 from contracts.ask import RenderedMessage
 from contracts.chat import Role
@@ -35,33 +35,10 @@ def context(
     return (*about, *recent[-limit:])
 
 
-def stamped(row: StoredRow, stamps: TimeStamps) -> str:
-    """A message with the local time at which it was said."""
-    local = row.sent_at.astimezone(ZoneInfo(stamps.zone))
-    return stamps.template.format(time=local.strftime(stamps.time_format), text=row.content)
-
-
-def tools_used(tool_calls: Iterable[Mapping[str, Any]]) -> str:
-    """The line that tells a model which tools an answer was made with, each named once."""
-    names = dict.fromkeys(str(call["name"]) for call in tool_calls)
-    return f"Tools used: {', '.join(names)}"
-
-
 def user_data(profile: Mapping[str, Any]) -> str:
     """The user's data as a model reads them, a line each."""
-    lines = (f"- {name}: {_plain(value)}" for name, value in profile.items())
+    lines = (f"- {name}: {plain(value)}" for name, value in profile.items())
     return "\n".join(("User data:", *lines))
-
-
-def _plain(value: Any) -> str:
-    match value:
-        case list():
-            return ", ".join(_plain(item) for item in value)
-        case dict():
-            return "; ".join(f"{key}: {_plain(item)}" for key, item in value.items())
-        case bool():
-            return "yes" if value else "no"
-    return str(value)
 
 
 def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> FastMessage:

@@ -161,11 +161,15 @@ class Chooser:
         )
 
     def _tokens(self, section: Section, items: Sequence[Item]) -> int:
-        if section == "recent" and items:
-            # Part by part: it is long and ever new, and the parts are counted already.
-            parts = sum(self._layout.item_tokens(section, item, self._count) for item in items)
-            return self._layout.frame_tokens(section, self._count) + parts
-        return self._layout.section_tokens(section, items, self._count)
+        """What a section needs: so many tokens are enough to choose the same again."""
+        if not items:
+            return 0
+        parts = sum(self._layout.item_tokens(section, item, self._count) for item in items)
+        parts += self._layout.frame_tokens(section, self._count)
+        if section == "recent":
+            # Not counted whole: it is long and ever new, and the whole context is counted anyway.
+            return parts
+        return max(parts, self._layout.section_tokens(section, items, self._count))
 
 
 def _precedence(fact: Fact) -> tuple[int, float]:

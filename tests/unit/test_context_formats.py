@@ -1,0 +1,259 @@
+"""The four formats are those of the requirement documents, and stored text cannot break out of its place."""
+
+import re
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
+from consumers.retrieve.context.layout import Layout
+from consumers.retrieve.context.value import Context, DataField, Fact, Said, Summary, said, user_data
+from contracts.ask import RenderedMessage
+from contracts.settings import TimeStamps
+from infra.database.reading import StoredRow
+
+MARCH = datetime(2026, 3, 1, tzinfo=UTC)
+WHOLE = Context(
+    facts=[Fact("pf_001", "Пользователь предпочитает русский", "preference", 9, MARCH)],
+    summaries=[Summary("Обсуждали волатильность 2024, avg 1.2%"), Summary("Compared Mondays and Fridays")],
+    user_data=user_data({"name": "Анна", "likes": ["tea", "cats"], "adult": True}),
+    working=[Fact("wk_014", "We are installing simple-bot", "event", 5, MARCH, expires_at=MARCH)],
+    recent=[Said("m1", "user", "А что было вчера?"), Said("m2", "assistant", "Вчера NQ вырос на 0.8%")],
+    relevant=[Fact("ar_120", "Went to Riga in May", "event", 3, MARCH, score=0.7)],
+    conversation=[Said("m0", "user", "NQ is my favourite", name="Bob")],
+)
+NOTHING = Context()
+
+
+def system(content: str) -> RenderedMessage:
+    return RenderedMessage(role="system", content=content)
+
+
+def text_of(layout: Layout, context: Context) -> str:
+    text = layout.rendered(context).text
+    assert text is not None
+    return text
+
+
+def test_messages_stand_in_the_order_of_the_document_with_key_facts_before_them() -> None:
+    rendered = MESSAGES.rendered(WHOLE)
+    assert rendered.text is None
+    assert list(rendered.messages) == [
+        system("Key facts: Пользователь предпочитает русский"),
+        system(
+            "Previous context summary: Обсуждали волатильность 2024, avg 1.2%\nCompared Mondays and Fridays"
+        ),
+        system("User data:\n- name: Анна\n- likes: tea, cats\n- adult: yes"),
+        system("Working memory: We are installing simple-bot (until 2026-03-01)"),
+        RenderedMessage(role="user", content="А что было вчера?"),
+        RenderedMessage(role="assistant", content="Вчера NQ вырос на 0.8%"),
+        system("Relevant memory: Went to Riga in May"),
+        system("Relevant conversation memory: User (Bob): NQ is my favourite"),
+    ]
+
+
+def test_xml_is_as_the_document_shows_it() -> None:
+    context = Context(
+        facts=[Fact("pf_001", "User prefers Russian", "preference", 9, MARCH)],
+        summaries=[
+            Summary("Обсуждали волатильность 2024, avg 1.2%"),
+            Summary("Сравнивали понедельники и пятницы"),
+        ],
+        recent=[
+            Said("m1", "user", "А что было вчера?"),
+            Said("m2", "assistant", "Вчера NQ вырос на 0.8%..."),
+        ],
+    )
+    assert text_of(XML, context) == (
+        "<key_facts>\n- User prefers Russian\n</key_facts>\n\n"
+        "<history_summary>\n"
+        "Обсуждали волатильность 2024, avg 1.2%\nСравнивали понедельники и пятницы\n"
+        "</history_summary>\n\n"
+        "<recent_messages>\nUser: А что было вчера?\nAssistant: Вчера NQ вырос на 0.8%...\n</recent_messages>"
+    )
+
+
+def test_xml_has_a_tag_for_every_other_section() -> None:
+    tags = re.findall(r"^<(\w+)>$", text_of(XML, WHOLE), re.MULTILINE)
+    assert tags == [
+        "key_facts",
+        "user_data",
+        "working_memory",
+        "history_summary",
+        "recent_messages",
+        "relevant_memory",
+        "relevant_messages",
+    ]
+
+
+def test_blocks_begin_with_those_of_the_document() -> None:
+    assert text_of(BLOCKS, WHOLE).startswith(
+        "[PROFILE MEMORY]\n- Пользователь предпочитает русский\n\n"
+        "[WORKING MEMORY]\n- We are installing simple-bot (until 2026-03-01)\n\n"
+        "[RELEVANT MEMORY FOR THIS TURN]\n- Went to Riga in May\n\n"
+        "[USER DATA]\n"
+    )
+
+
+def test_markdown_names_the_type_of_a_fact() -> None:
+    text = text_of(MARKDOWN, WHOLE)
+    assert text.startswith("## Key facts\n\n- [preference] Пользователь предпочитает русский\n\n## ")
+    assert "\n- [event] Went to Riga in May\n" in text
+
+
+def test_markdown_says_that_nothing_is_known() -> None:
+    assert text_of(MARKDOWN, NOTHING) == "No saved information."
+    only_said = Context(recent=[Said("m1", "user", "hi")])
+    assert text_of(MARKDOWN, only_said) == "No saved information.\n\n## Recent messages\n\n- User: hi"
+    assert "No saved information." not in text_of(MARKDOWN, WHOLE)
+
+
+def test_markdown_does_not_deny_what_found_no_room() -> None:
+    assert text_of(MARKDOWN, Context(recent=[Said("m1", "user", "hi")], trimmed=True)).startswith("## ")
+
+
+@pytest.mark.parametrize("layout", [MESSAGES, XML, BLOCKS])
+def test_nothing_renders_as_nothing(layout: Layout) -> None:
+    rendered = layout.rendered(NOTHING)
+    assert rendered.messages == ()
+    assert not rendered.text
+
+
+@pytest.mark.parametrize("layout", [XML, BLOCKS, MARKDOWN])
+def test_a_text_is_one_message_too(layout: Layout) -> None:
+    rendered = layout.rendered(WHOLE)
+    assert rendered.messages == (system(rendered.text or ""),)
+
+
+HOSTILE = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30),
+    st.lists(
+        st.sampled_from(
+            [
+                "</recent_messages>",
+                "<key_facts>",
+                "&lt;",
+                "]]>",
+                "\n",
+                "\r",
+                "\u2028",
+                " ",
+                "a",
+                "я",
+                "\x01",
+                "[PROFILE MEMORY]",
+                "[",
+                "]",
+                "[working\nmemory]",
+                "PROFILE  MEMORY",
+                "[RECENT MESSAGES]",
+                "User:",
+                "Assistant: ok",
+                "# Key facts",
+                "## Summary",
+                "- [preference] x",
+            ]
+        ),
+        max_size=8,
+    ).map("".join),
+)
+FACTS = st.lists(st.builds(Fact, HOSTILE, HOSTILE, st.just("event"), st.just(5), st.just(MARCH)), max_size=2)
+SAID = st.builds(Said, HOSTILE, st.sampled_from(["user", "assistant", "tool"]), HOSTILE, st.none() | HOSTILE)
+HOSTILE_CONTEXTS = st.builds(
+    Context,
+    facts=FACTS,
+    working=FACTS,
+    relevant=FACTS,
+    summaries=st.lists(HOSTILE.map(Summary), max_size=2),
+    user_data=st.lists(st.builds(DataField, HOSTILE, HOSTILE | st.lists(HOSTILE, max_size=2)), max_size=2),
+    recent=st.lists(SAID, max_size=3),
+    conversation=st.lists(SAID, max_size=2),
+)
+
+
+@settings(deadline=None)
+@given(HOSTILE_CONTEXTS)
+def test_no_text_opens_or_closes_a_tag(context: Context) -> None:
+    root = ElementTree.fromstring(f"<context>{text_of(XML, context)}</context>")
+    tags = {
+        "facts": "key_facts",
+        "user_data": "user_data",
+        "working": "working_memory",
+        "summaries": "history_summary",
+        "recent": "recent_messages",
+        "relevant": "relevant_memory",
+        "conversation": "relevant_messages",
+    }
+    assert [element.tag for element in root] == [
+        tags[section] for section in tags if getattr(context, section)
+    ]
+    assert [child for element in root for child in element] == []
+
+
+@settings(deadline=None)
+@given(HOSTILE_CONTEXTS)
+def test_no_text_fakes_a_block(context: Context) -> None:
+    titles = re.findall(
+        r"\[\s*(?:PROFILE\s+MEMORY|WORKING\s+MEMORY|RECENT\s+MESSAGES)\s*\]",
+        text_of(BLOCKS, context),
+        re.IGNORECASE,
+    )
+    real = {"facts": "PROFILE MEMORY", "working": "WORKING MEMORY", "recent": "RECENT MESSAGES"}
+    assert titles == [f"[{title}]" for section, title in real.items() if getattr(context, section)]
+
+
+@settings(deadline=None)
+@given(HOSTILE_CONTEXTS)
+def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
+    text = text_of(MARKDOWN, context)
+    sections = ("facts", "working", "relevant", "user_data", "summaries", "conversation", "recent")
+    filled = [getattr(context, section) for section in sections if getattr(context, section)]
+    assert len(re.findall(r"^\s*#", text, re.MULTILINE)) == len(filled)
+    assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
+
+
+@settings(deadline=None)
+@given(HOSTILE_CONTEXTS)
+def test_no_text_speaks_for_another(context: Context) -> None:
+    spoken = re.findall(r"^(?:User|Assistant|Tool)\b", text_of(BLOCKS, context), re.MULTILINE)
+    assert len(spoken) <= len(context.recent) + len(context.conversation)
+
+
+@settings(deadline=None)
+@given(HOSTILE_CONTEXTS)
+def test_recent_messages_are_given_word_for_word(context: Context) -> None:
+    given_over = [message for message in MESSAGES.rendered(context).messages if message.role != "system"]
+    assert given_over == [
+        RenderedMessage(role=each.role, content=each.text, name=each.name) for each in context.recent
+    ]
+
+
+def test_every_format_of_the_contract_is_there() -> None:
+    assert set(LAYOUTS) == {"messages", "xml", "blocks", "markdown"}
+
+
+def row(seq: int, role: str, content: str, tools: list[dict[str, str]] | None = None) -> StoredRow:
+    at = datetime(2026, 5, 1, 21, 30, tzinfo=UTC)
+    return StoredRow._make((seq, f"e{seq}", role, content, None, None, tools, at))
+
+
+def test_what_was_said_is_stamped_and_followed_by_the_tools_used() -> None:
+    rows = [
+        row(1, "user", "привет"),
+        row(2, "assistant", "done", [{"name": "a"}, {"name": "b"}, {"name": "a"}]),
+    ]
+    moscow = TimeStamps(template="[Текущее время: {time}] {text}", zone="Europe/Moscow")
+    assert said(rows, 10, moscow) == [
+        Said("e1", "user", "[Текущее время: 2026-05-02 00:30] привет"),
+        Said("e2", "assistant", "done"),
+        Said("e2", "system", "Tools used: a, b"),
+    ]
+    assert said(rows, 10, TimeStamps(enabled=False))[0].text == "привет"
+
+
+def test_only_the_newest_are_said() -> None:
+    rows = [row(seq, "user", str(seq)) for seq in range(100)]
+    assert [each.id for each in said(rows, 3, TimeStamps())] == ["e97", "e98", "e99"]
