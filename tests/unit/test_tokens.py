@@ -58,14 +58,14 @@ def test_without_the_wheel_nothing_is_counted_short(text: str, request: pytest.F
     assert exact <= count(text) <= 6 * exact
 
 
-def test_without_the_wheel_english_and_russian_cost_half_more_at_most(
+def test_without_the_wheel_english_and_russian_cost_two_thirds_more_at_most(
     request: pytest.FixtureRequest,
 ) -> None:
     english, russian = TEXTS[1], TEXTS[3]
     exact = [count(english), count(russian)]
     request.getfixturevalue("without_the_wheel")
-    assert count(english) <= 1.6 * exact[0]
-    assert count(russian) <= 1.6 * exact[1]
+    assert count(english) <= 1.7 * exact[0]
+    assert count(russian) <= 1.7 * exact[1]
 
 
 @given(st.one_of(st.text(max_size=60), st.sampled_from(TEXTS)), st.integers(-1, 40))

@@ -1,0 +1,101 @@
+"""What words are found by."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.models.bm25 import document, query
+from infra.vectors.port import Sparse
+
+
+def met(asked: str, text: str) -> int:
+    """How many terms of the query the text has."""
+    return len(set(query(asked).indices) & set(document(text).indices))
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("running", "she runs"),
+        ("hobbies", "a hobby"),
+        ("кошки", "завёл кошку"),
+        ("москва", "живёт в Москве"),
+        ("работает", "работал"),
+        ("ёлка", "купили елку"),
+        ("ЕЛКА", "Ёлки"),
+        ("PYTHON", "likes python"),
+        ("Łodz", "moved to Łódź"),
+        ("cafe", "a Café"),
+        ("Йога", "и\u0306ога"),  # the letter in two code points, as macOS types it
+        ("κόσμος", "του κόσμου"),
+        ("العالم", "مرحبا بالعالم"),
+        ("שלום", "שלום עולם"),
+        ("दुनिया", "नमस्ते दुनिया"),
+        ("東京", "東京に行きました"),
+        ("猫", "猫が好き"),
+        ("苹果", "我喜欢吃苹果"),
+        ("사과", "사과를 먹다"),
+        ("โลก", "สวัสดีชาวโลก"),
+        ("2024", "on 2024-05-12"),
+        ("12.05.2024", "встреча 12.05.2024"),
+        ("42", "квартира 42"),
+        ("２０２４", "2024"),
+        ("iPhone", "Маша купила iPhone 15 👍"),
+        ("купить", "Маша купила iPhone 15 👍"),
+    ],
+)
+def test_a_word_is_found_in_its_other_shapes(asked: str, text: str) -> None:
+    assert met(asked, text) >= 1
+
+
+def test_scripts_in_one_text_are_all_found() -> None:
+    text = "Anna: завтра летим в 東京, gate 12"
+    assert [met(asked, text) for asked in ("anna", "лететь", "東京", "gates 12")] == [1, 1, 3, 2]
+
+
+def test_a_word_is_not_found_in_another() -> None:
+    assert met("кошка", "собака") == met("cat", "dog") == met("東京", "大阪") == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "👍🎉", "?!…", "what is it", "и это очень", "её ещё всё", "который из твоих"]
+)
+def test_where_there_is_no_word_there_is_no_term(text: str) -> None:
+    assert document(text) == query(text) == Sparse([], [])
+
+
+def test_a_word_that_is_repeated_counts_more_and_less_each_time() -> None:
+    once, twice, thrice = (document(" ".join(["tea"] * times)).values[0] for times in (1, 2, 3))
+    assert once < twice < thrice
+    assert thrice - twice < twice - once
+
+
+def test_length_is_held_against_a_text_a_little() -> None:
+    short, long = document("tea").values[0], dict(zip(*document("tea " + "x1 " * 50), strict=True))
+    assert 0.8 * short < long[document("tea").indices[0]] < short
+
+
+def test_a_query_asks_for_each_word_once() -> None:
+    assert query("tea tea чай чай").values == [1.0, 1.0]
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_terms_once_each_and_is_found_by_itself(text: str) -> None:
+    terms = document(text)
+    assert len(terms.indices) == len(set(terms.indices)) == len(terms.values)
+    assert all(value > 0 for value in terms.values)
+    assert set(query(text).indices) == set(terms.indices)
+
+
+def test_every_process_and_thread_makes_the_same_terms() -> None:
+    text = "Anna: завтра летим в 東京"
+    here = document(text)
+    with ThreadPoolExecutor(4) as threads:
+        assert all(terms == here for terms in threads.map(document, [text] * 200))
+    program = f"from infra.models.bm25 import document; print(document({text!r}))"
+    there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert there.stdout.strip() == str(here)

@@ -1,0 +1,94 @@
+"""Which model embeds. FastEmbed cannot run where this does: a module of its shape stands in for it."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from contracts.settings import Embedding
+from infra.config import Deployment
+from infra.models.embedders import open_embedder
+from infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, EmbeddingUnavailable
+from infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
+
+
+class TextEmbedding:
+    """As documented: 0.7's constructor, list of models, and generators."""
+
+    def __init__(self, model_name: str) -> None:
+        if model_name == "broken":
+            raise OSError("no network")
+
+    @classmethod
+    def list_supported_models(cls) -> list[dict[str, Any]]:
+        return [{"model": USUAL_MODEL, "dim": 3}, {"model": "broken", "dim": 3}]
+
+    def passage_embed(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
+        for text in texts:
+            yield np.array([len(text), 0, 4], dtype=np.float32)
+
+    def query_embed(self, query: str) -> Iterator[NDArray[np.float32]]:
+        yield np.array([0, len(query), 4], dtype=np.float32)
+
+
+@pytest.fixture
+def _fastembed_stands_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = ModuleType("fastembed")
+    vars(module)["TextEmbedding"] = TextEmbedding
+    monkeypatch.setitem(sys.modules, "fastembed", module)
+    fastembed.cache_clear()
+    yield
+    fastembed.cache_clear()
+
+
+async def test_nothing_embeds_where_the_settings_say_so() -> None:
+    async with open_embedder(Embedding(provider="none"), Deployment()) as model:
+        assert model is None
+
+
+async def test_static_vectors_are_what_embeds_otherwise() -> None:
+    async with open_embedder(Embedding(), Deployment()) as model:
+        assert model is not None
+        assert (model.model, model.dimension) == ("wordllama/l2_supercat_256", 256)
+    async with open_embedder(Embedding(model="l2_supercat_256"), Deployment()) as again:
+        assert again is model
+
+
+async def test_an_unknown_static_model_is_refused() -> None:
+    with pytest.raises(EmbeddingNotConfigured, match="no model word2vec; it has l2_supercat_256"):
+        async with open_embedder(Embedding(model="word2vec"), Deployment()):
+            pass
+
+
+async def test_without_fastembed_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastembed", None)
+    fastembed.cache_clear()
+    with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[fastembed\]"'):
+        async with open_embedder(Embedding(provider="fastembed"), Deployment()):
+            pass
+
+
+@pytest.mark.usefixtures("_fastembed_stands_in")
+async def test_texts_and_queries_go_their_own_ways_through_fastembed() -> None:
+    async with open_embedder(Embedding(provider="fastembed"), Deployment()) as model:
+        assert model is not None
+        assert (model.model, model.dimension) == (f"fastembed/{USUAL_MODEL}", 3)
+        assert model.thresholds == TRANSFORMER
+        assert await model.embed(["tea", " "]) == pytest.approx(np.array([[0.6, 0, 0.8], [0, 0, 0]]))
+        assert await model.embed_query("чай") == pytest.approx(np.array([0, 0.6, 0.8]))
+        assert not (await model.embed_query("")).any()
+        assert await model.statistics(["tea"]) is None
+
+
+@pytest.mark.usefixtures("_fastembed_stands_in")
+@pytest.mark.parametrize(
+    ("name", "error"), [("unheard-of", EmbeddingNotConfigured), ("broken", EmbeddingUnavailable)]
+)
+async def test_a_model_that_fastembed_cannot_load(name: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=name):
+        async with open_embedder(Embedding(provider="fastembed", model=name), Deployment()):
+            pass
