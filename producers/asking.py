@@ -29,10 +29,15 @@ class Questioner:
     def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:
         self._connection = connection
         self._tenant = tenant
-        self._patience = timeouts.ask
+        self._timeouts = timeouts
 
     async def ask(
-        self, user: str, verb: str, request: Contract, expected: type[ReplyT], version: int = 1
+        self,
+        user: str,
+        verb: str,
+        request: Contract,
+        expected: type[ReplyT],
+        version: int = 1,
     ) -> ReplyT:
         """Ask, and read the reply.
 
@@ -42,14 +47,15 @@ class Questioner:
         """
         check_id("user", user)
         subject = ask_subject(self._tenant, user, verb, version)
+        patience = self._timeouts.save if verb == "save" else self._timeouts.ask
         try:
-            answer = await self._connection.request(subject, request.body(), timeout=self._patience)
+            answer = await self._connection.request(subject, request.body(), timeout=patience)
         except nats.errors.NoRespondersError as error:
             raise _failed("unavailable", f"nobody answers {verb}; is `retrieve` running?") from error
         except TimeoutError as error:
             if reason := denied(self._connection, subject):
                 raise _failed("refused", reason, retryable=False) from error
-            raise _failed("timeout", f"no reply to {verb} within {self._patience} s") from error
+            raise _failed("timeout", f"no reply to {verb} within {patience} s") from error
         except nats.errors.Error as error:
             raise _failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
         return _read(verb, expected, answer.data)

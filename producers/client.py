@@ -16,8 +16,6 @@ from contracts.ask import (
     Format,
     HistoryReplyV1,
     HistoryV1,
-    ProfileReplyV1,
-    ProfileV1,
     Reply,
     StatusReplyV1,
     StatusV1,
@@ -31,11 +29,12 @@ from producers.errors import AskFailed
 from producers.events import ChatEvent
 from producers.publishing import Events, Progress, Published, Publisher
 from producers.timeouts import DEFAULTS, Timeouts
+from producers.tools import MemoryTools
 
 log = logging.getLogger("mnemon.client")
 
 
-class MemoryClient:
+class MemoryClient(MemoryTools):
     """One tenant's users, as their bot sees them.
 
         async with MemoryClient.connect("nats://127.0.0.1:4222", tenant="acme") as memory:
@@ -62,7 +61,7 @@ class MemoryClient:
     """
 
     def __init__(self, connection: Client, *, tenant: str, timeouts: Timeouts = DEFAULTS) -> None:
-        self._questioner = Questioner(connection, tenant, timeouts)
+        super().__init__(Questioner(connection, tenant, timeouts))
         self._publisher = Publisher(connection, tenant, timeouts)
 
     @classmethod
@@ -251,27 +250,6 @@ class MemoryClient:
         """
         request = HistoryV1.strictly(limit=limit, conversation=conversation, min_seq=min_seq)
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
-
-    async def profile(self, user: str, *, min_seq: int | None = None) -> ProfileReplyV1:
-        """The user's data, field by field.
-
-        Raises:
-            AskFailed: there is no result.
-        """
-        request = ProfileV1.strictly(min_seq=min_seq)
-        return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
-
-    async def set_profile(self, user: str, fields: Mapping[str, JsonValue]) -> ProfileReplyV1:
-        """Set fields of the user's data, of any names; None removes one. Other fields stay.
-
-        Returns:
-            The data as it is from now on.
-
-        Raises:
-            AskFailed: there is no result; the fields may be set or not, and setting them again is harmless.
-        """
-        request = ProfileV1.strictly(fields=dict(fields))
-        return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
         """What is kept of the user, and how far behind the log that is.

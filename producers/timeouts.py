@@ -11,11 +11,13 @@ class Timeouts:
         publish: for the log's answer to one attempt at publishing.
         retry: within which a failed attempt is repeated.
         ask: for a reply.
+        save: for the decision about a fact; the memory itself waits 5 s for it.
     """
 
     publish: float = 5.0
     retry: float = 30.0
     ask: float = 3.0
+    save: float = 7.0
 
 
 DEFAULTS = Timeouts()
