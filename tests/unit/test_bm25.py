@@ -54,7 +54,7 @@ def test_a_word_is_found_in_its_other_shapes(asked: str, text: str) -> None:
 
 def test_scripts_in_one_text_are_all_found() -> None:
     text = "Anna: завтра летим в 東京, gate 12"
-    assert [met(asked, text) for asked in ("anna", "лететь", "東京", "gates 12")] == [1, 1, 3, 2]
+    assert [met(asked, text) for asked in ("anna", "летит", "東京", "gates 12")] == [1, 1, 3, 2]
 
 
 def test_a_word_is_not_found_in_another() -> None:
