@@ -29,7 +29,6 @@ from contracts.tools import (
 )
 from producers.asking import Questioner
 
-
 _FACTS: Final[tuple[Scope, ...]] = ("memories",)
 
 
