@@ -82,7 +82,7 @@ VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
         VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,), answered=True),
-        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,)),
+        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,), answered=True),
         VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,), answered=True),
         VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,), answered=True),
         VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,), answered=True),

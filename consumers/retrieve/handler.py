@@ -6,12 +6,14 @@ from importlib.metadata import version
 from typing import Final
 
 from consumers.retrieve.memory import Memory
+from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
 from consumers.retrieve.verbs.documents import DocumentVerb
 from consumers.retrieve.verbs.facts import FactVerbs
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
+from consumers.retrieve.verbs.search import SearchVerb
 from consumers.retrieve.verbs.tasks import TaskVerb
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
@@ -42,6 +44,7 @@ async def consuming(
         **ProfileVerbs(memory, log).answers,
         **FactVerbs(memory, settings, log, database).answers,
         **SaveVerb(broker, memory, log).answers,
+        **SearchVerb(Search(database, memory, finding), settings).answers,
         **TaskVerb(memory, log).answers,
         **DocumentVerb(memory, log).answers,
     }

@@ -1,7 +1,7 @@
 """Reads a user's memory: from what is at hand, from the projections, or from the log beyond them."""
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -16,10 +16,11 @@ from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
 from infra.broker.log_reader import TAIL_LIMIT, user_tail
 from infra.broker.position import Position, log_end
-from infra.database import documents, facts, reading, summaries, tasks
-from infra.database.documents import DocumentEntry
+from infra.database import documents, facts, found, reading, summaries, tasks
+from infra.database.documents import DocumentEntry, StoredDocument
 from infra.database.engine import Database, Query
 from infra.database.facts import FactHistory, StoredFact
+from infra.database.found import Surroundings
 from infra.database.projecting import suppose
 from infra.database.reading import ConversationView, Newest, Owner, UserCounts
 from infra.database.rows import Rows, row_of
@@ -56,6 +57,9 @@ class Memory:
         self._summaries = Together(database, summaries.newest_summaries)
         self._tasks = Together(database, tasks.tasks)
         self._documents = Together(database, documents.documents)
+        self._facts_by_id = Together(database, facts.facts_by_id)
+        self._documents_by_id = Together(database, documents.documents_by_id)
+        self._surroundings = Together(database, found.surroundings)
         self._settings = settings
         self._cache = UserCache(users)
         self._position = Position()
@@ -139,6 +143,24 @@ class Memory:
     async def documents(self, owner: Owner, min_seq: int | None) -> Seen[list[DocumentEntry]]:
         """The documents without their texts, by id; raises as `messages` does."""
         return await self._read(owner, None, self._documents, owner, min_seq)
+
+    async def facts_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> Seen[list[StoredFact]]:
+        """Some facts; raises as `messages` does."""
+        return await self._read(owner, None, self._facts_by_id, (owner, ids), min_seq)
+
+    async def documents_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> Seen[list[StoredDocument]]:
+        """Some documents, whole; raises as `messages` does."""
+        return await self._read(owner, None, self._documents_by_id, (owner, ids), min_seq)
+
+    async def surroundings(
+        self, owner: Owner, wanted: found.Wanted, min_seq: int | None
+    ) -> Seen[Surroundings]:
+        """Some messages, and what stands around them; raises as `messages` does."""
+        return await self._read(owner, None, self._surroundings, wanted, min_seq)
 
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
         """How much is stored; raises as `messages` does."""

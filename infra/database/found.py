@@ -31,11 +31,12 @@ AROUND: Final = 2
 
 
 class Wanted(NamedTuple):
-    """Which messages, by event id."""
+    """Which messages, by event id; the surroundings of the first `surrounded` of them."""
 
     tenant: str
     user: str
     event_ids: Sequence[str]
+    surrounded: int = 0
 
 
 class VisibleMessage(NamedTuple):
@@ -56,7 +57,7 @@ class Surroundings(NamedTuple):
     Attributes:
         messages: by log position.
         following: of a message, the one after it in its conversation; known from `AROUND` messages before
-            each that was wanted up to as many after it.
+            each that is surrounded up to as many after it.
     """
 
     messages: dict[int, VisibleMessage]
@@ -141,11 +142,14 @@ def surroundings(wanted: Sequence[Wanted]) -> Query[list[Surroundings]]:
             {"of_tenant": each.tenant, "of_user": each.user}
             | {"seq": row[1], "conversation": row[7], "floor": row[8], "begun": row[9], "ended": row[10]}
             for each, rows in zip(wanted, found, strict=True)
-            for row in rows
+            for row in _surrounded(each, rows)
         ]
         beside = iter(await _BESIDE.rows(connection, anchors))
         return [
-            _surroundings([(_message(row), map(_message, next(beside))) for row in rows]) for rows in found
+            _surroundings(
+                map(_message, rows), [(_message(row), next(beside)) for row in _surrounded(each, rows)]
+            )
+            for each, rows in zip(wanted, found, strict=True)
         ]
 
     return query
@@ -159,10 +163,17 @@ def _message(row: Sequence[Any]) -> VisibleMessage:
     return VisibleMessage._make(row[1 : 1 + len(VisibleMessage._fields)])
 
 
-def _surroundings(found: Iterable[tuple[VisibleMessage, Iterable[VisibleMessage]]]) -> Surroundings:
-    around = Surroundings({}, {})
-    for message, others in found:
-        stretch = sorted((message, *others))
+def _surrounded(wanted: Wanted, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    first = set(wanted.event_ids[: wanted.surrounded])
+    return [row for row in rows if row[2] in first]
+
+
+def _surroundings(
+    found: Iterable[VisibleMessage], beside: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
+) -> Surroundings:
+    around = Surroundings({each.seq: each for each in found}, {})
+    for message, rows in beside:
+        stretch = sorted((message, *map(_message, rows)))
         # Two scans gave each side: of what they gave, the nearest.
         place = stretch.index(message)
         stretch = stretch[max(0, place - AROUND) : place + AROUND + 1]

@@ -1,0 +1,87 @@
+"""Two rankings become one. No I/O."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from infra.models import bm25
+from infra.vectors.port import Hit
+
+WORDS, MEANING = 0.5, 0.5
+
+
+class Candidate(NamedTuple):
+    """Something that may be what is looked for.
+
+    Attributes:
+        id: of its point.
+        payload: of its point.
+        score: both rankings together, 0 to 1; 1 is the best of both.
+        words: how it stands among those found by words, 0 to 1; 0 is the last of them, or not among them.
+        meaning: how it stands among those found by meaning, in the same way.
+        overlap: its term weights over those of the best found by words, 0 to 1.
+        similarity: the cosine with the query, 0 where others are nearer; None where there are no vectors.
+    """
+
+    id: UUID
+    payload: Mapping[str, JsonValue]
+    score: float
+    words: float
+    meaning: float
+    overlap: float
+    similarity: float | None
+
+
+def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None) -> list[Candidate]:
+    """All that was found, best first. Without meaning, words are all.
+
+    Each ranking is stretched to 0 to 1 before they are added: term weights and cosines have no common scale,
+    and ranks alone would forget by how much one is better than the next.
+    """
+    words = _stretched(by_words)
+    meaning = _stretched(by_meaning or ())
+    share = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
+    best = by_words[0].score if by_words else 1.0
+    overlaps = {hit.id: hit.score / best for hit in by_words}
+    similarities = {hit.id: hit.score for hit in by_meaning or ()}
+    payloads = {hit.id: hit.payload for hit in (*by_words, *(by_meaning or ()))}
+    candidates = [
+        Candidate(
+            point,
+            payload,
+            share[0] * words.get(point, 0.0) + share[1] * meaning.get(point, 0.0),
+            words.get(point, 0.0),
+            meaning.get(point, 0.0),
+            overlaps.get(point, 0.0),
+            None if by_meaning is None else similarities.get(point, 0.0),
+        )
+        for point, payload in payloads.items()
+    ]
+    return sorted(candidates, key=lambda each: (-each.score, each.id))
+
+
+def relevance(similarity: float | None, overlap: float) -> float:
+    """How well something answers the query, 0 to 1, whatever else was found.
+
+    It is the cosine; what has all words of the query gets half of what is missing to 1. So a threshold means
+    what one on cosines does, and the very words are found where vectors are weak. Without a cosine it is the
+    share of the query's words.
+    """
+    if similarity is None:
+        return overlap
+    return 1 - (1 - min(max(similarity, 0.0), 1.0)) * (1 - overlap / 2)
+
+
+def share_of_words(query: str, text: str) -> float:
+    """How many of the query's words a text has, 0 to 1."""
+    asked = set(bm25.query(query).indices)
+    return len(asked.intersection(bm25.document(text).indices)) / len(asked) if asked else 0.0
+
+
+def _stretched(hits: Sequence[Hit]) -> dict[UUID, float]:
+    if not hits:
+        return {}
+    best, last = hits[0].score, hits[-1].score
+    return {hit.id: (hit.score - last) / (best - last) if best > last else 1.0 for hit in hits}

@@ -1,0 +1,137 @@
+"""Messages ranked by what stands around them, who says them, and when. No I/O, no clock.
+
+A message alone says little: the answer to a question stands in the next message, and what is talked about is
+named in the one before. So each message gets some of the score of its neighbours and of its session.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from consumers.retrieve.search.asked import Asked, speaks_of_others, tells_time
+from infra.database.found import Surroundings, VisibleMessage
+
+SESSION_GAP: Final = timedelta(hours=3)
+"""Silence that ends a session."""
+
+FADING: Final = 0.5
+"""A neighbour's share: half of its score, a quarter from one message further, and so on."""
+
+REACH: Final = 4
+"""How many messages away is a neighbour."""
+
+SESSION: Final = 0.5
+"""What the best session adds."""
+
+SESSION_HITS: Final = 5
+"""Messages that make up a session's score, each half as much as the one before."""
+
+NAMED: Final = 1.7
+"""What is said by somebody whom the query names."""
+
+NAMED_ON_OTHERS: Final = 1.1
+"""The same, where they speak of whoever they speak to."""
+
+DATED: Final = 1.5
+"""What is said on a date that the query names."""
+
+TIMED: Final = 1.2
+"""What tells a time, where the query asks for one."""
+
+
+class Ranked(NamedTuple):
+    """A message and its score; `parts` is what the score is made of."""
+
+    message: VisibleMessage
+    score: float
+    parts: dict[str, float]
+
+
+def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked) -> list[Ranked]:
+    """The messages that were found and those around them, best first.
+
+    Args:
+        scores: of each message that was found, by event id.
+        around: these messages, as far as they may be shown, and what stands next to them.
+        asked: the query.
+    """
+    messages = [around.messages[seq] for seq in sorted(around.messages)]
+    own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
+    session_of = _sessions(messages)
+    near = _near(own, around.following, session_of)
+    sessions = _session_scores(own, session_of)
+    named = _speakers(messages, asked)
+    ranked = []
+    for message in messages:
+        seq = message.seq
+        parts = {"found": own[seq], "near": near[seq], "session": SESSION * sessions[session_of[seq]]}
+        score = sum(parts.values())
+        for name, factor in _factors(message, asked, named):
+            parts[name] = factor
+            score *= factor
+        ranked.append(Ranked(message, score, parts))
+    # Of equals, the newer.
+    return sorted(ranked, key=lambda each: (-each.score, -each.message.seq))
+
+
+def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:
+    """Of each message its session: the log position of the first message that is known of it."""
+    latest: dict[str, tuple[int, datetime]] = {}
+    session_of = {}
+    for message in messages:
+        session, before = latest.get(message.conversation, (message.seq, message.sent_at))
+        if abs(message.sent_at - before) > SESSION_GAP:
+            session = message.seq
+        latest[message.conversation] = session, message.sent_at
+        session_of[message.seq] = session
+    return session_of
+
+
+def _near(
+    own: Mapping[int, float], following: Mapping[int, int], session_of: Mapping[int, int]
+) -> dict[int, float]:
+    near = dict.fromkeys(own, 0.0)
+    for seq in own:
+        other, share = following.get(seq), FADING
+        for _ in range(REACH):
+            if other is None or session_of[other] != session_of[seq]:
+                break
+            near[other] += share * own[seq]
+            near[seq] += share * own[other]
+            other, share = following.get(other), share * FADING
+    return near
+
+
+def _session_scores(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
+    hits: dict[int, list[float]] = {}
+    for seq, score in own.items():
+        hits.setdefault(session_of[seq], []).append(score)
+    sums = {
+        session: sum(
+            score * FADING**place for place, score in enumerate(sorted(scores, reverse=True)[:SESSION_HITS])
+        )
+        for session, scores in hits.items()
+    }
+    best = max(sums.values(), default=0.0) or 1.0
+    return {session: total / best for session, total in sums.items()}
+
+
+def _speakers(messages: list[VisibleMessage], asked: Asked) -> frozenset[str]:
+    """Whom the query names: by name, or else by `I` and `you`, as who asks is the user."""
+    names = {each.name for each in messages if each.name}
+    named = frozenset(name for name in names if asked.names(name))
+    if named:
+        return named
+    roles = (("user", asked.of_self), ("assistant", asked.of_other))
+    return frozenset(role for role, is_meant in roles if is_meant)
+
+
+def _factors(message: VisibleMessage, asked: Asked, named: frozenset[str]) -> list[tuple[str, float]]:
+    factors = []
+    if message.name in named or message.role in named:
+        factors.append(("speaker", NAMED_ON_OTHERS if speaks_of_others(message.content) else NAMED))
+    if any(day.has(message.sent_at) for day in asked.days):
+        factors.append(("date", DATED))
+    if asked.for_time and tells_time(message.content):
+        factors.append(("time", TIMED))
+    return factors

@@ -1,0 +1,254 @@
+"""Searches a user's memory."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import nats.errors
+import structlog
+
+from consumers.retrieve.memory import Memory
+from consumers.retrieve.search import facts
+from consumers.retrieve.search.asked import Asked
+from consumers.retrieve.search.candidates import candidates
+from consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
+from consumers.retrieve.search.rerank import reranked
+from consumers.retrieve.search.statistics import Statistics
+from contracts.settings import Retrieval
+from contracts.tools import Scope
+from infra.database.documents import StoredDocument
+from infra.database.engine import Database, DatabaseUnavailable
+from infra.database.facts import StoredFact
+from infra.database.found import VisibleMessage, Wanted
+from infra.finding import Finding
+from infra.models.embedding import EmbeddingUnavailable
+from infra.vectors.port import Collection, Dense, Owner, VectorsUnavailable
+
+log = structlog.get_logger("search")
+
+LOOKED_UP: Final = 64
+"""Messages of those found that are ranked anew."""
+
+SURROUNDED: Final = 24
+"""Of them, those whose neighbours are looked at, and may be hits too."""
+
+
+class Hit(NamedTuple):
+    """Something found. `parts` is what the score is made of; `source` is the whole of what was found."""
+
+    id: str
+    scope: Scope
+    text: str
+    score: float
+    at: datetime | None
+    parts: Mapping[str, float]
+    source: StoredFact | VisibleMessage | StoredDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found, best first.
+
+    Attributes:
+        hits: their scores compare across scopes, see `relevance`.
+        degraded: scopes that could not be searched, and `embedding` where only words were searched for.
+        seq: the log position that it reflects; 0 where nothing could be read.
+    """
+
+    hits: Sequence[Hit]
+    degraded: tuple[str, ...]
+    seq: int
+
+
+class Question(NamedTuple):
+    """What is looked for, and whose. `meaning` is None where only words are searched for."""
+
+    owner: Owner
+    asked: Asked
+    meaning: Dense | None
+    settings: Retrieval
+    now: datetime
+    min_seq: int | None
+
+
+_Answer: TypeAlias = tuple[list[Hit], int]
+
+
+class Search:
+    """Finds facts, messages and documents."""
+
+    def __init__(self, database: Database, memory: Memory, finding: Finding | None) -> None:
+        """Without `finding` no scope can be searched."""
+        self._memory = memory
+        self._vectors = finding.vectors if finding else None
+        self._embedder = finding.embedder if finding else None
+        self._statistics = Statistics(database, self._embedder) if self._embedder else None
+        self._scopes: Mapping[Scope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
+            "memories": self._facts,
+            "messages": self._messages,
+            "documents": self._documents,
+        }
+
+    async def find(
+        self,
+        owner: Owner,
+        query: str,
+        scopes: Sequence[Scope],
+        limit: int,
+        threshold: float | None,
+        settings: Retrieval,
+        now: datetime,
+        min_seq: int | None = None,
+    ) -> Found:
+        """What is relevant to a query.
+
+        Args:
+            owner: whose memory.
+            query: a sentence, a question or some words.
+            scopes: where to look.
+            limit: at most so many hits, of all scopes together.
+            threshold: leave out what scores below; None leaves out what has neither a word of the query nor
+                a similarity that means anything for the embedding model.
+            settings: the tenant's.
+            now: what is due by then has expired.
+            min_seq: reflect the log up to here.
+        """
+        meaning, degraded = await self._meaning(owner, query)
+        question = Question(owner, Asked(query), meaning, settings, now, min_seq)
+        scopes = tuple(dict.fromkeys(scopes))
+        answers = await asyncio.gather(
+            *(self._scopes[scope](question) for scope in scopes), return_exceptions=True
+        )
+        hits: list[Hit] = []
+        seqs: list[int] = []
+        for scope, answer in zip(scopes, answers, strict=True):
+            match answer:
+                case VectorsUnavailable() | DatabaseUnavailable() | nats.errors.Error():
+                    log.warning("a scope cannot be searched", scope=scope, error=str(answer))
+                    degraded.append(scope)
+                case BaseException():
+                    raise answer
+                case some, seq:
+                    hits += some
+                    seqs.append(seq)
+        hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
+        hits.sort(key=lambda hit: -hit.score)
+        return Found(hits[:limit], tuple(degraded), min(seqs, default=0))
+
+    async def _meaning(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
+        if self._embedder is None or self._statistics is None:
+            return None, []
+        try:
+            return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
+        except EmbeddingUnavailable as error:
+            log.warning("searching by words only", error=str(error))
+            return None, ["embedding"]
+
+    async def _candidates(self, collection: Collection, question: Question) -> list[Candidate]:
+        if self._vectors is None:
+            raise VectorsUnavailable("another process has the vectors")
+        found = await candidates(
+            self._vectors, collection, question.owner, question.asked.text, question.meaning
+        )
+        least = self._embedder.thresholds.relevant if self._embedder else 0.0
+        return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
+
+    async def _facts(self, question: Question) -> _Answer:
+        found = {
+            str(each.payload["fact_id"]): each
+            for each in await self._candidates(Collection.MEMORIES, question)
+        }
+        seen = await self._memory.facts_by_id(question.owner, tuple(found), question.min_seq)
+        share = _share(question, [(found[fact.id], fact.text) for fact in seen.value])
+        ranked = facts.ranked(seen.value, found, share, question.settings, question.now)
+        hits = [
+            Hit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
+            for fact, score, parts in ranked
+        ]
+        return hits, seen.seq
+
+    async def _messages(self, question: Question) -> _Answer:
+        found = {
+            str(each.payload["event_id"]): each
+            for each in (await self._candidates(Collection.MESSAGES, question))[:LOOKED_UP]
+        }
+        wanted = Wanted(*question.owner, tuple(found), SURROUNDED)
+        seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
+        ranked = reranked({name: each.score for name, each in found.items()}, seen.value, question.asked)
+        if not ranked:
+            return [], seen.seq
+        shown = [
+            (found[each.event_id], each.content)
+            for each in seen.value.messages.values()
+            if each.event_id in found
+        ]
+        share = _share(question, shown)
+        # Ranks compare within this search only; the best is as relevant as what speaks for it.
+        best = max(relevance(each.similarity, each.overlap * share) for each, _ in shown)
+        scale = best / (ranked[0].score or 1.0)
+        hits = [
+            Hit(
+                message.event_id,
+                "messages",
+                message.content,
+                score * scale,
+                message.sent_at,
+                parts | _parts(found.get(message.event_id)),
+                message,
+            )
+            for message, score, parts in ranked
+        ]
+        return hits, seen.seq
+
+    async def _documents(self, question: Question) -> _Answer:
+        found = await self._candidates(Collection.DOCUMENTS, question)
+        ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
+        seen = await self._memory.documents_by_id(question.owner, ids, question.min_seq)
+        # A chunk of a former version is not to be cut from the present one.
+        documents = {document.event_id: document for document in seen.value}
+        shown = [
+            (each, document, _cut(document.text, each))
+            for each in found
+            if (document := documents.get(str(each.payload["event_id"])))
+        ]
+        share = _share(question, [(each, text) for each, _, text in shown])
+        hits = [
+            Hit(
+                document.id,
+                "documents",
+                text,
+                relevance(each.similarity, each.overlap * share),
+                None,
+                _parts(each),
+                document,
+            )
+            for each, document, text in shown
+        ]
+        return hits, seen.seq
+
+
+def _cut(text: str, chunk: Candidate) -> str:
+    start, end = chunk.payload["start"], chunk.payload["end"]
+    assert isinstance(start, int)
+    assert isinstance(end, int)
+    return text[start:end]
+
+
+def _share(question: Question, shown: Sequence[tuple[Candidate, str]]) -> float:
+    """Of the query's words, the share that whatever overlaps wholly has."""
+    if not shown:
+        return 0.0
+    best, text = max(shown, key=lambda each: each[0].overlap)
+    return min(1.0, share_of_words(question.asked.text, text) / best.overlap) if best.overlap else 0.0
+
+
+def _parts(candidate: Candidate | None) -> dict[str, float]:
+    if candidate is None:
+        return {}
+    return {
+        "words": candidate.words,
+        "meaning": candidate.meaning,
+        "similarity": candidate.similarity or 0.0,
+    }

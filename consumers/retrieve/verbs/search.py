@@ -1,0 +1,62 @@
+"""`search`: what is relevant to a query."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from consumers.retrieve.search.service import Found, Search
+from consumers.retrieve.verbs.asking import available, now, owner_of
+from contracts.ask import Reply
+from contracts.subjects import Address
+from contracts.tools import SearchHit, SearchReplyV1, SearchV1
+from infra.broker.service import Answer, Refusal
+from infra.settings.store import LiveSettings
+
+
+class SearchVerb:
+    """A user's memory, by what is asked for."""
+
+    def __init__(self, search: Search, settings: LiveSettings) -> None:
+        self._search = search
+        self._settings = settings
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"search": self.search}
+
+    def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = SearchV1.read(body)
+        if request.as_of is not None:
+            raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
+        settings = self._settings.of(address.tenant).retrieval
+        given = request.model_fields_set
+
+        async def find() -> Reply:
+            found = await self._search.find(
+                owner_of(address),
+                request.query,
+                request.scope,
+                request.limit if "limit" in given else settings.limit,
+                request.threshold if request.threshold is not None else settings.threshold,
+                settings,
+                now(),
+                request.min_seq,
+            )
+            return search_reply(found, explain=request.explain)
+
+        return available(find())
+
+
+def search_reply(found: Found, *, explain: bool) -> SearchReplyV1:
+    """What was found, as a reply has it."""
+    hits = tuple(
+        SearchHit.model_construct(
+            id=hit.id,
+            scope=hit.scope,
+            text=hit.text,
+            score=round(hit.score, 4),
+            at=hit.at,
+            parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
+        )
+        for hit in found.hits
+    )
+    return SearchReplyV1.model_construct(seen_seq=found.seq, hits=hits, degraded=found.degraded)
