@@ -279,11 +279,7 @@ def test_supersedes_replaces_the_named_fact() -> None:
     )
     assert replaced.fact.importance == 7
     assert user.texts() == {"pf_001": "Moved to Porto"}
-
-
-def test_supersedes_a_fact_that_is_not_there_goes_on_without() -> None:
-    user = User()
-    assert saved(user.propose("Moved to Porto", supersedes="pf_009")).fact_id == "pf_001"
+    assert saved(user.propose("Plays chess well", supersedes="pf_009")).fact_id == "ar_001"  # not there
 
 
 def test_what_is_superseded_by_a_known_fact_is_forgotten() -> None:

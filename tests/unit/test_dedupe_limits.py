@@ -148,7 +148,8 @@ def test_a_fact_that_moves_to_a_full_tier_makes_room_there() -> None:
 
 
 def test_lowered_limits() -> None:
-    profile, archived = ("profile", NORMAL), ("archive", LOW)
+    profile: Given = ("profile", NORMAL)
+    archived: Given = ("archive", LOW)
     known = kept([*[profile] * 4, *[archived] * 3, ("archive", HIGH)])
     leaving = in_excess(known.live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
     assert [(one.known.id, one.limit) for one in leaving] == [
