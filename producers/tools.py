@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from pydantic import JsonValue
 
-from contracts.ask import ProfileReplyV1, ProfileV1
+from contracts.ask import ProfileReplyV1, ProfileV1, Reply
+from contracts.base import InvalidBody
+from contracts.function_tools import TOOLS
 from contracts.memory import Kind, Tier
+from contracts.registry import VERBS
 from contracts.tools import (
     DocumentReplyV1,
     DocumentV1,
@@ -41,6 +44,30 @@ class MemoryTools:
 
     def __init__(self, questioner: Questioner) -> None:
         self._questioner = questioner
+
+    async def call(self, user: str, tool: str, arguments: Mapping[str, Any]) -> Reply:
+        """Do what a model asks for by a function call; `mnemon tools` prints the functions.
+
+            for call in answer.tool_calls:
+                reply = await memory.call("u42", call.function.name, json.loads(call.function.arguments))
+                result = reply.model_dump_json(exclude_none=True)
+
+        Args:
+            user: whose memory.
+            tool: the name of the function, such as `memory_save`.
+            arguments: as the model gave them.
+
+        Raises:
+            InvalidBody: there is no such function, or an argument is unknown, missing or wrong.
+        """
+        function = TOOLS.get(tool)
+        if function is None:
+            raise InvalidBody("tool", f"{tool!r} is not one of {', '.join(TOOLS)}")
+        contract = VERBS[function.verb]
+        request = function.asked(arguments)
+        return await self._questioner.ask(
+            user, function.verb, request, contract.replies[-1], version=len(contract.requests)
+        )
 
     async def save(
         self,

@@ -5,7 +5,23 @@ from typing import Annotated
 
 import typer
 
-from mnemon.cli import bench, demo, history, import_, migrate, provision, run, settings, status, up
+from mnemon.cli import (
+    bench,
+    demo,
+    document,
+    facts,
+    history,
+    import_,
+    migrate,
+    profile,
+    provision,
+    run,
+    settings,
+    status,
+    tasks,
+    tools,
+    up,
+)
 
 app = typer.Typer(
     name="mnemon",
@@ -23,6 +39,16 @@ app.command("migrate")(migrate.migrate)
 app.command("status")(status.status)
 app.command("demo")(demo.demo)
 app.command("history")(history.history)
+app.command("save")(facts.save)
+app.command("read")(facts.read)
+app.command("search")(facts.search)
+app.command("get")(facts.get)
+app.command("update")(facts.update)
+app.command("forget")(facts.forget)
+app.command("profile")(profile.profile)
+app.add_typer(tasks.app, name="tasks")
+app.add_typer(document.app, name="document")
+app.command("tools")(tools.tools)
 app.command("bench")(bench.bench)
 app.add_typer(import_.app, name="import")
 app.add_typer(settings.app, name="settings")

@@ -1,0 +1,85 @@
+"""Commands that ask the memory of one user, as a bot would."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+
+import typer
+
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.target import target
+
+if TYPE_CHECKING:
+    from contracts.ask import ErrorCode, Reply
+    from infra.config import Deployment
+    from producers.client import MemoryClient
+
+ReplyT = TypeVar("ReplyT", bound="Reply")
+
+TenantOption = Annotated[str, typer.Option(help="The tenant that the user belongs to.")]
+UserOption = Annotated[str, typer.Option(help="Whose memory.")]
+MinSeqOption = Annotated[
+    int | None, typer.Option("--min-seq", min=0, help="Reflect the log up to this position.")
+]
+ExpiresOption = Annotated[
+    datetime | None,
+    typer.Option("--expires", help="From then on it is not shown, UTC: 2026-12-31 or 2026-12-31T18:00:00."),
+]
+KindOption = Annotated[
+    str | None,
+    typer.Option(help="user_fact, preference, event, conversation_insight or conversation_summary."),
+]
+TierOption = Annotated[str | None, typer.Option(help="profile, working or archive.")]
+ImportanceOption = Annotated[str | None, typer.Option(help="high, normal, low, or 1 to 10.")]
+
+_WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "not_implemented")
+_NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
+
+
+def number_or_word(given: str | None) -> int | str | None:
+    """A number where one is given, else the word."""
+    return int(given) if given is not None and given.isdecimal() else given
+
+
+def ask(
+    question: Callable[["MemoryClient"], Awaitable[ReplyT]],
+    show: Callable[[ReplyT], Ending | None],
+    *,
+    tenant: str,
+    data: Path | None,
+    as_json: bool,
+) -> NoReturn:
+    """Ask, show the reply, and end: `show` says how, when it is not well."""
+    perform(_ask(target(data, "broker"), question, show, tenant, as_json))
+
+
+async def _ask(
+    deployment: "Deployment",
+    question: Callable[["MemoryClient"], Awaitable[ReplyT]],
+    show: Callable[[ReplyT], Ending | None],
+    tenant: str,
+    as_json: bool,
+) -> Ending:
+    from contracts.base import InvalidBody
+    from contracts.subjects import InvalidId
+    from producers.client import MemoryClient
+    from producers.errors import AskFailed, NotConnected
+
+    try:
+        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
+            reply = await question(memory)
+    except (InvalidId, InvalidBody) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except NotConnected as error:
+        refuse(Ending.PART_MISSING, str(error), "Look how it is: mnemon status")
+    except AskFailed as failed:
+        if failed.error.code in _WRONG_USE:
+            refuse(Ending.WRONG_USE, failed.error.message)
+        if failed.error.code in _NOT_SO:
+            refuse(Ending.NOT_SO, failed.error.message)
+        refuse(Ending.PART_MISSING, str(failed), "Look how it is: mnemon status")
+    if as_json:
+        typer.echo(reply.model_dump_json(exclude_none=True))
+        return Ending.DONE
+    return show(reply) or Ending.DONE

@@ -1,0 +1,225 @@
+"""`mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.asking import (
+    ExpiresOption,
+    ImportanceOption,
+    KindOption,
+    MinSeqOption,
+    TenantOption,
+    TierOption,
+    UserOption,
+    ask,
+    number_or_word,
+)
+from mnemon.cli.ending import Ending
+from mnemon.cli.output import JsonOption
+from mnemon.cli.target import DataOption
+
+if TYPE_CHECKING:
+    from contracts.tools import FactReplyV1, FactsReplyV1, ForgetReplyV1, SaveReplyV1, SearchReplyV1
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The fact, such as pf_001.")]
+
+
+def save(
+    text: Annotated[str, typer.Argument(help="The fact, one sentence.")],
+    tenant: TenantOption,
+    user: UserOption,
+    kind: KindOption = None,
+    tier: TierOption = None,
+    importance: ImportanceOption = None,
+    expires: ExpiresOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a fact, and say what became of it; ends with 1 when it is refused.
+
+    Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
+    """
+    fact: dict[str, Any] = _fact(kind, tier, importance, expires)
+    ask(
+        lambda memory: memory.save(user, text, **fact),
+        _show_decision,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def read(
+    tenant: TenantOption,
+    user: UserOption,
+    tier: TierOption = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many facts.")] = 100,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show all facts by tier, a line of Markdown each.
+
+    Example: `mnemon read --tenant acme --user u42 --tier profile`
+    """
+    wanted: dict[str, Any] = {"tier": tier, "limit": limit, "min_seq": min_seq}
+    ask(
+        lambda memory: memory.read(user, **wanted),
+        _show_facts,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for, in any language.")],
+    tenant: TenantOption,
+    user: UserOption,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="memories, messages or documents; more than once for several.  [default: memories]"
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=100, help="At most so many hits.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out hits that score below.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is relevant to a query, best first.
+
+    Example: `mnemon search "how does she travel?" --tenant acme --user u42 --scope memories --scope messages`
+    """
+    wanted: dict[str, Any] = {
+        "scope": scope or ["memories"],
+        "limit": limit,
+        "threshold": threshold,
+        "explain": explain,
+        "min_seq": min_seq,
+    }
+    ask(
+        lambda memory: memory.search(user, query, **wanted),
+        _show_hits,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def get(
+    id_: IdArgument,
+    tenant: TenantOption,
+    user: UserOption,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one fact, and what it was before.
+
+    Example: `mnemon get pf_001 --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.get(user, id_, min_seq=min_seq),
+        _show_fact,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def update(
+    id_: IdArgument,
+    tenant: TenantOption,
+    user: UserOption,
+    text: Annotated[str | None, typer.Option(help="The fact, one sentence.")] = None,
+    kind: KindOption = None,
+    tier: TierOption = None,
+    importance: ImportanceOption = None,
+    expires: ExpiresOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a fact; what is left out stays.
+
+    Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
+    """
+    changes: dict[str, Any] = {"text": text, **_fact(kind, tier, importance, expires)}
+    ask(
+        lambda memory: memory.update(user, id_, **changes),
+        _show_fact,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def forget(
+    tenant: TenantOption,
+    user: UserOption,
+    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help="The fact, such as pf_001.")] = None,
+    query: Annotated[str | None, typer.Option(help="Or what to look for; the first hit is removed.")] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove one fact: by its id, or the first that a query finds.
+
+    Example: `mnemon forget pf_001 --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.forget(user, id_, query=query),
+        _show_forgotten,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def _fact(kind: str | None, tier: str | None, importance: str | None, expires: object) -> dict[str, Any]:
+    return {"kind": kind, "tier": tier, "importance": number_or_word(importance), "expires_at": expires}
+
+
+def _show_decision(reply: "SaveReplyV1") -> Ending | None:
+    if reply.decision == "rejected":
+        typer.echo(f"rejected: {reply.reason}")
+        return Ending.NOT_SO
+    typer.echo(f"{reply.decision}: {reply.id}")
+    return None
+
+
+def _show_facts(reply: "FactsReplyV1") -> None:
+    from contracts.fact_lines import fact_line
+
+    for fact in reply.facts:
+        typer.echo(fact_line(fact))
+    if not reply.facts:
+        typer.echo("no facts")
+
+
+def _show_hits(reply: "SearchReplyV1") -> None:
+    for hit in reply.hits:
+        typer.echo(f"- [{hit.score:.3f}] [{hit.scope}:{hit.id}] {' '.join(hit.text.split())}")
+        if hit.parts:
+            typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
+    if not reply.hits:
+        typer.echo("nothing found")
+    if reply.degraded:
+        typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
+
+
+def _show_fact(reply: "FactReplyV1") -> None:
+    from contracts.fact_lines import fact_line
+
+    if reply.fact is not None:
+        typer.echo(fact_line(reply.fact))
+    for version in reply.versions:
+        typer.secho(f"  was: {' '.join(version.text.split())}", dim=True)
+
+
+def _show_forgotten(reply: "ForgetReplyV1") -> None:
+    typer.echo(f"forgotten: {reply.id}")

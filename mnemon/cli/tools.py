@@ -1,0 +1,28 @@
+"""`mnemon tools`."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """For whose models."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GOOGLE = "google"
+    MCP = "mcp"
+
+
+def tools(
+    form: Annotated[Format, typer.Option("--format", help="Whose models are told of them.")] = Format.OPENAI,
+) -> None:
+    """Print the memory tools as JSON: what goes into the field `tools` of a request to a model.
+
+    Example: `mnemon tools --format anthropic`
+    """
+    from contracts.function_tools import definitions
+
+    typer.echo(json.dumps(definitions(form.value), ensure_ascii=False, indent=2))

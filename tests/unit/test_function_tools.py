@@ -1,0 +1,103 @@
+"""The tools as each provider's models are told of them."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from contracts.base import InvalidBody
+from contracts.function_tools import FORMATS, TOOLS, ToolFormat, definitions
+from contracts.registry import VERBS
+from contracts.tools import SaveV1, SearchV1, TasksV1
+
+NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+"""What all providers take."""
+
+
+def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:
+    """Name, description and parameters of each, from where the provider looks for them."""
+    tools = definitions(form)
+    match form:
+        case "openai":
+            assert all(set(tool) == {"type", "function"} and tool["type"] == "function" for tool in tools)
+            tools = [tool["function"] for tool in tools]
+            return [(tool["name"], tool["description"], tool["parameters"]) for tool in tools]
+        case "anthropic":
+            assert all(set(tool) == {"name", "description", "input_schema"} for tool in tools)
+            return [(tool["name"], tool["description"], tool["input_schema"]) for tool in tools]
+        case "google":
+            [declared] = tools
+            return [
+                (
+                    tool["name"],
+                    tool["description"],
+                    tool.get("parameters") or tool.get("parametersJsonSchema"),
+                )
+                for tool in declared["functionDeclarations"]
+            ]
+        case "mcp":
+            assert all(tool["annotations"]["readOnlyHint"] in (True, False) for tool in tools)
+            return [(tool["name"], tool["description"], tool["inputSchema"]) for tool in tools]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_shape_that_the_provider_requires(form: ToolFormat) -> None:
+    shown = functions(form)
+    assert [name for name, _, _ in shown] == list(TOOLS)
+    for name, description, parameters in shown:
+        assert NAME.fullmatch(name)
+        assert 20 <= len(description) <= 1024
+        if parameters is None:
+            assert form == "google"
+            assert not TOOLS[name].arguments
+            continue
+        assert parameters["type"] == "object"
+        assert set(parameters["required"]) <= set(parameters["properties"])
+        for field in parameters["properties"].values():
+            assert field["type"] in ("string", "integer", "object")
+            assert field["description"]
+        written = json.dumps(parameters)
+        assert "$ref" not in written
+        assert "null" not in re.sub(r'"description": "[^"]*"', "", written)
+
+
+def test_only_google_has_schemas_of_openapi() -> None:
+    [declared] = definitions("google")
+    for tool in declared["functionDeclarations"]:
+        assert "additionalProperties" not in tool.get("parameters", {})
+        assert tool.get("parameters", {"properties": True})["properties"], "an object names its properties"
+
+
+def test_what_a_model_is_told_of_saving() -> None:
+    parameters = TOOLS["memory_save"].parameters()
+    assert parameters["required"] == ["text"]
+    assert parameters["properties"]["importance"]["enum"] == ["high", "normal", "low"]
+    assert parameters["properties"]["tier"]["enum"] == ["profile", "working", "archive"]
+    assert parameters["properties"]["expires_at"]["format"] == "date-time"
+    assert TOOLS["add_task"].parameters()["required"] == ["text"]
+
+
+def test_every_tool_is_made_of_its_contract() -> None:
+    for tool in TOOLS.values():
+        assert VERBS[tool.verb].answered or tool.verb == "search"
+        assert {*tool.arguments, *tool.fixed} <= set(tool.request.model_fields), tool.name
+
+
+def test_a_call_is_a_request() -> None:
+    asked = TOOLS["memory_save"].asked({"text": "Likes tea", "importance": "high", "tier": None})
+    assert asked == SaveV1(text="Likes tea", importance="high")
+    asked = TOOLS["search_documents"].asked({"query": "tea"})
+    assert asked == SearchV1(query="tea", scope=("documents",))
+    asked = TOOLS["complete_task"].asked({"task_id": "t1"})
+    assert asked == TasksV1(action="done", task_id="t1")
+    for tool, arguments, field in (
+        ("memory_save", {}, "text"),
+        ("memory_save", {"text": "x", "colour": "red"}, "colour"),
+        ("memory_save", {"text": "x", "tier": "high"}, "tier"),
+        ("list_tasks", {"action": "add"}, "action"),
+        ("add_task", {"text": None}, "text"),
+    ):
+        with pytest.raises(InvalidBody) as refused:
+            TOOLS[tool].asked(arguments)
+        assert refused.value.field == field
