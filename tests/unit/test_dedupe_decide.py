@@ -102,7 +102,6 @@ def test_document_001_a_programmer_becomes_a_python_developer() -> None:
         (0.95, "fact.updated"),
         (0.86, "fact.updated"),
         (0.85, "fact.saved"),
-        (-0.3, "fact.saved"),
     ],
 )
 def test_document_001_the_thresholds(similarity: float, name: str) -> None:
