@@ -10,13 +10,13 @@ from sqlalchemy import (
     BigInteger,
     Select,
     Text,
-    any_,
     asc,
     bindparam,
     case,
     desc,
     func,
     select,
+    true,
     union_all,
 )
 
@@ -73,16 +73,25 @@ def _found() -> Select[Any]:
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
-    said = [messages.c[name] for name in _SAID]
-    conversation = func.coalesce(messages.c.conversation, spans.c.conversation).label("conversation")
+    wanted = func.unnest(bindparam("event_ids", type_=ARRAY(Text))).table_valued("event_id").render_derived()
+    # One by one, each as the first from there on: in that order the key alone has them. Asked for equality,
+    # PostgreSQL without statistics takes another index, and looks through all that the user said.
+    said = (
+        select(messages)
+        .where(owned(messages), messages.c.event_id >= wanted.c.event_id)
+        .order_by(messages.c.event_id)
+        .limit(1)
+        .lateral("said")
+    )
+    conversation = func.coalesce(said.c.conversation, spans.c.conversation).label("conversation")
     placed = (
-        select(*said, conversation, case((spans.c.conversation == conversation, spans.c.span)).label("span"))
-        .select_from(messages.join(spans, messages.c.seq.op("<@")(spans.c.span)))
-        .where(
-            owned(messages),
-            messages.c.event_id == any_(bindparam("event_ids", type_=ARRAY(Text))),
-            messages.c.role.isnot(None),
+        select(
+            *(said.c[name] for name in _SAID),
+            conversation,
+            case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )
+        .select_from(wanted.join(said, true()).join(spans, said.c.seq.op("<@")(spans.c.span)))
+        .where(said.c.event_id == wanted.c.event_id, said.c.role.isnot(None))
         .subquery("placed")
     )
     floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
