@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from qdrant_edge import (
@@ -72,7 +72,7 @@ class Edge:
         ]
         with answering():
             found = shard.engine.query_batch(QueryBatchRequest(requests))
-        return [[Hit(UUID(str(hit.id)), hit.score, given(hit.payload)) for hit in hits] for hits in found]
+        return [[Hit(cast("UUID", hit.id), hit.score, given(hit.payload)) for hit in hits] for hits in found]
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(set(ids))]
@@ -88,7 +88,7 @@ class Edge:
             with answering():
                 page, offset = self._shards[collection].engine.scroll(request)
             if page:
-                yield [Stored(UUID(str(record.id)), given(record.payload)) for record in page]
+                yield [Stored(cast("UUID", record.id), given(record.payload)) for record in page]
             if offset is None:
                 return
             await asyncio.sleep(0)

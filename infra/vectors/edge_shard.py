@@ -128,8 +128,8 @@ class Shard:
         try:
             while self._due():
                 await self._organise()
-        except (OSError, VectorsUnavailable) as error:
-            log.warning("vectors are not organised, searches are slower", error=str(error))
+        except Exception:
+            log.exception("vectors are not organised, searches are slower")
         finally:
             self._organising = None
 

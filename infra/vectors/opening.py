@@ -8,7 +8,6 @@ from infra.config import Deployment
 from infra.vectors.edge import alone_in, edge
 from infra.vectors.made_by import MadeBy
 from infra.vectors.port import Vectors, VectorsNotConfigured
-from infra.vectors.server import connected, drop, serve
 
 
 @asynccontextmanager
@@ -30,6 +29,9 @@ async def open_vectors(
     """
     made_by = MadeBy(model=model, dimension=dimension)
     if deployment.qdrant_url:
+        # Imported where it is used: qdrant-client takes a second.
+        from infra.vectors.server import connected, serve
+
         async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
             yield await serve(client, deployment.database_schema, made_by)
     elif deployment.vectors_folder:
@@ -48,6 +50,8 @@ async def reset_vectors(deployment: Deployment) -> None:
         VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
+        from infra.vectors.server import connected, drop
+
         async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
             await drop(client, deployment.database_schema)
     elif deployment.vectors_folder:

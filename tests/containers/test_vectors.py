@@ -1,0 +1,66 @@
+"""The contract of vector engines, over a Qdrant server in a container."""
+
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.wait_strategies import HttpWaitStrategy
+
+from infra.config import Deployment
+from infra.vectors.made_by import MadeBy
+from infra.vectors.opening import open_vectors, reset_vectors
+from infra.vectors.port import Collection, Vectors, VectorsOutdated
+from tests.containers.conftest import image, require_engine
+from tests.integration.test_vectors import MODELS
+from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
+
+require_engine()
+
+REST_PORT, GRPC_PORT = 6333, 6334
+
+
+@pytest.fixture(scope="module")
+def container() -> Iterator[DockerContainer]:
+    container = (
+        DockerContainer(image("qdrant/qdrant"))
+        .with_exposed_ports(REST_PORT)
+        # The client is told one port, and takes the usual one for gRPC.
+        .with_bind_ports(GRPC_PORT, GRPC_PORT)
+        .waiting_for(HttpWaitStrategy(REST_PORT, "/readyz"))
+    )
+    with container:
+        yield container
+
+
+@pytest_asyncio.fixture
+async def deployment(container: DockerContainer) -> AsyncIterator[Deployment]:
+    url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(REST_PORT)}"
+    deployment = Deployment(qdrant_url=url, database_schema=f"test_{uuid4().hex[:12]}")
+    yield deployment
+    await reset_vectors(deployment)
+
+
+class TestServer(Suite, WordySuite):
+    @pytest_asyncio.fixture
+    async def vectors(self, deployment: Deployment) -> AsyncIterator[Vectors]:
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+            yield vectors
+
+    @pytest_asyncio.fixture(params=MODELS)
+    async def wordy(self, deployment: Deployment, request: pytest.FixtureRequest) -> AsyncIterator[Vectors]:
+        made_by: MadeBy = request.param
+        opened = open_vectors(deployment, model=made_by.model, dimension=made_by.dimension)
+        async with opened as vectors:
+            yield vectors
+
+
+async def test_points_and_who_made_them_are_kept(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point("a")])
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        assert await vectors.count(Collection.MEMORIES) == 1
+    with pytest.raises(VectorsOutdated):
+        async with open_vectors(deployment, model="other", dimension=DIMENSION):
+            raise AssertionError("it was opened")

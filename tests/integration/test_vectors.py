@@ -1,0 +1,87 @@
+"""The contract of vector engines: over the embedded engine, and over the client of a server."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from qdrant_client import AsyncQdrantClient
+
+from infra.config import Deployment
+from infra.vectors.made_by import MadeBy
+from infra.vectors.opening import open_vectors
+from infra.vectors.port import Collection, Vectors, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
+from infra.vectors.server import drop, serve
+from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+
+MODELS = [pytest.param(MadeBy(model=MODEL, dimension=DIMENSION), id="dense and words")]
+MODELS += [pytest.param(MadeBy(model="none", dimension=None), id="words only")]
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[AsyncQdrantClient]:
+    client = AsyncQdrantClient(":memory:")
+    yield client
+    await client.close()
+
+
+class TestEdge(Suite, WordySuite):
+    @pytest_asyncio.fixture
+    async def vectors(self, tmp_path: Path) -> AsyncIterator[Vectors]:
+        deployment = Deployment(vectors_folder=tmp_path / "vectors")
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+            yield vectors
+
+    @pytest_asyncio.fixture(params=MODELS)
+    async def wordy(self, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Vectors]:
+        deployment = Deployment(vectors_folder=tmp_path / "vectors")
+        async with open_vectors(
+            deployment, model=request.param.model, dimension=request.param.dimension
+        ) as vectors:
+            yield vectors
+
+
+class TestServer(Suite, WordySuite):
+    @pytest_asyncio.fixture
+    async def vectors(self, client: AsyncQdrantClient) -> Vectors:
+        return await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+
+    @pytest_asyncio.fixture(params=MODELS)
+    async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> Vectors:
+        return await serve(client, "test", request.param)
+
+
+class TestServerKeeps:
+    async def test_schemas_apart(self, client: AsyncQdrantClient) -> None:
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        one, two = await serve(client, "one", made_by), await serve(client, "two", made_by)
+        await one.upsert(Collection.MEMORIES, [point("a")])
+        assert await two.count(Collection.MEMORIES) == 0
+        await drop(client, "one")
+        assert await (await serve(client, "one", made_by)).count(Collection.MEMORIES) == 0
+
+    async def test_which_model_made_the_vectors(self, client: AsyncQdrantClient) -> None:
+        await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
+            await serve(client, "test", MadeBy(model="second", dimension=DIMENSION))
+
+    async def test_collections_of_somebody_else_alone(self, client: AsyncQdrantClient) -> None:
+        await client.create_collection("test_memories", vectors_config={})
+        with pytest.raises(VectorsOutdated, match="do not say"):
+            await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+
+
+async def test_a_server_that_does_not_answer() -> None:
+    deployment = Deployment(qdrant_url="http://127.0.0.1:1")
+    with pytest.raises(VectorsUnavailable, match="Qdrant"):
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION):
+            raise AssertionError("it was opened")
+
+
+async def test_neither_a_server_nor_a_folder() -> None:
+    with pytest.raises(VectorsNotConfigured, match="MNEMON_QDRANT_URL"):
+        async with open_vectors(Deployment(), model=MODEL, dimension=DIMENSION):
+            raise AssertionError("it was opened")
