@@ -140,7 +140,7 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
             document = with_value(document, name, values[name])
         typer.echo(json.dumps(document, ensure_ascii=False))
         return
-    sources = {**dict.fromkeys(flat(default), "set"), **dict.fromkeys(flat(own), f"tenant {tenant}")}
+    sources = {**dict.fromkeys(flat(default), "set"), **dict.fromkeys(flat(own), "tenant")}
     show_table(
         ("setting", "value", "default", "from"),
         [

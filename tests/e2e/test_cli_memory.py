@@ -1,4 +1,4 @@
-"""The commands that look at memory and change how it is shown."""
+"""The commands that look at memory."""
 
 import json
 
@@ -26,25 +26,3 @@ async def test_history_shows_what_was_said(stack: Up) -> None:
 
     shown = await mnemon("history", "nobody", "--tenant", "acme", "--data", stack.data)
     assert (shown.code, shown.out.splitlines()[-1]) == (0, "no messages")
-
-
-async def test_settings_are_set_and_refused(stack: Up) -> None:
-    done = await mnemon(
-        "settings", "set", "recent_messages=3", "time_stamps.zone=Europe/Moscow", "--data", stack.data
-    )
-    assert done.code == 0, done.err
-    shown = json.loads((await mnemon("settings", "get", "--data", stack.data, "--json")).out)
-    assert (shown["recent_messages"], shown["time_stamps"]["zone"]) == (3, "Europe/Moscow")
-    assert "Europe/Moscow" in (await mnemon("settings", "get", "--data", stack.data)).out
-
-    for wrong, named in (
-        ("recent_messages=0", "recent_messages"),
-        ("time_stamps.zone=Moon", "zone"),
-        ("colour=red", "colour"),
-        ("recent_messages", "NAME=VALUE"),
-    ):
-        refused = await mnemon("settings", "set", wrong, "--data", stack.data)
-        assert refused.code == 2, refused.out
-        assert named in refused.err
-    unchanged = json.loads((await mnemon("settings", "get", "--data", stack.data, "--json")).out)
-    assert unchanged == shown
