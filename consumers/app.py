@@ -6,18 +6,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
+from consumers.dedupe import handler as dedupe
+from consumers.index import handler as index
+from consumers.maintain import handler as maintain
 from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
-from infra.broker.connect import BrokerUnreachable, check
+from infra.broker.connect import BrokerUnreachable, connect
 from infra.config import Deployment
 from infra.database.engine import Database
+from infra.finding import Finding, opened
+from infra.settings.store import read
 
 log = structlog.get_logger("app")
 
-CONSUMERS: tuple[str, ...] = ("persist", "retrieve")
+CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "maintain", "retrieve")
 """The names that `mnemon run` and `mnemon up --only` take."""
 
-_CONSUMING = {"persist": persist.consuming, "retrieve": retrieve.consuming}
+WRITING: frozenset[str] = frozenset({"index", "dedupe"})
+"""Those that write vectors. With the embedded engine they run in one process, and `retrieve` with them."""
 
 
 @asynccontextmanager
@@ -30,18 +36,47 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         BrokerUnreachable: no NATS server answers.
         DatabaseUnavailable: the database does not answer.
         DatabaseNotConfigured: there is no address of a database.
-        infra.settings.bucket.SettingsNotProvisioned: the streams and buckets are not there.
+        infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
+        infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
+        And what else `infra.finding.opened` raises.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
-    await check(deployment.nats_url)
-    database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
     async with AsyncExitStack() as ends:
+        finding = await ends.enter_async_context(_finding(names, deployment))
+        database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
         ends.push_async_callback(database.close)
         await database.open()
+        starts = {
+            "persist": lambda: persist.consuming(database, deployment),
+            "index": lambda: index.consuming(database, _needed(finding), deployment),
+            "dedupe": lambda: dedupe.consuming(database, _needed(finding), deployment),
+            "maintain": lambda: maintain.consuming(database, deployment),
+            "retrieve": lambda: retrieve.consuming(database, finding, deployment),
+        }
         for name in names:
-            await ends.enter_async_context(_CONSUMING[name](database, deployment))
+            await ends.enter_async_context(starts[name]())
         # What is loaded by now stays: each search through it for garbage would hold up requests for 50 ms.
         gc.freeze()
         log.info("consumers are ready", consumers=list(names))
         yield
+
+
+def _needed(finding: Finding | None) -> Finding:
+    assert finding is not None, "opened for those that write"
+    return finding
+
+
+@asynccontextmanager
+async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterator[Finding | None]:
+    """The vectors, where they are needed; `retrieve` alone goes without, and names what it cannot search."""
+    connection = await connect(str(deployment.nats_url), name="mnemon-start")
+    try:
+        settings = await read(connection)
+    finally:
+        await connection.close()
+    if WRITING & set(names) or ("retrieve" in names and (deployment.qdrant_url or deployment.vectors_folder)):
+        async with opened(deployment, settings.embedding) as finding:
+            yield finding
+    else:
+        yield None

@@ -1,6 +1,7 @@
 """The streams, consumers and buckets of a deployment, as data, and how they come to be."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -138,6 +139,19 @@ async def provision(connection: Client) -> list[Change]:
 async def drift(connection: Client) -> list[Change]:
     """What `provision` would do, without doing it."""
     return await _reconcile(connection, change=False)
+
+
+async def begin_again(connection: Client, stream: str, name: str) -> int:
+    """Have a consumer read its stream from the start; returns how many messages wait for it then.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or refuses.
+    """
+    stream_context = connection.jetstream()
+    with suppress(NotFoundError):
+        await stream_context.delete_consumer(stream, name)
+    await provision(connection)
+    return (await stream_context.consumer_info(stream, name)).num_pending or 0
 
 
 async def _reconcile(connection: Client, *, change: bool) -> list[Change]:

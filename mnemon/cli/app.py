@@ -7,6 +7,7 @@ import typer
 
 from mnemon.cli import (
     bench,
+    calibrate,
     demo,
     document,
     facts,
@@ -15,6 +16,7 @@ from mnemon.cli import (
     migrate,
     profile,
     provision,
+    reindex,
     run,
     settings,
     status,
@@ -36,6 +38,7 @@ app.command("up")(up.up)
 app.command("run")(run.run)
 app.command("provision")(provision.provision)
 app.command("migrate")(migrate.migrate)
+app.command("reindex")(reindex.reindex)
 app.command("status")(status.status)
 app.command("demo")(demo.demo)
 app.command("history")(history.history)
@@ -50,6 +53,7 @@ app.add_typer(tasks.app, name="tasks")
 app.add_typer(document.app, name="document")
 app.command("tools")(tools.tools)
 app.command("bench")(bench.bench)
+app.command("calibrate")(calibrate.calibrate)
 app.add_typer(import_.app, name="import")
 app.add_typer(settings.app, name="settings")
 

@@ -44,7 +44,9 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.embedded.account import NoAccount
     from infra.embedded.folder import FolderInUse
     from infra.embedded.process import ServerFailed
+    from infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
     from infra.settings.bucket import SettingsNotProvisioned
+    from infra.vectors.port import VectorsInUse, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
 
     try:
         ending = asyncio.run(command)
@@ -55,6 +57,10 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     except SettingsNotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error))
     except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except (VectorsNotConfigured, VectorsInUse, VectorsOutdated, VectorsUnavailable) as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
         refuse(Ending.PART_MISSING, str(error))
     except nats.js.errors.ServiceUnavailableError:
         refuse(

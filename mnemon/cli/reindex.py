@@ -1,0 +1,48 @@
+"""`mnemon reindex`."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.ending import Ending, perform
+from mnemon.cli.target import configured, target
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+
+
+def reindex(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The folder of a stack that is stopped; else what is configured."
+        ),
+    ] = None,
+) -> None:
+    """Have all vectors made anew from the log, such as after a change of the embedding model.
+
+    Stop the consumers first. The vectors are removed, and `index` begins at the start of the log the next
+    time it runs; what is kept is not touched. Until it is through, searches find less.
+
+    Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
+    """
+    perform(_reindex(data, configured() if data else target(None, "broker")))
+
+
+async def _reindex(data: Path | None, deployment: "Deployment") -> Ending:
+    from infra.broker.connect import connect
+    from infra.broker.topology import begin_again
+    from infra.embedded.stack import embedded
+    from infra.vectors.opening import reset_vectors
+
+    async with AsyncExitStack() as ends:
+        if data is not None:
+            deployment = (await ends.enter_async_context(embedded(data, deployment))).deployment
+        await reset_vectors(deployment)
+        connection = await connect(str(deployment.nats_url), name="mnemon-reindex")
+        ends.push_async_callback(connection.close)
+        events = await begin_again(connection, "LOG", "index")
+    typer.echo(f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs.")
+    return Ending.DONE
