@@ -38,13 +38,14 @@ async def consuming(
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
     log = UserLog(broker)
+    search = Search(database, memory, finding)
     answers = {
         **ContextVerb(memory, settings).answers,
         **ConversationVerbs(memory, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, settings, log, database).answers,
+        **FactVerbs(memory, search, settings, log, database).answers,
         **SaveVerb(broker, memory, log).answers,
-        **SearchVerb(Search(database, memory, finding), settings).answers,
+        **SearchVerb(search, settings).answers,
         **TaskVerb(memory, log).answers,
         **DocumentVerb(memory, log).answers,
     }

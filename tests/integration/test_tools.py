@@ -2,13 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from consumers.app import running
+from consumers.app import CONSUMERS, running
+from consumers.retrieve.verbs import saving
 from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.facts import fact_events
 from tests.integration.conftest import Stock
 
 SPACE = "memory.acme.u1"
@@ -22,6 +26,14 @@ async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
         "decision": {"proposal_id": f"p-{fact_id}"},
     }
     return await stock.publish(f"{SPACE}.fact.saved.v1", body)
+
+
+@pytest_asyncio.fixture
+async def deciding(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
+    """All consumers, with vectors."""
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(CONSUMERS, with_vectors):
+        yield with_vectors
 
 
 @pytest_asyncio.fixture
@@ -172,3 +184,67 @@ async def test_documents(stock: Stock) -> None:
     assert [each["document_id"] for each in removed["documents"]] == [unnamed["document_id"]]
     assert code(await stock.ask("document", action="remove", document_id="b/1.md")) == "not_found"
     assert code(await stock.ask("document", action="add", title="No text")) == "bad_request"
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_save_answers_with_the_decision(stock: Stock) -> None:
+    saved = await stock.ask("save", text="Anna is allergic to nuts", tier="profile", importance="high")
+    assert (saved["decision"], saved.get("error")) == ("saved", None)
+    fact = (await stock.ask("get", id=saved["id"], min_seq=saved["seen_seq"]))["fact"]
+    assert (fact["text"], fact["tier"], fact["importance"]) == ("Anna is allergic to nuts", "profile", 9)
+
+    again = await stock.ask("save", text="anna is allergic to nuts.")
+    assert again["decision"] in ("confirmed", "updated")
+    assert again["id"] == saved["id"]
+
+    refused = await stock.ask("save", text="Is Anna allergic to nuts?")
+    assert (refused["decision"], refused["rule"]) == ("rejected", "question")
+    assert refused["reason"]
+    assert code(await stock.ask("save")) == "bad_request"
+    assert code(await stock.ask("save", text="Anna likes tea a lot", importance=11)) == "bad_request"
+    assert await ids(stock) == [saved["id"]]
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_many_saves_at_the_same_time(stock: Stock) -> None:
+    texts = [f"Anna has been to city number {chr(1040 + number) * 7}" for number in range(12)]
+    replies = await asyncio.gather(*(stock.ask("save", text=text) for text in texts))
+    assert all(reply["decision"] in ("saved", "updated", "confirmed") for reply in replies)
+    known = await ids(stock, min_seq=max(reply["seen_seq"] for reply in replies))
+    assert {reply["id"] for reply in replies} == set(known)
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_forget_by_query(stock: Stock) -> None:
+    tea = await stock.ask("save", text="Anna drinks green tea every morning")
+    dog = await stock.ask("save", text="У Анны есть собака по кличке Рекс")
+    assert code(await stock.ask("forget", query="quantum chromodynamics")) == "not_found"
+    forgotten = await stock.ask("forget", query="собака Рекс")
+    assert forgotten["id"] == dog["id"]
+    assert await ids(stock, min_seq=forgotten["seen_seq"]) == [tea["id"]]
+    assert code(await stock.ask("forget", query="собака Рекс")) == "not_found"
+
+
+async def test_an_id_is_never_given_twice(stock: Stock, deciding: Deployment) -> None:
+    """Not even when nobody remembers the fact any more, and its text is gone from the database."""
+    first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")
+    await stock.ask("forget", id=first["id"])
+    database = Database(deciding)
+    await database.open()
+    async with asyncio.timeout(30):
+        while (await database.read(fact_events([("acme", "u1")])))[0][0].body is not None:
+            await asyncio.sleep(0.05)
+    await database.close()
+    second = await stock.ask("save", text="Anna plays the violin at home", tier="profile")
+    assert (first["id"], second["id"]) == ("pf_001", "pf_002")
+
+
+async def test_a_save_that_nobody_decides(
+    deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saving, "PATIENCE", 0.3)
+    async with running(("persist", "retrieve"), deployment):
+        reply = await stock.ask("save", text="Anna is allergic to nuts")
+        assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)
+        assert "still be decided" in reply["error"]["message"]
+        assert code(await stock.ask("forget", query="nuts")) == "unavailable"

@@ -7,6 +7,7 @@ from typing import Any, Final
 from consumers.policy.refusing import refusal
 from consumers.policy.wording import one_line
 from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.asking import available, now, owner_of, to_be_found
 from consumers.retrieve.verbs.shown import fact_as_kept, importance_of, in_order, unexpired
 from consumers.retrieve.verbs.user_log import UserLog
@@ -36,8 +37,11 @@ UPDATES: Final = 2
 class FactVerbs:
     """The facts of a user, read and changed by hand."""
 
-    def __init__(self, memory: Memory, settings: LiveSettings, log: UserLog, database: Database) -> None:
+    def __init__(
+        self, memory: Memory, search: Search, settings: LiveSettings, log: UserLog, database: Database
+    ) -> None:
         self._memory = memory
+        self._search = search
         self._settings = settings
         self._log = log
         self._database = database
@@ -101,9 +105,7 @@ class FactVerbs:
             raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
 
         async def change() -> Reply:
-            if request.id is None:
-                raise Refusal("not_implemented", "query: forgetting by a query is not there yet, `id` is")
-            fact_id = request.id
+            fact_id = request.id or await self._first_found(address, request.query or "")
             if (await self._newest(address, fact_id)).value is None:
                 raise _no_fact(fact_id)
             position = await self._log.publish(address, FactForgottenV1(fact_id=fact_id))
@@ -111,6 +113,18 @@ class FactVerbs:
             return ForgetReplyV1(seen_seq=position, id=fact_id)
 
         return available(change())
+
+    async def _first_found(self, address: Address, query: str) -> str:
+        settings = self._settings.of(address.tenant).retrieval
+        end = await self._log.end()
+        found = await self._search.find(
+            owner_of(address), query, ("memories",), 1, settings.threshold, settings, now(), end
+        )
+        if found.hits:
+            return found.hits[0].id
+        if "memories" in found.degraded:
+            raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
+        raise Refusal("not_found", "no fact fits the query")
 
     def _check(self, address: Address, text: str) -> None:
         refused = refusal(text, self._settings.of(address.tenant).policy)
