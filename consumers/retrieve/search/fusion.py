@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
-from uuid import UUID
 
 from pydantic import JsonValue
 
@@ -16,7 +15,6 @@ class Candidate(NamedTuple):
     """Something that may be what is looked for.
 
     Attributes:
-        id: of its point.
         payload: of its point.
         score: both rankings together, 0 to 1; 1 is the best of both.
         words: how it stands among those found by words, 0 to 1; 0 is the last of them, or not among them.
@@ -25,7 +23,6 @@ class Candidate(NamedTuple):
         similarity: the cosine with the query, 0 where others are nearer; None where there are no vectors.
     """
 
-    id: UUID
     payload: Mapping[str, JsonValue]
     score: float
     words: float
@@ -42,24 +39,19 @@ def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None) -> list[Can
     """
     words = _stretched(by_words)
     meaning = _stretched(by_meaning or ())
-    share = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
+    of_words, of_meaning = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
     best = by_words[0].score if by_words else 1.0
-    overlaps = {hit.id: hit.score / best for hit in by_words}
-    similarities = {hit.id: hit.score for hit in by_meaning or ()}
-    payloads = {hit.id: hit.payload for hit in (*by_words, *(by_meaning or ()))}
-    candidates = [
-        Candidate(
-            point,
-            payload,
-            share[0] * words.get(point, 0.0) + share[1] * meaning.get(point, 0.0),
-            words.get(point, 0.0),
-            meaning.get(point, 0.0),
-            overlaps.get(point, 0.0),
-            None if by_meaning is None else similarities.get(point, 0.0),
-        )
-        for point, payload in payloads.items()
-    ]
-    return sorted(candidates, key=lambda each: (-each.score, each.id))
+    overlaps = {hit.id.int: hit.score / best for hit in by_words}
+    unknown = None if by_meaning is None else 0.0
+    similarities = {hit.id.int: hit.score for hit in by_meaning or ()}
+    candidates = []
+    for point, payload in {hit.id.int: hit.payload for hit in (*by_words, *(by_meaning or ()))}.items():
+        one, other = words.get(point, 0.0), meaning.get(point, 0.0)
+        score = of_words * one + of_meaning * other
+        overlap, similarity = overlaps.get(point, 0.0), similarities.get(point, unknown)
+        candidates.append(Candidate(payload, score, one, other, overlap, similarity))
+    candidates.sort(key=lambda each: -each.score)
+    return candidates
 
 
 def relevance(similarity: float | None, overlap: float) -> float:
@@ -80,8 +72,8 @@ def share_of_words(query: str, text: str) -> float:
     return len(asked.intersection(bm25.document(text).indices)) / len(asked) if asked else 0.0
 
 
-def _stretched(hits: Sequence[Hit]) -> dict[UUID, float]:
+def _stretched(hits: Sequence[Hit]) -> dict[int, float]:
     if not hits:
         return {}
     best, last = hits[0].score, hits[-1].score
-    return {hit.id: (hit.score - last) / (best - last) if best > last else 1.0 for hit in hits}
+    return {hit.id.int: (hit.score - last) / (best - last) if best > last else 1.0 for hit in hits}
