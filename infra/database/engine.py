@@ -1,5 +1,6 @@
 """The connection pool, and what database errors mean to a caller."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -114,7 +115,12 @@ class Lookup:
 
 
 class Database:
-    """A pool of connections to one generation of the projections (one schema)."""
+    """A pool of connections to one generation of the projections (one schema).
+
+    Attributes:
+        lock_places: whoever holds a lock holds a connection, and needs another one for what it is held for:
+            should locks take them all, nobody would come to an end.
+    """
 
     def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
         if deployment.database_url is None:
@@ -135,10 +141,12 @@ class Database:
             "client_encoding": "utf8",
             "options": " ".join(f"-c{name}={value}" for name, value in settings.items()),
         }
+        connections = max(deployment.pg_pool_min, deployment.pg_pool_max, 2)
+        self.lock_places = asyncio.Semaphore(connections // 2)
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self._address,
             min_size=deployment.pg_pool_min,
-            max_size=max(deployment.pg_pool_min, deployment.pg_pool_max),
+            max_size=connections,
             timeout=CONNECTION_WAIT,
             open=False,
             kwargs=self._options,

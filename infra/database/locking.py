@@ -23,6 +23,6 @@ async def locked(database: Database, *of: str) -> AsyncIterator[None]:
         DatabaseUnavailable: the database cannot answer, or somebody else held the lock for too long.
     """
     key = int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)
-    async with database.transaction() as connection:
+    async with database.lock_places, database.transaction() as connection:
         await _LOCK.row(connection, {"key": key})
         yield

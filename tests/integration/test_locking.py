@@ -1,0 +1,35 @@
+"""Locks of users: one holder at a time, and room for what a lock is held for."""
+
+import asyncio
+
+from infra.config import Deployment
+from infra.database.engine import Connection, Database
+from infra.database.locking import locked
+
+
+async def _one(connection: Connection) -> int:
+    row = await (await connection.execute("SELECT 1")).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+async def test_holders_of_locks_leave_connections_for_what_they_do(database_url: str) -> None:
+    database = Database(Deployment(database_dsn=database_url, pg_pool_max=4))
+    await database._pool.open()
+    holding = asyncio.Barrier(2)
+
+    async def hold(user: int) -> int:
+        async with locked(database, "acme", f"u{user}"):
+            await holding.wait()  # both places are taken
+            return await database.read(_one)
+
+    assert await asyncio.gather(*(hold(user) for user in range(16))) == [1] * 16
+    await database.close()
+
+
+async def test_one_connection_would_be_too_few_to_hold_a_lock(database_url: str) -> None:
+    database = Database(Deployment(database_dsn=database_url, pg_pool_min=0, pg_pool_max=1))
+    await database._pool.open()
+    async with locked(database, "acme", "u1"):
+        assert await database.read(_one) == 1
+    await database.close()
