@@ -225,17 +225,22 @@ async def test_forget_by_query(stock: Stock) -> None:
     assert code(await stock.ask("forget", query="собака Рекс")) == "not_found"
 
 
-async def test_an_id_is_never_given_twice(stock: Stock, deciding: Deployment) -> None:
+async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     """Not even when nobody remembers the fact any more, and its text is gone from the database."""
-    first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")
-    await stock.ask("forget", id=first["id"])
-    database = Database(deciding)
-    await database.open()
-    async with asyncio.timeout(30):
-        while (await database.read(fact_events([("acme", "u1")])))[0][0].body is not None:
-            await asyncio.sleep(0.05)
-    await database.close()
-    second = await stock.ask("save", text="Anna plays the violin at home", tier="profile")
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(CONSUMERS, with_vectors):
+        first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")
+        await stock.ask("forget", id=first["id"])
+        # So that what came before is read from the database.
+        await stock.ask("save", text="What does Anna drink every morning?")
+        database = Database(deployment)
+        await database.open()
+        async with asyncio.timeout(30):
+            while (await database.read(fact_events([("acme", "u1")])))[0][0].body is not None:
+                await asyncio.sleep(0.05)
+        await database.close()
+    async with running(CONSUMERS, with_vectors):
+        second = await stock.ask("save", text="Anna plays the violin at home", tier="profile")
     assert (first["id"], second["id"]) == ("pf_001", "pf_002")
 
 

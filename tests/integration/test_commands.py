@@ -1,0 +1,106 @@
+"""The commands for a user's facts, data, tasks and documents, against a memory that runs."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from infra.config import Deployment
+from mnemon.cli.app import app
+from tests.integration.conftest import Stock
+
+Run = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+def run(mnemon: Deployment) -> Run:
+    async def run(*arguments: str) -> Result:
+        whose = ("--tenant", "acme", "--user", "u1")
+        environment = {"MNEMON_NATS_URL": str(mnemon.nats_url)}
+        return await asyncio.to_thread(lambda: CliRunner().invoke(app, [*arguments, *whose], env=environment))
+
+    return run
+
+
+async def test_facts(run: Run, stock: Stock) -> None:
+    fact = {"text": "Anna prefers trains", "tier": "profile", "expires_at": "2100-12-31T00:00:00Z"}
+    body = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p1"}}
+    await stock.publish("memory.acme.u1.fact.saved.v1", body)
+
+    updated = await run("update", "pf_001", "--text", "Anna prefers night trains", "--importance", "high")
+    line = "- [id:pf_001] [t:profile] [imp:high] [exp:2100-12-31] Anna prefers night trains"
+    assert (updated.exit_code, updated.stdout.splitlines()) == (0, [line, "  was: Anna prefers trains"])
+    assert (await run("read")).stdout.splitlines() == [line]
+    assert [each["id"] for each in json.loads((await run("read", "--json")).stdout)["facts"]] == ["pf_001"]
+    assert (await run("get", "pf_001")).stdout == updated.stdout
+    number = await run("update", "pf_001", "--importance", "2", "--expires", "2101-01-01")
+    assert number.stdout.startswith("- [id:pf_001] [t:profile] [imp:low] [exp:2101-01-01]")
+
+    forgotten = await run("forget", "pf_001")
+    assert (forgotten.exit_code, forgotten.stdout) == (0, "forgotten: pf_001\n")
+    missing = await run("forget", "pf_001")
+    assert (missing.exit_code, "pf_001" in missing.stderr) == (1, True)
+    assert (await run("read")).stdout == "no facts\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("read", "--tier", "gold"), "tier"),
+        (("forget",), "id"),
+        (("update", "pf_001", "--importance", "huge"), "importance"),
+        (("profile", "name"), "NAME=VALUE"),
+        (("search", "tea", "--scope", "dreams"), "scope"),
+    ],
+)
+async def test_wrong_use(run: Run, arguments: tuple[str, ...], named: str) -> None:
+    refused = await run(*arguments)
+    assert refused.exit_code == 2, refused.output
+    assert named in refused.stderr
+
+
+async def test_what_could_not_be_searched_is_said(run: Run) -> None:
+    found = await run("search", "tea", "--scope", "memories", "--scope", "documents")
+    # What the service logs is in its output too: it runs in this process.
+    assert (found.exit_code, found.stdout.splitlines()[-1]) == (0, "nothing found")
+    assert "memories, documents" in found.stderr
+
+
+async def test_data(run: Run) -> None:
+    assert (await run("profile", "name=Анна", "age=34")).stdout == "- age: 34\n- name: Анна\n"
+    assert (await run("profile", "age=null")).stdout == "- name: Анна\n"
+    assert (await run("profile", "name=null")).stdout == "no data\n"
+
+
+async def test_tasks(run: Run) -> None:
+    added = await run("tasks", "add", "Buy tickets", "--due", "2030-01-02")
+    found = re.fullmatch(r"- \[ \] \[id:(\S+)\] \[due:2030-01-02\] Buy tickets\n", added.stdout)
+    assert found, added.output
+    assert (await run("tasks", "list")).stdout == added.stdout
+    assert (await run("tasks", "done", found[1])).stdout.startswith("- [x]")
+    assert (await run("tasks", "remove", found[1])).stdout == "no tasks\n"
+    assert (await run("tasks", "done", found[1])).exit_code == 1
+
+
+async def test_documents(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "faq.md"
+    page.write_text("The office is open from nine.", encoding="utf-8")
+    shown = await run("document", "add", str(page), "--id", "faq", "--collection", "office")
+    assert shown.stdout == "- [id:faq] [in:office] faq.md\n"
+    assert (await run("document", "list")).stdout == shown.stdout
+    assert (await run("document", "remove", "faq")).stdout == "no documents\n"
+    page.write_bytes(b"\xff\xfe")
+    refused = await run("document", "add", str(page))
+    assert (refused.exit_code, str(page) in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic", "google", "mcp"])
+def test_tools_for_models(form: str) -> None:
+    shown = CliRunner().invoke(app, ["tools", "--format", form])
+    assert shown.exit_code == 0
+    assert "memory_save" in json.dumps(json.loads(shown.stdout))
