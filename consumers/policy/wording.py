@@ -42,13 +42,12 @@ def words(text: str) -> str:
 
 def overlap(new: str, old: str) -> Overlap | None:
     """How a new text stands to an old one, both as `words` gives them; None when neither holds the other."""
+    if new not in old and old not in new:
+        return None
     if new == old:
         return Overlap.SAME
     longer, shorter = (new, old) if len(new) > len(old) else (old, new)
-    start = longer.find(shorter) if shorter.strip() else -1
-    if start < 0:
-        return None
     # "Works at Acme" stands in "No longer works at Acme", and says the opposite.
-    if _NEGATIONS.intersection(longer[:start].split()[-2:]):
+    if _NEGATIONS.intersection(longer.partition(shorter)[0].split()[-2:]):
         return Overlap.DENIED
     return Overlap.MORE if longer is new else Overlap.LESS
