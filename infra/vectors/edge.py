@@ -14,6 +14,7 @@ from qdrant_edge import (
     HasIdCondition,
     IdfParams,
     MatchValue,
+    PayloadSelector,
     Query,
     QueryBatchRequest,
     QueryRequest,
@@ -26,12 +27,13 @@ from qdrant_edge import Point as EdgePoint
 
 from infra.embedded.folder import FolderInUse, held, replace
 from infra.vectors.edge_shard import Shard, answering
-from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, given, kept
+from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept
 from infra.vectors.made_by import MadeBy
 from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, VectorsInUse
 
 _WRITTEN_AT_ONCE = 128  # About two milliseconds of the event loop.
 _PAGE = 256
+_PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
 
 
 class Edge:
@@ -65,14 +67,14 @@ class Edge:
                 limit=limit,
                 query=_query(query),
                 filter=within,
-                with_payload=True,
+                with_payload=_PAYLOAD,
                 params=corpus if isinstance(query, Sparse) else None,
             )
             for query in queries
         ]
         with answering():
             found = shard.engine.query_batch(QueryBatchRequest(requests))
-        return [[Hit(cast("UUID", hit.id), hit.score, given(hit.payload)) for hit in hits] for hits in found]
+        return [[Hit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found]
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(set(ids))]
@@ -84,11 +86,11 @@ class Edge:
     ) -> AsyncIterator[Sequence[Stored]]:
         within, offset = _within(owner, where), None
         while True:
-            request = ScrollRequest(offset=offset, limit=_PAGE, filter=within, with_payload=True)
+            request = ScrollRequest(offset=offset, limit=_PAGE, filter=within, with_payload=_PAYLOAD)
             with answering():
                 page, offset = self._shards[collection].engine.scroll(request)
             if page:
-                yield [Stored(cast("UUID", record.id), given(record.payload)) for record in page]
+                yield [Stored(cast("UUID", record.id), record.payload or {}) for record in page]
             if offset is None:
                 return
             await asyncio.sleep(0)

@@ -1,9 +1,6 @@
 """How a point is laid out, in either engine."""
 
-from collections.abc import Mapping
 from typing import Any
-
-from pydantic import JsonValue
 
 from infra.vectors.port import Point
 
@@ -21,8 +18,3 @@ def kept(point: Point) -> dict[str, Any]:
     """The fields that the engine keeps."""
     tenant, user = point.owner
     return {**point.payload, TENANT: tenant, USER: user}
-
-
-def given(fields: Mapping[str, Any] | None) -> dict[str, JsonValue]:
-    """The payload, as the point came with it."""
-    return {name: value for name, value in (fields or {}).items() if name not in (TENANT, USER)}

@@ -22,6 +22,7 @@ from qdrant_client.models import (
     KeywordIndexType,
     MatchValue,
     Modifier,
+    PayloadSelectorExclude,
     PointStruct,
     QueryRequest,
     SearchParams,
@@ -30,13 +31,14 @@ from qdrant_client.models import (
     VectorParams,
 )
 
-from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER, given, kept
+from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER, kept
 from infra.vectors.made_by import MadeBy
 from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, VectorsUnavailable
 
 _TIMEOUT = 10  # seconds
 _WRITTEN_AT_ONCE = 256
 _PAGE = 256
+_PAYLOAD = PayloadSelectorExclude(exclude=[TENANT, USER])
 
 _INDEXES = {
     TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -111,14 +113,14 @@ class Server:
                 params=corpus if isinstance(query, Sparse) else None,
                 filter=within,
                 limit=limit,
-                with_payload=True,
+                with_payload=_PAYLOAD,
             )
             for query in queries
         ]
         with _answering():
             found = await self._client.query_batch_points(self._name(collection), requests)
         return [
-            [Hit(UUID(str(hit.id)), hit.score, given(hit.payload)) for hit in response.points]
+            [Hit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
             for response in found
         ]
 
@@ -135,10 +137,10 @@ class Server:
         while True:
             with _answering():
                 page, offset = await self._client.scroll(
-                    self._name(collection), within, limit=_PAGE, offset=offset, with_payload=True
+                    self._name(collection), within, limit=_PAGE, offset=offset, with_payload=_PAYLOAD
                 )
             if page:
-                yield [Stored(UUID(str(record.id)), given(record.payload)) for record in page]
+                yield [Stored(UUID(str(record.id)), record.payload or {}) for record in page]
             if offset is None:
                 return
 
