@@ -21,6 +21,9 @@ FACT_EVENTS: Final = (
     *ENDINGS,
 )
 
+MOST_VERSIONS: Final = 100
+"""Versions of a fact that are read, the newest."""
+
 
 class StoredFact(NamedTuple):
     """A fact that was saved and has not ended.
@@ -107,8 +110,11 @@ def _events() -> Select[Any]:
 
 def _versions() -> Select[Any]:
     # What is on record, not what an update said of it: two updates at once would say the same.
-    return select(events.c.seq, events.c.body["fact"].astext).where(
-        owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None)
+    return (
+        select(events.c.seq, events.c.body["fact"].astext)
+        .where(owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None))
+        .order_by(events.c.seq.desc())
+        .limit(MOST_VERSIONS)
     )
 
 

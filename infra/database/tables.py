@@ -6,26 +6,42 @@ below a watermark, and what a user's data are, follows from these rows when they
 So rows may be written in any order, by any number of writers, any number of times.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, MetaData, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Index,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
 metadata = MetaData(
     naming_convention={"pk": "%(table_name)s_key", "ix": "%(table_name)s_%(column_0_N_name)s"}
 )
 
+KEY = ("tenant", "user_id", "event_id")
+"""What an event is known by."""
 
-def _event(name: str, *parts: Column[Any] | Index) -> Table:
+
+def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> Table:
     """A table of events of one kind."""
     return Table(
         name,
         metadata,
-        Column("tenant", Text, primary_key=True),
-        Column("user_id", Text, primary_key=True),
-        Column("event_id", Text, primary_key=True),
+        Column("tenant", Text),
+        Column("user_id", Text),
+        Column("event_id", Text),
         Column("seq", BigInteger, nullable=False),
         *parts,
+        PrimaryKeyConstraint(*key),
     )
 
 
@@ -42,6 +58,14 @@ messages = _event(
     Column("metadata", JSONB),
     Column("sent_at", DateTime(timezone=True), nullable=False),
     Index("messages_reading", "tenant", "user_id", "conversation", "seq"),
+    Index(
+        "messages_of_task",
+        "tenant",
+        "user_id",
+        "task_id",
+        "seq",
+        postgresql_where=text("task_id IS NOT NULL"),
+    ),
 )
 
 starts = _event(
@@ -66,4 +90,6 @@ memory_events = _event(
     Column("conversation", Text, comment="Of a summary"),
     Column("body", JSONB, comment="Null once the content is gone: the row stays"),
     Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
+    # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
+    key=KEY[::-1],
 )

@@ -11,9 +11,9 @@ down_revision = "0001"
 def upgrade() -> None:
     op.create_table(
         "memory_events",
-        sa.Column("tenant", sa.Text, primary_key=True),
-        sa.Column("user_id", sa.Text, primary_key=True),
-        sa.Column("event_id", sa.Text, primary_key=True),
+        sa.Column("tenant", sa.Text),
+        sa.Column("user_id", sa.Text),
+        sa.Column("event_id", sa.Text),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False, comment="When the log took it"),
         sa.Column("event", sa.Text, nullable=False, comment="Such as fact.saved"),
@@ -21,5 +21,7 @@ def upgrade() -> None:
         sa.Column("proposal_id", sa.Text, comment="The event id of the proposal that it decides"),
         sa.Column("conversation", sa.Text, comment="Of a summary"),
         sa.Column("body", JSONB, comment="Null once the content is gone: the row stays"),
+        # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
+        sa.PrimaryKeyConstraint("event_id", "user_id", "tenant"),
     )
     op.create_index("memory_events_reading", "memory_events", ["tenant", "user_id", "event", "item", "seq"])

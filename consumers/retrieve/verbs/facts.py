@@ -1,8 +1,7 @@
 """`read`, `get`, `update` and `forget`: the facts that are kept of a user."""
 
-import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any, Final
+from typing import Any
 
 from consumers.policy.refusing import refusal
 from consumers.policy.wording import one_line
@@ -30,9 +29,6 @@ from infra.database.facts import FactHistory, StoredFact
 from infra.database.locking import locked
 from infra.settings.store import LiveSettings
 
-UPDATES: Final = 2
-"""At the same time in a process: each holds one connection to the database while it reads by another."""
-
 
 class FactVerbs:
     """The facts of a user, read and changed by hand."""
@@ -45,7 +41,6 @@ class FactVerbs:
         self._settings = settings
         self._log = log
         self._database = database
-        self._updates = asyncio.Semaphore(UPDATES)
 
     @property
     def answers(self) -> Mapping[str, Answer]:
@@ -82,7 +77,7 @@ class FactVerbs:
 
         async def change() -> Reply:
             # One at a time with whoever else rewrites the user's facts: none is to undo what another did.
-            async with self._updates, locked(self._database, *owner_of(address)):
+            async with locked(self._database, *owner_of(address)):
                 seen = await self._newest(address, request.id)
                 former = _as_event(_found(seen.value, request.id).fact)
                 fact = _changed(former, request)
