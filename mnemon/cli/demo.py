@@ -30,7 +30,7 @@ def demo(as_json: JsonOption = False) -> None:
 
 async def _demo(terminal: "Console", as_json: bool) -> Ending:
     from infra.telemetry.logging import configure_logging
-    from mnemon.demo.run import NotPersisted, run
+    from mnemon.demo.run import NotDone, run
     from mnemon.demo.view import Screen, show
     from producers.errors import AskFailed, NotConnected, PublishFailed
 
@@ -41,7 +41,7 @@ async def _demo(terminal: "Console", as_json: bool) -> Ending:
             report = await run(screen)
     except asyncio.CancelledError:
         refuse(Ending.NOT_SO, "the demo was stopped; nothing of it is left")
-    except (NotPersisted, PublishFailed, AskFailed, NotConnected) as error:
+    except (NotDone, PublishFailed, AskFailed, NotConnected) as error:
         refuse(Ending.PART_MISSING, f"the demo did not come to its end: {error}")
     if as_json:
         typer.echo(json.dumps(report.numbers(), ensure_ascii=False, indent=2))

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from contracts.ask import RenderedMessage, StoredMessage
-from contracts.base import JsonObject
+from contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
+from contracts.base import Event, JsonObject
+from contracts.memory import FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
+from contracts.tools import Scope, SearchHit, StoredFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,85 @@ class Remembered:
     cleared: Sequence[StoredMessage] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact that was proposed, and the event by which it was decided on."""
+
+    user: str
+    text: str
+    event: Event
+
+    def numbers(self) -> dict[str, Any]:
+        """For a program."""
+        named = {"user": self.user, "text": self.text}
+        match self.event:
+            case FactSavedV1(fact_id=fact_id, fact=fact):
+                return named | {"decision": "saved", "id": fact_id, "tier": fact.tier}
+            case FactUpdatedV1(fact_id=fact_id, former=former, decision=by):
+                similarity = by.similarity if by else None
+                known = {"id": fact_id, "former": former.text, "similarity": similarity}
+                return named | {"decision": "updated", **known}
+            case FactConfirmedV1(fact_id=fact_id):
+                return named | {"decision": "confirmed", "id": fact_id}
+            case FactRejectedV1(reason=rule):
+                return named | {"decision": "rejected", "rule": rule}
+        raise TypeError(f"{self.event!r} decides nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The fact that a query found and that was removed; `seen_seq` is from where on it is gone."""
+
+    user: str
+    query: str
+    fact: StoredFact
+    seen_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, best first."""
+
+    user: str
+    query: str
+    scope: Scope
+    hits: Sequence[SearchHit]
+
+    def numbers(self) -> dict[str, Any]:
+        """For a program."""
+        hits = [{"id": hit.id, "score": hit.score, "text": hit.text} for hit in self.hits]
+        return {"user": self.user, "query": self.query, "scope": self.scope, "hits": hits}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What became of facts.
+
+    Attributes:
+        told: all that was proposed.
+        forgotten: the one that was removed.
+        kept: what is left, by user.
+        found: searches for it, and for what was said.
+        context: of Иван, as XML.
+    """
+
+    told: Sequence[Told]
+    forgotten: Forgotten
+    kept: Mapping[str, Sequence[StoredFact]]
+    found: Sequence[Found]
+    context: ContextReplyV1
+
+    def numbers(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "told": [told.numbers() for told in self.told],
+            "forgotten": self.forgotten.fact.text,
+            "kept": {user: [fact.text for fact in facts] for user, facts in self.kept.items()},
+            "found": [found.numbers() for found in self.found],
+            "context_tokens": self.context.tokens,
+        }
+
+
 @dataclass(slots=True)
 class Report:
     """How every event ended.
@@ -70,6 +151,7 @@ class Report:
         duplicates: messages that the log had already.
         dead_letters: what could not be applied.
         seconds: how long each part took.
+        facts: what became of those that were told.
         remembered: what the bot is given, once everything is persisted.
     """
 
@@ -82,6 +164,7 @@ class Report:
     duplicates: list[Duplicate] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    facts: Facts | None = None
     remembered: Remembered = Remembered()
 
     @property
@@ -112,5 +195,6 @@ class Report:
             "balanced": self.is_balanced,
             "messages_by_user": self.kept,
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
+            "facts": self.facts.numbers() if self.facts else None,
             "seconds": {part: round(seconds, 3) for part, seconds in self.seconds.items()},
         }

@@ -20,26 +20,26 @@ from infra.broker.connect import connect
 from infra.broker.position import Position, log_end
 from infra.config import Deployment
 from infra.embedded.stack import embedded
+from mnemon.demo.facts import tell
 from mnemon.demo.report import DeadLetter, Duplicate, Remembered, Removed, Report
-from mnemon.demo.sample import Line, read_sample
+from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, Line, read_sample
 from producers.client import MemoryClient
 from producers.events import ChatEvent
 from producers.publishing import Published
 
 TENANT: Final = "demo"
-ANNA, IVAN, LENA = USERS = ("anna", "иван", "lena")
 SURPRISE: Final = "сюрприз"
 """The conversation that Lena clears."""
 
 RUN: Final = 20
 """Messages published together, at most."""
 
-PERSIST_TIMEOUT: Final = 30.0
-"""Seconds for the consumers to come to the end of the log once everything is published."""
+LOG_TIMEOUT: Final = 30.0
+"""Seconds for a consumer to come to the end of the log once everything is published."""
 
 
-class NotPersisted(Exception):
-    """The consumers did not come to the end of the log in time."""
+class NotDone(Exception):
+    """A consumer did not come to the end of the log in time."""
 
 
 class Watcher(Protocol):
@@ -61,7 +61,7 @@ async def run(watcher: Watcher) -> Report:
     Raises:
         ServerFailed, NoAccount: a server does not start.
         PublishFailed, AskFailed: mnemon does not answer.
-        NotPersisted: the consumers do not come to the end of the log.
+        NotDone: a consumer does not come to the end of the log.
     """
     report = Report()
     with _timed(report, "total"):
@@ -83,6 +83,10 @@ async def run(watcher: Watcher) -> Report:
             demo = _Demo(memory, connection.jetstream(), watcher, report)
             with _timed(report, "events"):
                 await demo.play(read_sample())
+            with _timed(report, "index"):
+                await demo.find_all()
+            with _timed(report, "facts"):
+                report.facts = await tell(memory, connection.jetstream())
             with _timed(report, "questions"):
                 await demo.ask()
     return report
@@ -111,15 +115,18 @@ class _Demo:
                 self._report.published += len(run)
                 self._watcher.published(self._report.published, of=len(lines))
             end = self._report.log_events = await log_end(self._jetstream)
-            if await self._position.reach(self._jetstream, end, PERSIST_TIMEOUT) < end:
-                raise NotPersisted(f"{end - self._position.value} of {end} events are not persisted")
+            await self._reach(self._position, end, "persisted")
         finally:
             self._is_over = True
             await following
 
+    async def find_all(self) -> None:
+        """Return when all that was sent can be found."""
+        await self._reach(Position("index"), self._report.log_events, "indexed")
+
     async def ask(self) -> None:
         """Ask what a bot can ask."""
-        end = self._report.log_events
+        end = await log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
         self._report.dead_letters = await self._dead_letters()
@@ -129,6 +136,10 @@ class _Demo:
             profile=(await self._memory.profile(IVAN, min_seq=end)).profile,
             cleared=(await self._memory.history(LENA, conversation=SURPRISE, min_seq=end)).messages,
         )
+
+    async def _reach(self, position: Position, end: int, done: str) -> None:
+        if await position.reach(self._jetstream, end, LOG_TIMEOUT) < end:
+            raise NotDone(f"{end - position.value} of {end} events are not {done}")
 
     async def _follow(self, expected: int) -> None:
         while not self._is_over:

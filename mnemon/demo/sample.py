@@ -8,6 +8,8 @@ from typing import Final, TypeAlias
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.memory import ProfileSetV1
 
+ANNA, IVAN, LENA = USERS = ("anna", "иван", "lena")
+
 Event: TypeAlias = MessageV1 | StartedV1 | ClearedV1 | ProfileSetV1
 
 _EVENTS: Final[dict[str, type[Event]]] = {

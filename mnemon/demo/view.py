@@ -7,8 +7,6 @@ from typing import Final, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
-from rich.panel import Panel
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.syntax import Syntax
 from rich.table import Table
@@ -16,6 +14,8 @@ from rich.text import Text
 
 from contracts.ask import RenderedMessage
 from contracts.base import JsonObject
+from mnemon.demo.facts_view import facts
+from mnemon.demo.panels import call, heading, inset
 from mnemon.demo.report import DeadLetter, Remembered, Removed, Report
 
 WIDTH: Final = 100
@@ -36,8 +36,8 @@ _ENDS: Final = {
 
 _OPENING: Final = (
     "[bold]mnemon demo[/]: two weeks of a bot with three people. Anna writes in English, Иван in Russian, "
-    "Lena in both. Their messages are published to NATS JetStream, persisted in PostgreSQL, and asked for as "
-    "a bot asks. All of it runs in a temporary folder, which is removed at the end.\n"
+    "Lena in both. Their messages are published to NATS JetStream, persisted in PostgreSQL, indexed by "
+    "Qdrant, and asked for as a bot asks. All of it runs in a temporary folder, removed at the end.\n"
 )
 
 
@@ -99,14 +99,18 @@ def show(report: Report, console: Console) -> None:
     remembered = report.remembered
     sent = f"{report.published} events published, {report.log_events} new, all persisted"
     console.print(_done(sent, report.seconds["events"]))
+    if report.facts:
+        told = f"{len(report.facts.told)} facts proposed, {sum(map(len, report.facts.kept.values()))} kept"
+        console.print(_done(told, report.seconds["facts"]))
     console.print()
     for part in (
-        *_heading("What the bot remembers"),
-        _call('memory.context("anna")', "what to put before a model", _chat(remembered.context)),
-        _call('memory.history("иван", limit=8)', "the last messages", _chat(remembered.history)),
-        _call('memory.profile("иван")', "the user's data", _fields(remembered.profile)),
+        *(facts(report.facts) if report.facts else ()),
+        *heading("What the bot remembers"),
+        call('memory.context("anna")', "what to put before a model", _chat(remembered.context)),
+        call('memory.history("иван", limit=8)', "the last messages", _chat(remembered.history)),
+        call('memory.profile("иван")', "the user's data", _fields(remembered.profile)),
         "",
-        *_heading("What is gone, and what never came in"),
+        *heading("What is gone, and what never came in"),
         *(_discarded(removed) for removed in report.discarded),
         *(_cleared(removed, remembered) for removed in report.cleared),
         *(
@@ -115,9 +119,9 @@ def show(report: Report, console: Console) -> None:
         ),
         "[bold]Not understood, and so kept as dead letters, with the reason:[/]",
         _letters(report.dead_letters),
-        *_heading(f"Where the {report.published} events went"),
+        *heading(f"Where the {report.published} events went"),
         _ends(report),
-        *_heading("Where to go next"),
+        *heading("Where to go next"),
         _next_steps(),
     ):
         console.print(part)
@@ -126,30 +130,10 @@ def show(report: Report, console: Console) -> None:
 def _done(what: str, seconds: float) -> RenderableType:
     line = Table.grid(padding=(0, 1))
     line.add_column()
-    line.add_column(min_width=46)
+    line.add_column(min_width=54)
     line.add_column(justify="right", style="dim")
     line.add_row("[green]✓[/]", what, f"{seconds:.1f} s")
     return line
-
-
-def _heading(title: str) -> Iterable[RenderableType]:
-    return Text(title, style="bold underline"), Text()
-
-
-def _inset(content: RenderableType, above: int = 0) -> RenderableType:
-    return Padding(content, (above, 0, 1, 2), expand=False)
-
-
-def _call(call: str, meaning: str, content: RenderableType) -> RenderableType:
-    return Panel(
-        content,
-        title=f"[bold]await {escape(call)}[/]",
-        title_align="left",
-        subtitle=f"[dim]{meaning}[/]",
-        subtitle_align="right",
-        border_style="dim",
-        padding=(1, 2),
-    )
 
 
 def _chat(messages: Iterable[RenderedMessage], style: str = "") -> Table:
@@ -181,14 +165,14 @@ def _plain(value: object) -> str:
 def _discarded(removed: Removed) -> RenderableType:
     return Group(
         f"[bold]Anna tried the bot out, then sent /new:[/] {removed.count} messages are gone, among them",
-        _inset(_chat(removed.messages[2:6], style="dim strike")),
+        inset(_chat(removed.messages[2:6], style="dim strike")),
     )
 
 
 def _cleared(removed: Removed, remembered: Remembered) -> RenderableType:
     return Group(
         f"[bold]Lena cleared one conversation:[/] {removed.count} messages are gone; it goes on with",
-        _inset(_chat(remembered.cleared[:2])),
+        inset(_chat(remembered.cleared[:2])),
     )
 
 
@@ -202,7 +186,7 @@ def _letters(letters: Sequence[DeadLetter]) -> RenderableType:
         rows.add_row("subject", Text(letter.subject))
         rows.add_row("body", Text(letter.body, style="dim"))
         rows.add_row(letter.reason, Text(letter.error, style="red"))
-    return _inset(rows)
+    return inset(rows)
 
 
 def _ends(report: Report) -> RenderableType:
@@ -217,7 +201,7 @@ def _ends(report: Report) -> RenderableType:
     )
     rows.add_row(str(sum(report.ends.values())), verdict)
     return Group(
-        _inset(rows),
+        inset(rows),
         f"{report.seconds['total']:.1f} s in all. The servers have ended, and their folder is removed.\n",
     )
 
@@ -228,7 +212,7 @@ def _next_steps() -> RenderableType:
         "[bold]Start it to stay[/], with its data in ./memory:",
         _terminal("mnemon up --data ./memory --nats-port 4222"),
         "[bold]A bot in Python:[/]",
-        _inset(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
+        inset(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
         "[bold]A bot in any other language[/] publishes and asks by NATS alone; here with its command line:",
         _terminal(
             """nats pub chat.acme.u42.-.message.v1 '{"role":"user","content":"hi"}'""",
@@ -240,4 +224,4 @@ def _next_steps() -> RenderableType:
 
 
 def _terminal(*commands: str) -> RenderableType:
-    return _inset(Text("\n".join(f"$ {command}" for command in commands), style="cyan"), above=1)
+    return inset(Text("\n".join(f"$ {command}" for command in commands), style="cyan"), above=1)

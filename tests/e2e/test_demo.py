@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from consumers.app import CONSUMERS, running
 from infra.config import Deployment
 from infra.embedded.stack import embedded
+from mnemon.demo.facts import CONTEXT_BUDGET
 
 PATIENCE = 90
 
@@ -58,7 +60,9 @@ async def test_the_numbers_are_those_of_the_sample(folder: Path) -> None:
 
     numbers = json.loads(output)
     seconds = numbers.pop("seconds")
-    assert seconds.keys() == {"servers", "consumers", "events", "questions", "total"}
+    assert seconds.keys() == {"servers", "consumers", "events", "index", "facts", "questions", "total"}
+    assert seconds["total"] < 30
+    assert_facts(numbers.pop("facts"))
     reasons = [(letter["subject"], letter["reason"]) for letter in numbers.pop("dead_letters")]
     assert reasons == [
         ("chat.demo.иван.-.message.v1", "invalid_body"),
@@ -83,6 +87,38 @@ async def test_the_numbers_are_those_of_the_sample(folder: Path) -> None:
     assert left_behind(folder) == []
 
 
+def assert_facts(facts: dict[str, Any]) -> None:
+    outcomes = [(each["decision"], each.get("rule")) for each in facts["told"]]
+    of_each = [
+        *[("saved", None)] * 4,
+        *(("rejected", rule) for rule in ("too_short", "question", "command", "secret")),
+        *[("confirmed", None), ("updated", None), ("updated", None)],
+    ]
+    assert outcomes == of_each * 2
+    *by_meaning, by_words = [each["similarity"] for each in facts["told"] if "former" in each]
+    assert all(0.87 < similarity < 1 for similarity in by_meaning)
+    assert by_words is None
+
+    assert facts["forgotten"] == "Иван готовится к марафону в Казани 3 мая"
+    assert facts["kept"] == {
+        "anna": [
+            "Anna has a penicillin allergy",
+            "Anna moved from Leeds to Lisbon in January",
+            "Anna eats fish now, but no meat",
+            "Anna goes to a pottery class in Alfama on Wednesdays",
+        ],
+        "иван": [
+            "У Ивана аллергия на арахис",
+            "14 апреля у Сони день рождения",
+            "Больше не пьёт кофе по утрам",
+        ],
+    }
+    best = [found["hits"][0]["text"] for found in facts["found"]]
+    for text, part in zip(best, ("from Leeds", "sister Clara", "арахис", "у ортопеда"), strict=True):
+        assert part in text
+    assert 0 < facts["context_tokens"] <= CONTEXT_BUDGET
+
+
 async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
     demo = await start_demo(folder)
     output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
@@ -91,6 +127,9 @@ async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
     story = output.decode()
     assert "\x1b" not in story
     for part in (
+        "refused    secret     Her museum card",
+        "was “У Сони день рождения 14 апреля”; similarity 0.97",
+        "<key_facts>",
         "diet: pescatarian",  # what Anna said last, not what she said first
         "I don't know of any goats. Should I?",
         "Никаких героев. До завтра, Иван.",

@@ -13,8 +13,9 @@ import mnemon.demo
 from contracts.base import Contract, InvalidBody
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.memory import ProfileSetV1
-from mnemon.demo.run import RUN, USERS, in_runs
-from mnemon.demo.sample import Line, read_sample
+from mnemon.demo.facts import TOLD
+from mnemon.demo.run import RUN, in_runs
+from mnemon.demo.sample import ANNA, IVAN, USERS, Line, read_sample
 
 CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 LATIN = re.compile("[a-z]{4}", re.IGNORECASE)
@@ -102,6 +103,11 @@ def test_everybody_speaks_their_language(messages: list[tuple[Line, MessageV1]])
         is_english = place in {("anna", None), ("lena", "work")}
         cyrillic, latin = len(CYRILLIC.findall(text)), len(LATIN.findall(text))
         assert (cyrillic == 0) if is_english else (cyrillic > 50 * latin), place
+
+
+def test_facts_are_told_in_both_languages() -> None:
+    assert not CYRILLIC.search(" ".join(TOLD[ANNA]))
+    assert not LATIN.search(" ".join(TOLD[IVAN]))
 
 
 def test_tools_are_called_with_arguments_and_answer_within_a_task(

@@ -7,14 +7,54 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from contracts.ask import RenderedMessage, StoredMessage
-from mnemon.demo.report import DeadLetter, Duplicate, Remembered, Removed, Report
+from contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
+from contracts.memory import Decision, Fact, FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
+from contracts.tools import SearchHit, StoredFact
+from mnemon.demo.report import (
+    DeadLetter,
+    Duplicate,
+    Facts,
+    Forgotten,
+    Found,
+    Remembered,
+    Removed,
+    Report,
+    Told,
+)
 from mnemon.demo.view import Screen, show
 
 
 def stored(content: str) -> StoredMessage:
     said_at = datetime(2026, 3, 2, tzinfo=UTC)
     return StoredMessage(role="user", content=content, seq=1, id="one", sent_at=said_at)
+
+
+def facts() -> Facts:
+    likes, is_fond = Fact(text="Likes [b]tea[/b]", tier="profile"), Fact(text="Is fond of tea")
+    by_words = Decision(proposal_id="p")
+    by_meaning = Decision(proposal_id="p", nearest="pf_001", similarity=0.914, update_threshold=0.87)
+    return Facts(
+        told=[
+            Told("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
+            Told("anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")),
+            Told("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
+            Told(
+                "anna",
+                is_fond.text,
+                FactUpdatedV1(fact_id="pf_001", fact=is_fond, former=likes, decision=by_meaning),
+            ),
+            Told("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
+        ],
+        forgotten=Forgotten("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
+        kept={"anna": [StoredFact(id="pf_001", text="Is left")]},
+        found=[
+            Found("anna", "tea", "memories", []),
+            Found(
+                "anna", "ferries", "messages", [SearchHit(id="m", scope="messages", text="[9]", score=0.5)]
+            ),
+        ],
+        context=ContextReplyV1(text="<key_facts>\n- [x] Is fond of tea\n</key_facts>", tokens=12),
+    )
 
 
 def report_of(*, kept: int) -> Report:
@@ -27,7 +67,8 @@ def report_of(*, kept: int) -> Report:
         profile_changes=1,
         duplicates=[Duplicate("anna-1", "[bold]twice[/]")],
         dead_letters=[DeadLetter("chat.demo.anna.-.message.v1", "invalid_body", "role: wrong", "{[/]")],
-        seconds={"events": 1.0, "total": 2.0},
+        seconds={"events": 1.0, "facts": 0.5, "total": 2.0},
+        facts=facts(),
         remembered=Remembered(
             context=[RenderedMessage(role="user", content="[red]Привет " * 40)],
             history=[stored("history")],
@@ -52,6 +93,21 @@ def test_it_fits_the_terminal(width: int) -> None:
 def test_texts_of_people_are_shown_as_they_are() -> None:
     screen = shown(report_of(kept=18), 100)
     for text in ("[red]Привет", "[bold]twice[/]", "{[/]", "penicillin, nuts", "имя: Соня", "discarded 3"):
+        assert text in screen
+    for text in ("Likes [b]tea[/b]", "[what]?", "Has a [boat]", "[9]", "- [x] Is fond of tea"):
+        assert text in screen
+
+
+def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
+    screen = shown(report_of(kept=18), 100)
+    for text in (
+        "5 facts proposed, 1 kept",
+        "refused    question   [what]?",
+        "was “Likes [b]tea[/b]”; similarity 0.91, above 0.87",
+        "was “Is fond of tea”; the words say so",
+        'await memory.search("anna", "ferries", scope=["messages"])',
+        "12 tokens",
+    ):
         assert text in screen
 
 

@@ -1,0 +1,102 @@
+"""What became of facts, as the demo shows it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from contracts.memory import Decision, FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
+from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
+from mnemon.demo.panels import call, heading
+from mnemon.demo.report import Facts, Forgotten, Found, Told
+from mnemon.demo.sample import IVAN
+
+_STYLES: Final = {
+    "saved": "green",
+    "confirmed": "cyan",
+    "updated": "yellow",
+    "refused": "red",
+    "forgotten": "magenta",
+}
+
+
+def facts(facts: Facts) -> Iterator[RenderableType]:
+    """Facts told, kept, forgotten and found; and what a model is given of them."""
+    yield from heading("Facts: each kept once, or refused with a reason")
+    for user in facts.kept:
+        told = [each for each in facts.told if each.user == user]
+        yield call(f'memory.save("{user}", ...)', "what became of each, in this order", _decisions(told))
+    gone = facts.forgotten
+    left = Group(_forgotten(gone), Text("\nleft:", style="dim"), _left(facts))
+    yield call(f'memory.forget("{gone.user}", query="{gone.query}")', "in no answer any more", left)
+    yield ""
+    yield from heading("Found again")
+    for found in facts.found:
+        scope = "" if found.scope == "memories" else f', scope=["{found.scope}"]'
+        yield call(f'memory.search("{found.user}", "{found.query}"{scope})', "best first", _hits(found))
+    text = Text(facts.context.text or "")
+    tokens = f"{facts.context.tokens} tokens"
+    asked = f'memory.context("{IVAN}", query="{CONTEXT_QUERY}", format="xml", budget={CONTEXT_BUDGET})'
+    yield call(asked, tokens, text)
+    yield ""
+
+
+def _decisions(told: Iterable[Told]) -> Table:
+    rows = _rows()
+    for each in told:
+        match each.event:
+            case FactSavedV1(fact_id=fact_id, fact=fact):
+                _add(rows, "saved", fact_id, each.text, f"{fact.tier}, importance {fact.importance}")
+            case FactConfirmedV1(fact_id=fact_id):
+                _add(rows, "confirmed", fact_id, each.text, "known already")
+            case FactUpdatedV1(fact_id=fact_id, former=former, decision=by):
+                _add(rows, "updated", fact_id, each.text, f"was “{former.text}”; {_why(by)}")
+            case FactRejectedV1(reason=rule, detail=detail):
+                _add(rows, "refused", rule, each.text, detail or "")
+    return rows
+
+
+def _why(by: Decision | None) -> str:
+    if by is None or by.similarity is None:
+        return "the words say so"
+    return f"similarity {by.similarity:.2f}, above {by.update_threshold}"
+
+
+def _forgotten(gone: Forgotten) -> Table:
+    rows = _rows()
+    _add(rows, "forgotten", gone.fact.id, gone.fact.text)
+    return rows
+
+
+def _left(facts: Facts) -> Table:
+    rows = _rows()
+    for fact in facts.kept[facts.forgotten.user]:
+        _add(rows, "", fact.id, fact.text)
+    return rows
+
+
+def _hits(found: Found) -> Table:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="bold", no_wrap=True)
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for hit in found.hits:
+        rows.add_row(f"{hit.score:.2f}", Text(hit.id), Text(hit.text))
+    return rows
+
+
+def _rows() -> Table:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True, min_width=9)
+    rows.add_column(style="dim", no_wrap=True, min_width=9)
+    rows.add_column(overflow="fold")
+    return rows
+
+
+def _add(rows: Table, what: str, which: str, text: str, more: str = "") -> None:
+    said = Text(text)
+    if more:
+        said.append(f"\n{more}", style="dim")
+    rows.add_row(Text(what, style=_STYLES.get(what, "")), which, said)
