@@ -1,14 +1,16 @@
-"""Which facts have had their time. No I/O, no clock."""
+"""Which facts have had their time, and who has too many. No I/O, no clock."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from contracts.identity import derived_id
 from contracts.memory import FactExpiredV1
+from contracts.settings import FactLimits
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent
 from infra.database.facts import StoredFact
 from infra.database.rows import Owner
+from infra.database.upkeep import FactCounts
 
 
 def expiries(owner: Owner, facts: Iterable[StoredFact], now: datetime) -> list[LogEvent]:
@@ -22,3 +24,15 @@ def expiries(owner: Owner, facts: Iterable[StoredFact], now: datetime) -> list[L
         for fact in facts
         if fact.expires_at is not None and fact.expires_at <= now
     ]
+
+
+def smallest(limits: FactLimits) -> int:
+    """Whoever has no more facts than that exceeds none of the limits."""
+    return min(limits.per_user, limits.profile, limits.working)
+
+
+def exceeds(counts: FactCounts, limits: FactLimits) -> bool:
+    """Whether a user has more facts than allowed."""
+    return (
+        counts.facts > limits.per_user or counts.profile > limits.profile or counts.working > limits.working
+    )

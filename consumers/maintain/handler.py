@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from nats.aio.client import Client
 
-from consumers.maintain.decide import expiries
+from consumers.maintain.decide import exceeds, expiries, smallest
 from contracts.streams import WORK
 from contracts.subjects import work_subject
 from infra.broker.appending import append
@@ -59,8 +59,11 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
                 await append(connection, events)
 
     async def limit(connection: Client) -> None:
-        for owner in await database.read(with_more_facts(settings.value.limits.per_user)):
-            await connection.jetstream().publish(work_subject("dedupe", *owner), b"", stream=WORK)
+        least = min(smallest(each.limits) for each in settings.all())
+        for counts in await database.read(with_more_facts(least)):
+            if exceeds(counts, settings.of(counts.tenant).limits):
+                subject = work_subject("dedupe", counts.tenant, counts.user)
+                await connection.jetstream().publish(subject, b"", stream=WORK)
 
     consume_stream(broker, stream=WORK, durable="maintain", batch=10, linger=1, overlap=1, consume=maintain)
     async with (

@@ -90,7 +90,7 @@ class Lookup:
         def column(parameter: re.Match[str]) -> str:
             return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
 
-        each = re.sub(r"%\((\w+)\)s(::\w+(\[\])?)?", column, str(compiled))
+        each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
         columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
         sql = f"""
             SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer, {columns})

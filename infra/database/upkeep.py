@@ -1,7 +1,7 @@
 """Finding the users of whom something has to be removed, over all tenants."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, func, select
 
@@ -9,6 +9,17 @@ from infra.database.engine import Connection, Lookup, Query
 from infra.database.memories import VERSIONS, named
 from infra.database.rows import ENDINGS, Owner
 from infra.database.tables import memory_events as events
+
+
+class FactCounts(NamedTuple):
+    """How many facts a user has, and how many of them in the tiers that have a limit of their own."""
+
+    tenant: str
+    user: str
+    facts: int
+    profile: int
+    working: int
+
 
 _ended = events.alias("ended")
 
@@ -33,12 +44,26 @@ def _expired() -> Select[Any]:
 
 
 def _crowded() -> Select[Any]:
-    facts = func.count(events.c.item.distinct())
+    place = func.row_number().over(
+        partition_by=(events.c.tenant, events.c.user_id, events.c.item), order_by=events.c.seq.desc()
+    )
+    tier = events.c.body["fact"]["tier"].astext.label("tier")
+    facts = (
+        select(events.c.tenant, events.c.user_id, tier, place.label("place"))
+        .where(named(VERSIONS), _live())
+        .subquery("facts")
+    )
     return (
-        select(events.c.tenant, events.c.user_id)
-        .where(events.c.event == "fact.saved", _live())
-        .group_by(events.c.tenant, events.c.user_id)
-        .having(facts > bindparam("more_than", type_=Integer))
+        select(
+            facts.c.tenant,
+            facts.c.user_id,
+            func.count(),
+            func.count().filter(facts.c.tier == "profile"),
+            func.count().filter(facts.c.tier == "working"),
+        )
+        .where(facts.c.place == 1)
+        .group_by(facts.c.tenant, facts.c.user_id)
+        .having(func.count() > bindparam("more_than", type_=Integer))
     )
 
 
@@ -56,11 +81,11 @@ def with_expired_facts(now: datetime) -> Query[list[Owner]]:
     return query
 
 
-def with_more_facts(than: int) -> Query[list[Owner]]:
+def with_more_facts(than: int) -> Query[list[FactCounts]]:
     """The users who have more facts than so many."""
 
-    async def query(connection: Connection) -> list[Owner]:
+    async def query(connection: Connection) -> list[FactCounts]:
         (found,) = await _CROWDED.rows(connection, [{"more_than": than}])
-        return [(tenant, user) for _, tenant, user in found]
+        return [FactCounts(*row[1:]) for row in found]
 
     return query

@@ -1,7 +1,7 @@
 """The settings bucket: read, watched and written."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 
 import nats.errors
@@ -56,6 +56,10 @@ class LiveSettings:
     def of(self, tenant: str) -> SettingsV1:
         """What is in force for a tenant."""
         return self._of.get(tenant, self.value)
+
+    def all(self) -> Iterable[SettingsV1]:
+        """What is in force for anybody."""
+        return [self.value, *self._of.values()]
 
     @asynccontextmanager
     async def watched(self, connection: Client) -> AsyncIterator[None]:

@@ -1,0 +1,241 @@
+"""Facts from the proposal to the end, with an embedder whose similarities are given."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import nats.errors
+import psycopg
+import pytest
+import pytest_asyncio
+
+from consumers.dedupe import handler as dedupe
+from consumers.index import handler as index
+from consumers.maintain import handler as maintain
+from consumers.maintain.handler import LIMITS
+from consumers.persist import handler as persist
+from consumers.retrieve import handler as retrieve
+from contracts.settings import FactLimits, SettingsV1
+from contracts.streams import WORK
+from infra.broker.log_reader import pages
+from infra.broker.position import Position
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.finding import Finding
+from infra.settings.store import change, write
+from infra.vectors.opening import open_vectors
+from infra.vectors.port import Collection, Vectors
+from tests.given import Given
+from tests.integration.conftest import Stock
+
+PATIENCE = 20.0
+SIMILAR = (
+    ("Живу в Москве", "Переехал в Санкт-Петербург", 0.7),
+    ("Работаю программистом", "Работаю Python разработчиком", 0.9),
+    ("Пользователь любит Python", "Питон — любимый язык пользователя", 0.97),
+    ("The user drinks green tea", "Tea that is green is what they have", 0.96),
+)
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """mnemon with all its consumers, and what they keep their facts in."""
+
+    stock: Stock
+    deployment: Deployment
+    vectors: Vectors
+
+    async def save(self, text: str, **fact: Any) -> dict[str, Any]:
+        return await self.stock.ask("save", text=text, **fact)
+
+    async def facts(self, **request: Any) -> dict[str, str]:
+        return {each["id"]: each["text"] for each in (await self.stock.ask("read", **request))["facts"]}
+
+    async def found(self, query: str, **request: Any) -> list[str]:
+        reply = await self.stock.ask("search", query=query, limit=50, **request)
+        return [hit["id"] for hit in reply["hits"]]
+
+    async def log_of(self, event: str) -> list[dict[str, Any]]:
+        """The events of a name, in log order."""
+        found = [page async for page in pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)]
+        return [json.loads(delivery.body) for page in found for delivery in page]
+
+    async def is_settled(self) -> None:
+        """Wait until every consumer is through."""
+        stream_context = self.stock.connection.jetstream()
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                end = (await stream_context.stream_info("LOG")).state.last_seq
+                for consumer in ("persist", "index"):
+                    assert await Position(consumer).reach(stream_context, end, PATIENCE) >= end
+                waiting = (await stream_context.stream_info(WORK, subjects_filter="work.>")).state.subjects
+                if not waiting and (await stream_context.stream_info("LOG")).state.last_seq == end:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def points(self) -> set[str]:
+        """The facts that have a point."""
+        pages = [page async for page in self.vectors.scroll(Collection.MEMORIES, ("acme", "u1"))]
+        return {str(stored.payload["fact_id"]) for page in pages for stored in page}
+
+    def rows_with(self, text: str) -> int:
+        """Rows of any table that hold a text."""
+        url = self.deployment.database_url
+        assert url is not None
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(address) as connection:
+            schema = self.deployment.database_schema
+            statement = f"SELECT count(*) FROM {schema}.memory_events WHERE body::text LIKE %s"
+            found = connection.execute(statement, (f"%{text}%",)).fetchone()
+        assert found is not None
+        return int(found[0])
+
+
+@asynccontextmanager
+async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> AsyncIterator[Remembering]:
+    located = deployment.model_copy(update={"vectors_folder": folder, "maintain_seconds": 1})
+    given = Given(SIMILAR)
+    async with AsyncExitStack() as ends:
+        opened = open_vectors(located, model=given.model, dimension=given.dimension)
+        finding = Finding(await ends.enter_async_context(opened), given)
+        database = Database(located)
+        await database.open()
+        ends.push_async_callback(database.close)
+        await ends.enter_async_context(persist.consuming(database, located))
+        await ends.enter_async_context(index.consuming(database, finding, located))
+        await ends.enter_async_context(dedupe.consuming(database, finding, located))
+        await ends.enter_async_context(maintain.consuming(database, located))
+        await ends.enter_async_context(retrieve.consuming(database, finding, located))
+        yield Remembering(stock, located, finding.vectors)
+
+
+@pytest_asyncio.fixture
+async def memory(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Remembering]:
+    async with remembering(stock, deployment, tmp_path / "vectors") as memory:
+        yield memory
+
+
+async def test_moving_house_is_a_new_fact_and_both_are_found(memory: Remembering) -> None:
+    assert (await memory.save("Живу в Москве"))["decision"] == "saved"
+    moved = await memory.save("Переехал в Санкт-Петербург")
+    assert moved["decision"] == "saved"
+    assert set((await memory.facts(min_seq=moved["seen_seq"])).values()) == {
+        "Живу в Москве",
+        "Переехал в Санкт-Петербург",
+    }
+    (saved,) = (each for each in await memory.log_of("fact.saved") if "Переехал" in each["fact"]["text"])
+    assert saved["decision"]["similarity"] == pytest.approx(0.7, abs=0.001)
+    assert len(await memory.found("Где живёт пользователь: в Москве, или переехал?")) == 2
+
+
+async def test_a_refinement_rewrites_the_fact(memory: Remembering) -> None:
+    first = await memory.save("Работаю программистом", importance=7)
+    second = await memory.save("Работаю Python разработчиком", importance=3)
+    assert (second["decision"], second["id"]) == ("updated", first["id"])
+    assert await memory.facts() == {first["id"]: "Работаю Python разработчиком"}
+    (updated,) = await memory.log_of("fact.updated")
+    assert updated["former"]["text"] == "Работаю программистом"
+    assert updated["fact"]["importance"] == 7
+    assert updated["decision"]["similarity"] == pytest.approx(0.9, abs=0.001)
+    reply = await memory.stock.ask("get", id=first["id"])
+    assert [version["text"] for version in reply["versions"]] == ["Работаю программистом"]
+
+
+async def test_the_same_in_other_words_is_kept_once(memory: Remembering) -> None:
+    for text in ("Пользователь любит Python", "Питон — любимый язык пользователя"):
+        await memory.save(text)
+    assert list((await memory.facts()).values()) == ["Питон — любимый язык пользователя"]
+
+    await write(memory.stock.connection, SettingsV1.model_validate({"dedupe": {"on_duplicate": "confirm"}}))
+    await memory.save("The user drinks green tea")
+    async with asyncio.timeout(PATIENCE):
+        while (again := await memory.save("Tea that is green is what they have"))["decision"] != "confirmed":
+            await memory.stock.ask("forget", id=again["id"])  # the settings are on their way
+            await memory.save("The user drinks green tea")
+    assert "The user drinks green tea" in (await memory.facts()).values()
+
+
+async def test_a_forgotten_fact_is_gone_from_both_stores(memory: Remembering) -> None:
+    kept = await memory.save("The user keeps a thing-1 in the garden")
+    gone = await memory.save("The user keeps a thing-2 in the cellar")
+    forgotten = await memory.stock.ask("forget", id=gone["id"])
+
+    seq = forgotten["seen_seq"]
+    assert list(await memory.facts(min_seq=seq)) == [kept["id"]]
+    assert gone["id"] not in await memory.found("thing-2 in the cellar", min_seq=seq)
+    assert (await memory.stock.ask("get", id=gone["id"], min_seq=seq))["error"]["code"] == "not_found"
+    context = await memory.stock.ask("context", query="thing-2 in the cellar", min_seq=seq)
+    assert "thing-2" not in str(context["messages"])
+
+    await memory.is_settled()
+    assert await memory.points() == {kept["id"]}
+    assert (memory.rows_with("thing-1"), memory.rows_with("thing-2")) == (1, 0)
+
+    again = await memory.save("The user keeps a thing-2 in the cellar")
+    assert again["decision"] == "saved"
+    assert again["id"] not in (kept["id"], gone["id"])  # ids are not given twice
+
+
+async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Remembering) -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    saved = await memory.save("The user borrows a thing-3 for now", expires_at=soon.isoformat())
+    assert saved["decision"] == "saved"
+    assert saved["id"] in await memory.facts()
+    removed = await memory.stock.connection.subscribe("memory.acme.u1.fact.expired.v1")
+    await memory.stock.connection.flush()
+
+    async with asyncio.timeout(PATIENCE):
+        while datetime.now(UTC) < soon:
+            await asyncio.sleep(0.05)
+    assert await memory.facts() == {}
+    assert await memory.found("thing-3 for now") == []
+
+    await removed.next_msg(PATIENCE)
+    await memory.is_settled()
+    assert await memory.points() == set()
+    assert memory.rows_with("thing-3") == 0
+
+
+async def test_beyond_the_limit_the_least_and_oldest_of_the_archive_gives_way(memory: Remembering) -> None:
+    limits = FactLimits(per_user=3, profile=2, working=2)
+    await write(memory.stock.connection, SettingsV1(limits=limits))
+    await memory.save("The user keeps a thing-1 somewhere", tier="archive", importance=5)
+    await memory.save("The user keeps a thing-2 somewhere", tier="archive", importance=2)
+    await memory.save("The user keeps a thing-3 somewhere", tier="profile", importance=5)
+    await memory.save("The user keeps a thing-4 somewhere", tier="archive", importance=5)
+    last = await memory.save("The user keeps a thing-5 somewhere", tier="archive", importance=5)
+
+    kept = {text.split()[4] for text in (await memory.facts(min_seq=last["seen_seq"])).values()}
+    assert kept == {"thing-3", "thing-4", "thing-5"}
+    evicted = [each["fact_id"] for each in await memory.log_of("fact.evicted")]
+    assert evicted == ["ar_002", "ar_001"]
+    await memory.is_settled()
+    assert await memory.points() == {"pf_001", "ar_003", "ar_004"}
+    assert (memory.rows_with("thing-1"), memory.rows_with("thing-2")) == (0, 0)
+
+
+async def test_a_limit_that_was_lowered_is_kept_by_the_schedule(memory: Remembering) -> None:
+    for number in range(1, 5):
+        last = await memory.save(f"The user keeps a thing-{number} somewhere", tier="profile")
+    connection = memory.stock.connection
+    evicted = await connection.subscribe("memory.acme.u1.fact.evicted.v1")
+    own = {"limits": {"profile": 2}}
+    await change(connection, lambda document: own, tenant="acme")
+    has_begun = False
+    while not has_begun:
+        # As the server's schedule does once an hour; the setting may still be on its way.
+        await connection.jetstream().publish(LIMITS, b"", stream=WORK)
+        with suppress(nats.errors.TimeoutError):
+            await evicted.next_msg(1)
+            has_begun = True
+    await evicted.next_msg(PATIENCE)
+    await memory.is_settled()
+    assert set((await memory.facts(min_seq=last["seen_seq"])).values()) == {
+        "The user keeps a thing-3 somewhere",
+        "The user keeps a thing-4 somewhere",
+    }
