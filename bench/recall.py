@@ -30,7 +30,7 @@ from infra.finding import opened
 from infra.models import bm25
 from infra.vectors.port import Collection, Dense, Hit, Sparse
 from producers.client import MemoryClient
-from producers.locomo import Conversation, read
+from producers.locomo import Conversation, NotLocomo, read
 
 TENANT: Final = "recall"
 DEPTHS: Final = (5, 10, 20)
@@ -65,14 +65,21 @@ Method = Callable[[Question], Awaitable[list[str]]]
 """Finds turns, best first."""
 
 
+class Data(NamedTuple):
+    """Conversations, and the questions about them that have usable evidence."""
+
+    conversations: Sequence[Conversation]
+    questions: Sequence[Question]
+
+
 async def run(
-    deployment: Deployment, data: Path, *, report: Callable[[str], None] = lambda line: None
+    deployment: Deployment, data: Data, *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
     """Import the conversations, ask every question, and compare what is found with the evidence.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        data: a file of conversations, or a folder of such files.
+        data: what is imported and asked.
         report: told what is going on.
 
     Returns:
@@ -81,9 +88,9 @@ async def run(
         bot asks it; `bm25`, `dense` and `fused` are its candidates before anything else is looked at.
 
     Raises:
-        OSError, producers.locomo.NotLocomo: there is nothing that can be read.
+        RuntimeError: a search fails.
     """
-    conversations, questions = load(data)
+    conversations, questions = data
     async with consuming(["persist", "index", "retrieve"], deployment):
         connection = await connect(str(deployment.nats_url), name="bench")
         try:
@@ -112,9 +119,14 @@ async def run(
     }
 
 
-def load(data: Path) -> tuple[list[Conversation], list[Question]]:
-    """The conversations of a file or a folder, and their questions that have usable evidence."""
-    files = sorted(data.glob("*.json")) if data.is_dir() else [data]
+def load(path: Path) -> Data:
+    """What is in a file, or in the files of a folder.
+
+    Raises:
+        OSError: a file cannot be read.
+        NotLocomo: a file is something else, or there are no conversations with questions.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     conversations: list[Conversation] = []
     questions: list[Question] = []
     for file in files:
@@ -123,15 +135,15 @@ def load(data: Path) -> tuple[list[Conversation], list[Question]]:
         samples = json.loads(text)
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _questions(each)
-    if not conversations:
-        raise FileNotFoundError(f"{data} holds no conversations")
-    return conversations, questions
+    if not questions:
+        raise NotLocomo(f"{path} holds no questions")
+    return Data(conversations, questions)
 
 
 def _questions(each: dict[str, Any]) -> Iterator[Question]:
     conversation = each["conversation"].values()
     turns = {turn["dia_id"] for session in conversation if isinstance(session, list) for turn in session}
-    for asked in each["qa"]:
+    for asked in each.get("qa", ()):
         # Some have several ids in one string.
         evidence = turns.intersection(_TURN.findall(" ".join(asked["evidence"])))
         if evidence:

@@ -5,13 +5,16 @@ import logging
 import tempfile
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.ending import Ending, perform
+from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.stopping import Stop
+
+if TYPE_CHECKING:
+    from bench.recall import Data
 
 
 class Bench(StrEnum):
@@ -23,10 +26,17 @@ class Bench(StrEnum):
     SEARCHABLE = "searchable"
     SEARCH = "search"
     DEDUPE = "dedupe"
+    RECALL = "recall"
 
 
 def bench(
     name: Annotated[Bench, typer.Argument(metavar="NAME", help=", ".join(Bench) + ".")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", exists=True, help="For recall: a file of LoCoMo, or a folder of such files."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure mnemon against a bare loop, turn about in the same run, on servers of its own.
@@ -35,11 +45,27 @@ def bench(
 
     Example: `mnemon bench ingest --json`
     """
-    perform(_bench(name, as_json))
+    if (name is Bench.RECALL) != (data is not None):
+        refuse(
+            Ending.WRONG_USE, "--data says where the conversations are: recall needs it, nothing else does"
+        )
+    perform(_bench(name, _load(data) if data else None, as_json))
 
 
-async def _bench(name: Bench, as_json: bool) -> Ending:
-    from bench import dedupe, ingest, publish, retrieve, search, searchable
+def _load(path: Path) -> "Data":
+    from bench.recall import load
+    from producers.locomo import NotLocomo
+
+    try:
+        return load(path)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
+    except NotLocomo as error:
+        refuse(Ending.WRONG_USE, f"no conversations with questions: {error}")
+
+
+async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
+    from bench import dedupe, ingest, publish, recall, retrieve, search, searchable
     from infra.config import Deployment
     from infra.embedded.stack import embedded
     from infra.telemetry.logging import configure_logging
@@ -65,6 +91,9 @@ async def _bench(name: Bench, as_json: bool) -> Ending:
                     measured = await search.run(stack.deployment, report=report)
                 case Bench.DEDUPE:
                     measured = await dedupe.run(stack.deployment, report=report)
+                case Bench.RECALL:
+                    assert data is not None
+                    measured = await recall.run(stack.deployment, data, report=report)
     if as_json:
         typer.echo(json.dumps(measured))
     else:
@@ -106,6 +135,21 @@ def _show(measured: dict[str, Any]) -> None:
         ],
     )
     typer.echo()
+    if "methods" in measured:
+        _show_methods(measured["methods"])
     for name, value in measured.items():
-        if name not in ("ratios", "targets") and name not in figures:
+        if name not in ("ratios", "targets", "methods") and name not in figures:
             typer.echo(f"{name}: {json.dumps(value)}")
+
+
+def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
+    """What each method finds: over all questions that have an answer, then by category."""
+    columns = "recall@5", "recall@10", "recall@20", "hit@10", "mrr"
+    rows = []
+    for name, found in methods.items():
+        taken = found["milliseconds"]
+        rows.append((name, "1-4", *(f"{found[each]:.3f}" for each in columns), taken["p50"], taken["p99"]))
+        for category, part in found["categories"].items():
+            rows.append(("", category, *(f"{part[each]:.3f}" for each in columns), "", ""))
+    show_table(("method", "category", *columns, "p50 ms", "p99 ms"), rows)
+    typer.echo()

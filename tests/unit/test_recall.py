@@ -1,0 +1,72 @@
+"""How `bench recall` reads questions and counts what was found."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.recall import Answered, Question, load, recall, reciprocal_rank, summary
+from producers.locomo import NotLocomo
+
+
+def sample(**changes: Any) -> dict[str, Any]:
+    turns = [
+        {"speaker": "Anna", "dia_id": "D1:1", "text": "Hello"},
+        {"speaker": "Boris", "dia_id": "D1:2", "text": "Hi"},
+    ]
+    conversation = {
+        "speaker_a": "Anna",
+        "speaker_b": "Boris",
+        "session_1": turns,
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+    }
+    questions = [
+        {"question": "Who?", "evidence": ["D1:1; D1:2", "D9:9"], "category": 1},
+        {"question": "What?", "evidence": ["D9:9"], "category": 2},
+        {"question": "Why?", "evidence": [], "category": 3},
+    ]
+    return {"sample_id": "talk", "conversation": conversation, "qa": questions} | changes
+
+
+def test_only_evidence_that_is_there_counts(tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text(json.dumps(sample()))
+    (tmp_path / "notes.txt").write_text("nothing")
+
+    data = load(tmp_path)
+
+    assert [each.turns for each in data.conversations] == [2]
+    assert data.questions == [Question("talk", "Who?", frozenset({"D1:1", "D1:2"}), 1)]
+    assert load(tmp_path / "talk.json") == data
+
+
+def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "talk.json").write_text(json.dumps(sample(qa=[])))
+
+    with pytest.raises(NotLocomo, match="no questions"):
+        load(tmp_path)
+
+
+def test_recall_and_rank() -> None:
+    evidence = frozenset({"D1:1", "D1:2"})
+
+    assert recall(evidence, ["D1:3", "D1:2"]) == 0.5
+    assert reciprocal_rank(evidence, ["D1:3", "D1:2", "D1:1"]) == 0.5
+    assert reciprocal_rank(evidence, []) == 0.0
+
+
+def test_questions_without_an_answer_count_apart() -> None:
+    found = Answered(Question("talk", "Who?", frozenset({"D1:1"}), 4), ["D1:1"], 0.002)
+    missed = Answered(Question("talk", "Why?", frozenset({"D1:2"}), 1), ["D1:1"], 0.004)
+    adversarial = Answered(Question("talk", "Not?", frozenset({"D1:2"}), 5), [], 0.003)
+
+    counted = summary([found, missed, adversarial])
+
+    assert (counted["recall@5"], counted["hit@10"], counted["mrr"], counted["questions"]) == (
+        0.5,
+        0.5,
+        0.5,
+        2,
+    )
+    assert counted["categories"]["5"]["recall@20"] == 0.0
+    assert counted["milliseconds"]["p50"] == 3.0
