@@ -3,9 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Select, String, and_, bindparam, func, select, true, union_all
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Select,
+    String,
+    and_,
+    bindparam,
+    func,
+    select,
+    true,
+    union_all,
+)
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from contracts.chat import Role
@@ -15,6 +28,9 @@ from infra.database.tables import messages, profile_sets
 from infra.database.timeline import owned, owner
 
 _AT_MOST = bindparam("at_most", type_=BigInteger)
+
+BEGINNING = 1000
+"""Characters of a tool's result that are read: who asks for results wants to know what they are about."""
 
 Owner = tuple[str, str]
 """A tenant and a user."""
@@ -26,6 +42,15 @@ class Newest(NamedTuple):
     tenant: str
     user: str
     conversation: str | None
+    limit: int
+
+
+class OfTask(NamedTuple):
+    """Which results of tools: the newest `limit` that belong to a task, in any conversation."""
+
+    tenant: str
+    user: str
+    task_id: str
     limit: int
 
 
@@ -107,14 +132,14 @@ def _newest_messages() -> Select[Any]:
     )
 
 
-def _counts() -> Select[Any]:
-    timeline = parts.timeline()
+def _visible(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Messages of every conversation; the first column is the conversation."""
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
     on_current = and_(messages.c.conversation.is_(None), messages.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(messages.c.conversation, spans.c.conversation)
-    visible = (
-        select(conversation.label("conversation"), messages.c.sent_at)
+    return (
+        select(conversation.label("conversation"), *columns)
         .select_from(
             messages.outerjoin(spans, on_current).outerjoin(cleared, cleared.c.conversation == conversation)
         )
@@ -123,8 +148,22 @@ def _counts() -> Select[Any]:
             messages.c.role.isnot(None),
             messages.c.seq > func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0)),
         )
-        .cte("visible")
     )
+
+
+def _task_results() -> Select[Any]:
+    beginning = func.left(messages.c.content, BEGINNING)
+    return (
+        _visible(parts.timeline(), messages.c.seq, beginning)
+        .where(messages.c.role == "tool", messages.c.task_id == bindparam("task_id", type_=String))
+        .order_by(messages.c.seq.desc())
+        .limit(_AT_MOST)
+    )
+
+
+def _counts() -> Select[Any]:
+    timeline = parts.timeline()
+    visible = _visible(timeline, messages.c.sent_at).cte("visible")
     return select(
         parts.current(timeline),
         func.count(visible.c.conversation.distinct()),
@@ -154,6 +193,7 @@ def _profile() -> Select[Any]:
 
 
 _NEWEST_MESSAGES = Lookup(_newest_messages())
+_TASK_RESULTS = Lookup(_task_results())
 _COUNTS = Lookup(_counts())
 _PROFILE = Lookup(_profile())
 
@@ -169,6 +209,19 @@ def newest_messages(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
     async def query(connection: Connection) -> list[ConversationView]:
         found = await _NEWEST_MESSAGES.rows(connection, parameters)
         return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
+
+    return query
+
+
+def task_results(wanted: Sequence[OfTask]) -> Query[list[list[str]]]:
+    """How results of tools begin, oldest first."""
+    parameters: list[dict[str, Any]] = [
+        owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit} for each in wanted
+    ]
+
+    async def query(connection: Connection) -> list[list[str]]:
+        found = await _TASK_RESULTS.rows(connection, parameters)
+        return [[beginning for *_, beginning in sorted(rows, key=itemgetter(2))] for rows in found]
 
     return query
 
