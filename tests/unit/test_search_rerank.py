@@ -36,7 +36,7 @@ def places(ranked: list[Ranked]) -> list[int]:
 
 
 def test_neighbours_share_the_score_and_the_further_the_less() -> None:
-    ranked = reranked({"e3": 1.0}, around(*map(said, range(1, 9))), Asked("?"))
+    ranked = reranked({"e3": 1.0}, around(*map(said, range(1, 9))), Asked("?"), 100)
 
     near = {each.message.seq: each.parts["near"] for each in ranked}
     assert near == {1: 0.25, 2: 0.5, 3: 0.0, 4: 0.5, 5: 0.25, 6: 0.125, 7: 0.0625, 8: 0.0}
@@ -45,19 +45,21 @@ def test_neighbours_share_the_score_and_the_further_the_less() -> None:
 
 def test_nothing_is_shared_across_silence_or_where_it_is_unknown_what_follows() -> None:
     silent = around(said(1, minutes=0), said(2, minutes=1), said(3, minutes=600))
-    assert {each.message.seq: each.parts["near"] for each in reranked({"e2": 1.0}, silent, Asked("?"))} == {
+    assert {
+        each.message.seq: each.parts["near"] for each in reranked({"e2": 1.0}, silent, Asked("?"), 100)
+    } == {
         1: 0.5,
         2: 0.0,
         3: 0.0,
     }
     apart = around(said(1), said(2), together=False)
-    assert all(each.parts["near"] == 0 for each in reranked({"e1": 1.0}, apart, Asked("?")))
+    assert all(each.parts["near"] == 0 for each in reranked({"e1": 1.0}, apart, Asked("?"), 100))
 
 
 def test_the_session_with_the_better_hits_lifts_all_that_was_said_in_it() -> None:
     messages = [said(1), said(2), said(3, conversation="other"), said(4, minutes=600)]
     ranked = reranked(
-        {"e1": 0.8, "e2": 0.4, "e3": 0.5, "e4": 0.5}, around(*messages, together=False), Asked("?")
+        {"e1": 0.8, "e2": 0.4, "e3": 0.5, "e4": 0.5}, around(*messages, together=False), Asked("?"), 100
     )
 
     sessions = {each.message.seq: each.parts["session"] for each in ranked}
@@ -68,7 +70,7 @@ def test_the_session_with_the_better_hits_lifts_all_that_was_said_in_it() -> Non
 def test_who_is_named_comes_first() -> None:
     messages = [said(1, name="Anna"), said(2, name="Boris"), said(3, "You did well!", name="Anna")]
     ranked = reranked(
-        {"e1": 0.5, "e2": 0.7, "e3": 0.5}, around(*messages, together=False), Asked("What does Anna do?")
+        {"e1": 0.5, "e2": 0.7, "e3": 0.5}, around(*messages, together=False), Asked("What does Anna do?"), 100
     )
 
     assert places(ranked) == [1, 2, 3]
@@ -80,7 +82,7 @@ def test_between_two_i_is_the_user_and_you_the_assistant() -> None:
     scores = {"e1": 0.5, "e2": 0.6}
 
     def first(query: str) -> int:
-        return places(reranked(scores, around(*messages, together=False), Asked(query)))[0]
+        return places(reranked(scores, around(*messages, together=False), Asked(query), 100))[0]
 
     assert first("What did I say?") == 1
     assert first("Что я говорил?") == 1
@@ -91,7 +93,7 @@ def test_between_two_i_is_the_user_and_you_the_assistant() -> None:
 def test_a_date_that_is_named_and_a_time_that_is_asked_for() -> None:
     messages = [said(1), said(2, "a thing, last week"), said(3, minutes=60 * 24)]
     scores = {"e1": 0.5, "e2": 0.5, "e3": 0.5}
-    ranked = reranked(scores, around(*messages, together=False), Asked("When was it, on 9 May?"))
+    ranked = reranked(scores, around(*messages, together=False), Asked("When was it, on 9 May?"), 100)
 
     factors = {each.message.seq: (each.parts.get("date"), each.parts.get("time")) for each in ranked}
     assert factors == {1: (None, None), 2: (None, 1.2), 3: (1.5, None)}
@@ -99,4 +101,4 @@ def test_a_date_that_is_named_and_a_time_that_is_asked_for() -> None:
 
 
 def test_nothing_found_is_nothing_ranked() -> None:
-    assert reranked({}, Surroundings({}, {}), Asked("?")) == []
+    assert reranked({}, Surroundings({}, {}), Asked("?"), 100) == []

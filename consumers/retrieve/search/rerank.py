@@ -4,8 +4,11 @@ A message alone says little: the answer to a question stands in the next message
 named in the one before. So each message gets some of the score of its neighbours and of its session.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from heapq import heapify, heappop, heapreplace
+from itertools import islice
 from typing import Final, NamedTuple
 
 from consumers.retrieve.search.asked import Asked, speaks_of_others, tells_time
@@ -47,13 +50,14 @@ class Ranked(NamedTuple):
     parts: dict[str, float]
 
 
-def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked) -> list[Ranked]:
+def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, limit: int) -> list[Ranked]:
     """The messages that were found and those around them, best first.
 
     Args:
         scores: of each message that was found, by event id.
         around: these messages, as far as they may be shown, and what stands next to them.
         asked: the query.
+        limit: at most so many.
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
@@ -61,17 +65,32 @@ def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked) ->
     near = _near(own, around.following, session_of)
     sessions = _session_scores(own, session_of)
     named = _speakers(messages, asked)
-    ranked = []
-    for message in messages:
-        seq = message.seq
-        parts = {"found": own[seq], "near": near[seq], "session": SESSION * sessions[session_of[seq]]}
-        score = sum(parts.values())
-        for name, factor in _factors(message, asked, named):
-            parts[name] = factor
-            score *= factor
-        ranked.append(Ranked(message, score, parts))
-    # Of equals, the newer.
-    return sorted(ranked, key=lambda each: (-each.score, -each.message.seq))
+    sums = [own[each.seq] + near[each.seq] + SESSION * sessions[session_of[each.seq]] for each in messages]
+
+    def ranked(place: int) -> Ranked:
+        message, score = messages[place], sums[place]
+        factors = dict(_factors(message, asked, named))
+        session = SESSION * sessions[session_of[message.seq]]
+        parts = {"found": own[message.seq], "near": near[message.seq], "session": session, **factors}
+        return Ranked(message, score * math.prod(factors.values()), parts)
+
+    return list(islice(_best_first(sums, ranked), limit))
+
+
+def _best_first(sums: Sequence[float], ranked: Callable[[int], Ranked]) -> Iterator[Ranked]:
+    """In order of the scores; of equals, the newer. Only texts that may come next are looked at."""
+    most = NAMED * DATED * TIMED
+    waiting: list[tuple[float, int, Ranked | None]]
+    waiting = [(-most * each, -place, None) for place, each in enumerate(sums)]
+    heapify(waiting)
+    while waiting:
+        _, place, known = waiting[0]
+        if known is not None:
+            heappop(waiting)
+            yield known
+        else:
+            known = ranked(-place)
+            heapreplace(waiting, (-known.score, place, known))
 
 
 def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:

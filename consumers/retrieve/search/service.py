@@ -68,6 +68,7 @@ class Question(NamedTuple):
     owner: Owner
     asked: Asked
     meaning: Dense | None
+    limit: int
     settings: Retrieval
     now: datetime
     min_seq: int | None
@@ -116,7 +117,7 @@ class Search:
             min_seq: reflect the log up to here.
         """
         meaning, degraded = await self._meaning(owner, query)
-        question = Question(owner, Asked(query), meaning, settings, now, min_seq)
+        question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq)
         scopes = tuple(dict.fromkeys(scopes))
         answers = await asyncio.gather(
             *(self._scopes[scope](question) for scope in scopes), return_exceptions=True
@@ -176,7 +177,8 @@ class Search:
         }
         wanted = Wanted(*question.owner, tuple(found), SURROUNDED)
         seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
-        ranked = reranked({name: each.score for name, each in found.items()}, seen.value, question.asked)
+        scores = {name: each.score for name, each in found.items()}
+        ranked = reranked(scores, seen.value, question.asked, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
