@@ -38,7 +38,7 @@ contracts:
 migrate *arguments:
     uv run mnemon migrate {{ arguments }}
 
-# Measure: publish, ingest or retrieve
+# Measure beside a bare loop, such as publish, ingest, search or recall
 bench *arguments:
     uv run mnemon bench {{ arguments }}
 

@@ -124,7 +124,7 @@ def wordllama() -> WordLlama:
     folder, tokenizer = package_folder(), llama_tokenizer()
     if folder is None or tokenizer is None:
         raise EmbeddingNotConfigured(
-            'wordllama is not installed: pip install "mnemon[embedded]", or set another embedding.provider'
+            'wordllama is not installed: pip install "mnemon[server]", or set another embedding.provider'
         )
     from safetensors.numpy import load_file  # comes with wordllama
 

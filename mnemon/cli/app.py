@@ -73,9 +73,9 @@ def mnemon(
 ) -> None:
     """Replayable long-term memory for chat bots, on NATS JetStream.
 
-    `mnemon up` starts all of it here, without Docker. With servers of your own, set MNEMON_NATS_URL and
-    DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD); then `mnemon provision`, `mnemon migrate`
-    and `mnemon run persist retrieve`.
+    `mnemon up` starts all of it here, without Docker. With servers of your own, set MNEMON_NATS_URL,
+    MNEMON_QDRANT_URL and DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD); then
+    `mnemon provision`, `mnemon migrate` and `mnemon run persist index dedupe maintain retrieve`.
 
     Ends with 0 done, 1 it is not so, 2 wrong use, 3 a needed part is missing or does not answer.
     """
