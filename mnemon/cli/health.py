@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 import nats.errors
 from nats.aio.client import Client
@@ -23,6 +23,9 @@ _PATIENCE = 5.0
 
 _SILENCE = 0.25
 """Seconds after which no further service is expected to answer a ping."""
+
+TIED = ("index", "dedupe", "retrieve")
+"""Consumers that the embedded vector engine ties together: it serves one process."""
 
 
 class _Finding(BaseModel):
@@ -75,11 +78,19 @@ class DatabaseState(_Finding):
     head: str
 
 
+class VectorsState(_Finding):
+    """The vector engine; `one_process` names the consumers that have to run in one process because of it."""
+
+    engine: Literal["server", "embedded"]
+    one_process: tuple[str, ...] = ()
+
+
 class Health(_Finding):
     """All of it. `problems` says in words what is not as it should be."""
 
     broker: BrokerState
     database: DatabaseState
+    vectors: VectorsState
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]
@@ -92,6 +103,7 @@ async def examine(deployment: Deployment) -> Health:
     return Health(
         broker=broker,
         database=database,
+        vectors=_vectors(deployment),
         reachable=broker.error is None and database.error is None,
         healthy=not problems,
         problems=problems,
@@ -186,6 +198,12 @@ async def _services(connection: Client) -> dict[str, int]:
                 break
             names[json.loads(reply.data)["name"]] += 1
     return dict(names)
+
+
+def _vectors(deployment: Deployment) -> VectorsState:
+    if deployment.qdrant_url:
+        return VectorsState(engine="server")
+    return VectorsState(engine="embedded", one_process=TIED)
 
 
 async def _database(deployment: Deployment) -> DatabaseState:

@@ -10,7 +10,7 @@ from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
     from infra.config import Deployment
-    from mnemon.cli.health import BrokerState, DatabaseState, Health
+    from mnemon.cli.health import BrokerState, DatabaseState, Health, VectorsState
 
 
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -41,6 +41,7 @@ def _show(health: "Health") -> None:
         _show_broker(health.broker)
     if not health.database.error:
         _show_database(health.database)
+    _show_vectors(health.vectors)
     if health.healthy:
         typer.secho("healthy", fg="green", bold=True)
     for problem in health.problems:
@@ -66,3 +67,11 @@ def _show_broker(broker: "BrokerState") -> None:
 def _show_database(database: "DatabaseState") -> None:
     revision = f"schema {database.schema_name} at {database.revision or 'no revision'}"
     typer.echo(f"database      PostgreSQL {database.version or ''}, {revision}")
+
+
+def _show_vectors(vectors: "VectorsState") -> None:
+    if vectors.engine == "server":
+        typer.echo("vectors       Qdrant server, for any number of processes of each consumer")
+    else:
+        *names, last = vectors.one_process
+        typer.echo(f"vectors       Qdrant Edge: {', '.join(names)} and {last} run in one process, together")

@@ -10,6 +10,7 @@ import nats
 import psycopg
 import pytest
 
+from consumers.app import WRITING
 from infra.config import Deployment
 from infra.embedded.nats_server import NatsServer
 from infra.embedded.postgres import Postgres
@@ -31,11 +32,14 @@ async def test_status_of_a_healthy_stack(stack: Up) -> None:
     assert health["broker"]["dead_letters"] == 0
     assert health["database"]["revision"] == health["database"]["head"]
     assert health["database"]["version"].startswith("18.")
+    tied = set(health["vectors"]["one_process"])
+    assert (health["vectors"]["engine"], tied) == ("embedded", WRITING | {"retrieve"})
 
     shown = await mnemon("status", "--data", stack.data)
     assert shown.code == 0
     assert "healthy" in shown.out
     assert "persist" in shown.out
+    assert "index, dedupe and retrieve run in one process, together" in shown.out
 
 
 async def test_status_counts_dead_letters(stack: Up) -> None:
@@ -75,6 +79,8 @@ async def test_status_tells_what_is_not_so(data: Path) -> None:
     assert migrated.code == 0, migrated
     assert "schema mnemon is at revision" in migrated.out
     assert (await mnemon("status", **servers)).code == 0
+    elsewhere = await mnemon("status", "--json", **servers, MNEMON_QDRANT_URL="http://127.0.0.1:1")
+    assert json.loads(elsewhere.out)["vectors"] == {"engine": "server", "one_process": []}
 
     async with await nats.connect(broker.url) as client:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
