@@ -1,14 +1,42 @@
 """What a bot is shown of what is stored. No I/O, no clock."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
 
-from consumers.retrieve.context.text import plain, stamped, tools_used
+from consumers.retrieve.context.text import stamped, tools_used
+from consumers.retrieve.context.value import Context, Fact, Said, Summary, said, user_data
 from consumers.retrieve.fast_history import FastMessage
-from contracts.ask import RenderedMessage
+from consumers.retrieve.search.service import Hit
+from consumers.retrieve.verbs.shown import unexpired
 from contracts.chat import Role
-from contracts.settings import TimeStamps
+from contracts.settings import SettingsV1
+from infra.database.facts import StoredFact
+from infra.database.found import VisibleMessage
 from infra.database.reading import StoredRow
+from infra.database.summaries import StoredSummary
+
+Shown = TypeVar("Shown", Fact, Said)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What there is to make a context of.
+
+    Attributes:
+        rows: the newest messages of the conversation, oldest first.
+        profile: the user's data.
+        facts: all of the user's, those past their date among them.
+        summaries: of the conversation, oldest first.
+        hits: facts and messages found for this turn, best first.
+    """
+
+    rows: Sequence[StoredRow] = ()
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    facts: Sequence[StoredFact] = ()
+    summaries: Sequence[StoredSummary] = ()
+    hits: Sequence[Hit] = ()
 
 
 def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
@@ -21,24 +49,49 @@ def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
     return shown[-limit:]
 
 
-def context(
-    rows: Sequence[StoredRow], profile: Mapping[str, Any], limit: int, stamps: TimeStamps
-) -> tuple[RenderedMessage, ...]:
-    """What goes before a model: the user's data, then the last `limit` messages."""
-    recent: list[RenderedMessage] = []
-    for row in rows[-limit:]:
-        content = stamped(row, stamps) if row.role == "user" and stamps.enabled else row.content
-        recent.append(_rendered(row.role, content, row.name))
-        if row.tool_calls:
-            recent.append(_rendered("system", tools_used(row.tool_calls), None))
-    about = [_rendered("system", user_data(profile), None)] if profile else []
-    return (*about, *recent[-limit:])
+def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
+    """All that may be put before a model; what is due by `now` has expired."""
+    stamps = settings.time_stamps
+    current = unexpired(known.facts, now)
+    facts = [_fact(fact) for fact in current if fact.tier == "profile"]
+    working = [_fact(fact) for fact in current if fact.tier == "working"]
+    recent = said(known.rows, settings.recent_messages, stamps)
+    facts_found = (_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, StoredFact))
+    messages_found = (
+        Said(hit.id, hit.source.role, stamped(hit.source, stamps), hit.source.name)
+        for hit in known.hits
+        if isinstance(hit.source, VisibleMessage)
+    )
+    return Context(
+        facts=facts,
+        summaries=[Summary(summary.text) for summary in known.summaries],
+        user_data=user_data(known.profile),
+        working=working,
+        recent=recent,
+        relevant=_best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit),
+        conversation=_best(messages_found, {each.id for each in recent}, settings.context.conversation_hits),
+    )
 
 
-def user_data(profile: Mapping[str, Any]) -> str:
-    """The user's data as a model reads them, a line each."""
-    lines = (f"- {name}: {plain(value)}" for name, value in profile.items())
-    return "\n".join(("User data:", *lines))
+def last_user_message(rows: Sequence[StoredRow]) -> str | None:
+    """What the user said last, if it is there."""
+    return next((row.content for row in reversed(rows) if row.role == "user"), None)
+
+
+def _best(found: Iterable[Shown], elsewhere: set[str], limit: int) -> list[Shown]:
+    """The first ones, of which `limit` are new: what is known already may find no room where it belongs."""
+    best: list[Shown] = []
+    for item in found:
+        if item.id not in elsewhere:
+            if limit == 0:
+                break
+            limit -= 1
+        best.append(item)
+    return best
+
+
+def _fact(fact: StoredFact, score: float = 0.0) -> Fact:
+    return Fact(fact.id, fact.text, fact.kind, fact.importance, fact.changed_at, fact.expires_at, score)
 
 
 def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> FastMessage:
@@ -51,7 +104,3 @@ def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> FastM
         sent_at=row.sent_at,
         task_id=row.task_id,
     )
-
-
-def _rendered(role: Role, content: str, name: str | None) -> RenderedMessage:
-    return RenderedMessage(role=role, content=content, name=name)

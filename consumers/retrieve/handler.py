@@ -40,7 +40,7 @@ async def consuming(
     log = UserLog(broker)
     search = Search(database, memory, finding)
     answers = {
-        **ContextVerb(memory, settings).answers,
+        **ContextVerb(memory, search if finding else None, settings).answers,
         **ConversationVerbs(memory, log).answers,
         **ProfileVerbs(memory, log).answers,
         **FactVerbs(memory, search, settings, log, database).answers,

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from consumers.retrieve.cache import UserCache
+from consumers.retrieve.cache import Shelf, UserCache
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
@@ -22,7 +22,7 @@ from infra.database.engine import Database, Query
 from infra.database.facts import FactHistory, StoredFact
 from infra.database.found import Surroundings
 from infra.database.projecting import suppose
-from infra.database.reading import ConversationView, Newest, Owner, UserCounts
+from infra.database.reading import ConversationView, Newest, OfTask, Owner, UserCounts
 from infra.database.rows import Rows, row_of
 from infra.database.summaries import StoredSummary
 from infra.database.tasks import StoredTask
@@ -56,6 +56,7 @@ class Memory:
         self._histories = Together(database, facts.histories)
         self._summaries = Together(database, summaries.newest_summaries)
         self._tasks = Together(database, tasks.tasks)
+        self._task_results = Together(database, reading.task_results)
         self._documents = Together(database, documents.documents)
         self._facts_by_id = Together(database, facts.facts_by_id)
         self._documents_by_id = Together(database, documents.documents_by_id)
@@ -101,6 +102,16 @@ class Memory:
         """All facts, if they are at hand."""
         return self._at_hand(owner, "facts", min_seq)
 
+    def summaries_at_hand(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[list[StoredSummary]] | None:
+        """The newest summaries, if they are at hand."""
+        return self._at_hand(owner, ("summaries", conversation, limit), min_seq)
+
+    def shelf(self, owner: Owner) -> Shelf:
+        """What is known of the user until the user changes: room for what is made of what is at hand."""
+        return self._cache.shelf(owner)
+
     async def messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[ConversationView]:
@@ -135,6 +146,13 @@ class Memory:
         """The newest summaries of a conversation, oldest first; raises as `messages` does."""
         wanted = Newest(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
+
+    async def task_results(
+        self, owner: Owner, task_id: str, limit: int, min_seq: int | None
+    ) -> Seen[list[str]]:
+        """How the newest results of a task begin, oldest first; raises as `messages` does."""
+        wanted = OfTask(*owner, task_id, limit)
+        return await self._kept(owner, ("task results", task_id, limit), self._task_results, wanted, min_seq)
 
     async def tasks(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredTask]]:
         """The tasks, oldest first; raises as `messages` does."""

@@ -148,7 +148,7 @@ async def test_clearing_keeps_the_conversation(stock: Stock) -> None:
         ("context", {"format": "poem"}, "bad_request", "format"),
         ("context", {"as_of": 3}, "not_implemented", "as_of"),
         ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields"),
-        ("search", {"query": "x"}, "not_implemented", "search"),
+        ("export", {}, "not_implemented", "export"),
     ],
 )
 async def test_errors_are_typed_and_name_the_field(

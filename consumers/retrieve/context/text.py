@@ -5,6 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from contracts.settings import TimeStamps
+from infra.database.found import VisibleMessage
 from infra.database.reading import StoredRow
 
 
@@ -30,10 +31,12 @@ def plain(value: Any) -> str:
     return str(value)
 
 
-def stamped(row: StoredRow, stamps: TimeStamps) -> str:
-    """A message with the local time at which it was said."""
-    local = row.sent_at.astimezone(ZoneInfo(stamps.zone))
-    return stamps.template.format(time=local.strftime(stamps.time_format), text=row.content)
+def stamped(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
+    """What was said; by the user, with the local time at which it was, unless no stamps are wanted."""
+    if message.role != "user" or not stamps.enabled:
+        return message.content
+    local = message.sent_at.astimezone(ZoneInfo(stamps.zone))
+    return stamps.template.format(time=local.strftime(stamps.time_format), text=message.content)
 
 
 def tools_used(tool_calls: Iterable[Mapping[str, Any]]) -> str:

@@ -96,8 +96,7 @@ def said(rows: Sequence[StoredRow], limit: int, stamps: TimeStamps) -> list[Said
     """The last `limit` messages as a model is shown them, with a line after each answer that used tools."""
     shown: list[Said] = []
     for row in rows[-limit:]:
-        text = stamped(row, stamps) if row.role == "user" and stamps.enabled else row.content
-        shown.append(Said(row.event_id, row.role, text, row.name))
+        shown.append(Said(row.event_id, row.role, stamped(row, stamps), row.name))
         if row.tool_calls:
             shown.append(Said(row.event_id, "system", tools_used(row.tool_calls)))
     return shown[-limit:]

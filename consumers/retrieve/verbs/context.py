@@ -1,24 +1,105 @@
 """`context`: what to put before a model."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
-from typing import Any
+from collections.abc import Awaitable, Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+import nats.errors
+import structlog
 
 from consumers.retrieve import decide
+from consumers.retrieve.context.budget import fit
+from consumers.retrieve.context.formats import LAYOUTS
+from consumers.retrieve.context.query import query_of
+from consumers.retrieve.context.value import SECTIONS, Section
 from consumers.retrieve.memory import Memory, Seen
-from consumers.retrieve.verbs.asking import available, owner_of
+from consumers.retrieve.search.service import Found, Search
+from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
+from contracts.settings import SettingsV1
 from contracts.subjects import Address
+from contracts.tools import Scope
 from infra.broker.service import Answer, Refusal
-from infra.database.reading import ConversationView
+from infra.database.engine import DatabaseRefused, DatabaseUnavailable
+from infra.database.facts import StoredFact
+from infra.database.reading import ConversationView, Owner
+from infra.database.summaries import StoredSummary
+from infra.models import tokens
 from infra.settings.store import LiveSettings
+
+log = structlog.get_logger("context")
+
+PATIENCE: Final = 0.3
+"""Seconds for which an answer waits for the search when all else is there."""
+
+TASK_RESULTS: Final = 10
+"""Results of a task that shape the query, the newest: more have no room in it."""
+
+ALL_HITS: Final = 1000
+"""More than a search finds: how many of them are shown depends on what is shown anyway."""
+
+SEARCHED: Final[Mapping[str, Section]] = {"memories": "relevant", "messages": "conversation"}
+"""Of each scope the section that comes from it."""
+
+Value = TypeVar("Value")
+Missing = dict[str, Exception]
+"""Sections that something failed for, and what it was."""
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError)
+
+
+class _Turn(NamedTuple):
+    """What is asked for, and under which settings."""
+
+    owner: Owner
+    request: ContextV1
+    settings: SettingsV1
+
+    @property
+    def messages(self) -> tuple[Owner, str | None, int, int | None]:
+        return self.owner, self.request.conversation, self.settings.recent_messages, self.request.min_seq
+
+    @property
+    def summaries(self) -> tuple[Owner, str | None, int, int | None]:
+        return self.owner, self.request.conversation, self.settings.context.summaries, self.request.min_seq
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Where to look for what is relevant: nowhere for what is not to be shown."""
+        shown = self.settings.context
+        scopes: list[Scope] = []
+        if shown.sections.relevant:
+            scopes.append("memories")
+        if shown.sections.conversation and shown.conversation_hits:
+            scopes.append("messages")
+        return tuple(scopes)
+
+
+class _Parts(NamedTuple):
+    """What was read; None where that failed."""
+
+    messages: Seen[ConversationView] | None
+    profile: Seen[dict[str, Any]] | None
+    facts: Seen[list[StoredFact]] | None
+    summaries: Seen[list[StoredSummary]] | None
+
+
+class _Made(NamedTuple):
+    """A reply, and under what it is right: these settings, until a fact expires."""
+
+    reply: ContextReplyV1
+    settings: SettingsV1
+    until: datetime
 
 
 class ContextVerb:
     """A user's memory as a model is shown it."""
 
-    def __init__(self, memory: Memory, settings: LiveSettings) -> None:
+    def __init__(self, memory: Memory, search: Search | None, settings: LiveSettings) -> None:
         self._memory = memory
+        self._search = search
         self._settings = settings
 
     @property
@@ -27,34 +108,127 @@ class ContextVerb:
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ContextV1.read(body or b"{}")
-        if request.format != "messages":
-            raise Refusal("not_implemented", f"format: {request.format!r} is not there yet, 'messages' is")
         if request.as_of is not None:
             raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
-        owner = owner_of(address)
-        settings = self._settings.of(address.tenant)
-        wanted = request.conversation, settings.recent_messages, request.min_seq
+        turn = _Turn(owner_of(address), request, self._settings.of(address.tenant))
+        at_hand = self._at_hand(turn) if self._search is None or not turn.scopes else None
+        return at_hand or available(self._read(turn))
 
-        def reply(messages: Seen[ConversationView], profile: Seen[dict[str, Any]]) -> ContextReplyV1:
-            return ContextReplyV1.model_construct(
-                seen_seq=min(messages.seq, profile.seq),
-                conversation=messages.value.conversation,
-                messages=decide.context(
-                    messages.value.messages, profile.value, settings.recent_messages, settings.time_stamps
-                ),
-                profile=profile.value,
-                degraded=("budget",) if request.budget is not None else (),
+    def _at_hand(self, turn: _Turn) -> Reply | None:
+        """The reply, if all that it is made of is at hand; made once, until something changes."""
+        owner, request, settings = turn
+        shelf = self._memory.shelf(owner)
+        place = "context", request.conversation, request.format, request.budget
+        made: _Made | None = shelf.get(place)
+        moment = now()
+        if (
+            made
+            and made.settings is settings
+            and made.until > moment
+            and made.reply.seen_seq >= (request.min_seq or 0)
+        ):
+            return made.reply
+        parts = _Parts(
+            self._memory.messages_at_hand(*turn.messages),
+            self._memory.profile_at_hand(owner, request.min_seq),
+            self._memory.facts_at_hand(owner, request.min_seq),
+            self._memory.summaries_at_hand(*turn.summaries),
+        )
+        if None in parts:
+            return None
+        reply = self._reply(turn, parts, None, {}, moment)
+        expiries = (fact.expires_at for fact in parts.facts.value if fact.expires_at) if parts.facts else ()
+        until = min((expiry for expiry in expiries if expiry > moment), default=_NEVER)
+        shelf[place] = _Made(reply, settings, until)
+        return reply
+
+    async def _read(self, turn: _Turn) -> Reply:
+        owner, request, _ = turn
+        missing: Missing = {}
+        messages = asyncio.create_task(self._memory.messages(*turn.messages))
+        finding = asyncio.create_task(self._find(turn, messages))
+        parts = _Parts(
+            *await asyncio.gather(
+                _attempt(messages, missing, "recent"),
+                _attempt(self._memory.profile(owner, request.min_seq), missing, "user_data"),
+                _attempt(self._memory.facts(owner, request.min_seq), missing, "facts", "working"),
+                _attempt(self._memory.summaries(*turn.summaries), missing, "summaries"),
             )
+        )
+        sections = (SEARCHED[scope] for scope in turn.scopes)
+        found = await _attempt(asyncio.wait_for(finding, PATIENCE), missing, *sections)
+        if not any(parts):
+            raise missing["recent"]
+        return self._reply(turn, parts, found, missing, now())
 
-        async def read() -> Reply:
-            return reply(
-                *await asyncio.gather(
-                    self._memory.messages(owner, *wanted), self._memory.profile(owner, request.min_seq)
-                )
-            )
+    async def _find(self, turn: _Turn, messages: Awaitable[Seen[ConversationView]]) -> Found | None:
+        """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
+        owner, request, settings = turn
+        if self._search is None or not turn.scopes:
+            return None
+        results: list[str] = []
+        if request.task_id is not None:
+            task = request.task_id, TASK_RESULTS, request.min_seq
+            results = (await self._memory.task_results(owner, *task)).value
+        said = None if request.query else decide.last_user_message((await messages).value.messages)
+        query = query_of(request.query, said, results)
+        if query is None:
+            return None
+        retrieval = settings.retrieval
+        return await self._search.find(
+            owner, query, turn.scopes, ALL_HITS, retrieval.threshold, retrieval, now(), request.min_seq
+        )
 
-        messages = self._memory.messages_at_hand(owner, *wanted)
-        profile = self._memory.profile_at_hand(owner, request.min_seq)
-        if messages is not None and profile is not None:
-            return reply(messages, profile)
-        return available(read())
+    def _reply(
+        self, turn: _Turn, parts: _Parts, found: Found | None, missing: Missing, moment: datetime
+    ) -> ContextReplyV1:
+        _, request, settings = turn
+        known = decide.Known(
+            rows=parts.messages.value.messages if parts.messages else (),
+            profile=parts.profile.value if parts.profile else {},
+            facts=parts.facts.value if parts.facts else (),
+            summaries=parts.summaries.value if parts.summaries else (),
+            hits=found.hits if found else (),
+        )
+        fitted = fit(
+            decide.context(known, settings, moment),
+            LAYOUTS[request.format],
+            request.budget or settings.context.budget,
+            settings.context.sections,
+            tokens.count,
+            tokens.cut,
+        )
+        seen = [part.seq for part in parts if part]
+        if found is not None and not set(turn.scopes).issubset(found.degraded):
+            seen.append(found.seq)
+        return ContextReplyV1.model_construct(
+            seen_seq=min(seen),
+            conversation=parts.messages.value.conversation if parts.messages else request.conversation,
+            messages=fitted.rendered.messages,
+            text=fitted.rendered.text,
+            tokens=fitted.tokens,
+            sections={**fitted.sections},
+            profile=dict(known.profile),
+            degraded=self._degraded(turn, found, missing),
+        )
+
+    def _degraded(self, turn: _Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
+        unsearched = turn.scopes if self._search is None else found.degraded if found else ()
+        named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
+        return tuple(sorted(named, key=(*SECTIONS, "embedding").index))
+
+
+async def _attempt(read: Awaitable[Value], missing: Missing, *sections: Section) -> Value | None:
+    """What is read; without it, its sections are missing, whatever the reason."""
+    try:
+        return await read
+    except Exception as error:
+        expected = isinstance(error, _EXPECTED)
+        log.warning(
+            "a part of the context is missing",
+            sections=sections,
+            error=repr(error),
+            exc_info=None if expected else error,
+        )
+        missing.update(dict.fromkeys(sections, error))
+        return None
