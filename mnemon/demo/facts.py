@@ -58,7 +58,7 @@ HITS: Final = 2
 """Hits that are shown of each search."""
 
 CONTEXT_QUERY: Final = "Что мне съесть?"
-CONTEXT_BUDGET: Final = 350
+CONTEXT_BUDGET: Final = 450
 """Tokens of the context that is rendered as XML."""
 
 

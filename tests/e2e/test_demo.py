@@ -128,7 +128,7 @@ async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
     assert "\x1b" not in story
     for part in (
         "refused    secret     Her museum card",
-        "was “У Сони день рождения 14 апреля”; similarity 0.97",
+        "was “У Сони день рождения 14 апреля”",
         "<key_facts>",
         "diet: pescatarian",  # what Anna said last, not what she said first
         "I don't know of any goats. Should I?",
