@@ -6,7 +6,7 @@ from consumers.retrieve.search.fusion import Candidate, fused
 from infra.models import bm25
 from infra.vectors.port import Collection, Dense, Owner, Sparse, Vectors
 
-EACH_WAY: Final = 100
+EACH_WAY: Final = 64
 """How many are found by words, and how many by meaning."""
 
 

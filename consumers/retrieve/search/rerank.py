@@ -66,22 +66,23 @@ def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, li
     sessions = _session_scores(own, session_of)
     named = _speakers(messages, asked)
     sums = [own[each.seq] + near[each.seq] + SESSION * sessions[session_of[each.seq]] for each in messages]
+    most = [_factors_at_most(each, asked, named) for each in messages]
+    bounds = [each * math.prod(factors.values()) for each, factors in zip(sums, most, strict=True)]
 
     def ranked(place: int) -> Ranked:
-        message, score = messages[place], sums[place]
-        factors = dict(_factors(message, asked, named))
+        message = messages[place]
+        factors = _factors(message, most[place])
         session = SESSION * sessions[session_of[message.seq]]
         parts = {"found": own[message.seq], "near": near[message.seq], "session": session, **factors}
-        return Ranked(message, score * math.prod(factors.values()), parts)
+        return Ranked(message, sums[place] * math.prod(factors.values()), parts)
 
-    return list(islice(_best_first(sums, ranked), limit))
+    return list(islice(_best_first(bounds, ranked), limit))
 
 
-def _best_first(sums: Sequence[float], ranked: Callable[[int], Ranked]) -> Iterator[Ranked]:
+def _best_first(bounds: Sequence[float], ranked: Callable[[int], Ranked]) -> Iterator[Ranked]:
     """In order of the scores; of equals, the newer. Only texts that may come next are looked at."""
-    most = NAMED * DATED * TIMED
     waiting: list[tuple[float, int, Ranked | None]]
-    waiting = [(-most * each, -place, None) for place, each in enumerate(sums)]
+    waiting = [(-bound, -place, None) for place, bound in enumerate(bounds)]
     heapify(waiting)
     while waiting:
         _, place, known = waiting[0]
@@ -145,12 +146,22 @@ def _speakers(messages: list[VisibleMessage], asked: Asked) -> frozenset[str]:
     return frozenset(role for role, is_meant in roles if is_meant)
 
 
-def _factors(message: VisibleMessage, asked: Asked, named: frozenset[str]) -> list[tuple[str, float]]:
-    factors = []
+def _factors_at_most(message: VisibleMessage, asked: Asked, named: frozenset[str]) -> dict[str, float]:
+    """What speaks for a message, before its text is looked at."""
+    factors = {}
     if message.name in named or message.role in named:
-        factors.append(("speaker", NAMED_ON_OTHERS if speaks_of_others(message.content) else NAMED))
+        factors["speaker"] = NAMED
     if any(day.has(message.sent_at) for day in asked.days):
-        factors.append(("date", DATED))
-    if asked.for_time and tells_time(message.content):
-        factors.append(("time", TIMED))
+        factors["date"] = DATED
+    if asked.for_time:
+        factors["time"] = TIMED
+    return factors
+
+
+def _factors(message: VisibleMessage, most: Mapping[str, float]) -> dict[str, float]:
+    factors = dict(most)
+    if "speaker" in factors and speaks_of_others(message.content):
+        factors["speaker"] = NAMED_ON_OTHERS
+    if "time" in factors and not tells_time(message.content):
+        del factors["time"]
     return factors
