@@ -145,11 +145,16 @@ def _fold_summaries(log: list[LoggedEvent], state: State, floors: dict[str | Non
         event
         for event in log
         if event.kind in ("summary.written", "summary.merged")
-        and event.from_seq > max(floors.get(event.conversation, 0), floors.get(None, 0))
+        and event.from_seq >= max(floors.get(event.conversation, 0), floors.get(None, 0))
     ]
     state.texts.update(event.id for event in kept)
-    merged = {each for event in kept if event.kind == "summary.merged" for each in event.merged}
+    merged = {
+        (event.conversation, each)
+        for event in kept
+        if event.kind == "summary.merged"
+        for each in event.merged
+    }
     for event in kept:
         assert event.conversation is not None
-        if event.id not in merged:
+        if (event.conversation, event.id) not in merged:
             state.summaries.setdefault(event.conversation, set()).add(event.id)

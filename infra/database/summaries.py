@@ -40,7 +40,8 @@ def _newest() -> Select[Any]:
     merged = exists().where(
         owned(others),
         others.c.event == "summary.merged",
-        cast(others.c.body["from_seq"].astext, BigInteger) > floor_seq,
+        others.c.conversation == conversation,
+        cast(others.c.body["from_seq"].astext, BigInteger) >= floor_seq,
         others.c.body["merged"].has_key(events.c.item),
     )
     return (
@@ -58,7 +59,7 @@ def _newest() -> Select[Any]:
             named(SUMMARIES),
             events.c.conversation == conversation,
             events.c.body.isnot(None),
-            from_seq > floor_seq,
+            from_seq >= floor_seq,
             ~merged,
         )
         .order_by(to_seq.desc(), events.c.seq.desc())

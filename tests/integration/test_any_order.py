@@ -28,6 +28,8 @@ _CONVERSATIONS: st.SearchStrategy[EventKind] = st.sampled_from(_CHAT)
 _MEMORIES: st.SearchStrategy[EventKind] = st.sampled_from(
     [*_MEMORY, "fact.saved", "fact.updated", "task.added", "document.added", "started", "cleared"]
 )
+_SUMMARY: list[EventKind] = ["message", "started", "cleared", "summary.written", "summary.merged"]
+_SUMMARIES: st.SearchStrategy[EventKind] = st.sampled_from(_SUMMARY)
 _PLACES = st.sampled_from([None, None, "c1", "c2"])
 _ITEMS = st.sampled_from(["x", "y"])
 
@@ -58,6 +60,9 @@ def logs(draw: st.DrawFn, kinds: st.SearchStrategy[EventKind]) -> list[LoggedEve
             )
         )
     return events
+
+
+LOGS = logs(_CONVERSATIONS) | logs(_MEMORIES) | logs(_SUMMARIES)
 
 
 def body_of(event: LoggedEvent) -> dict[str, object]:
@@ -156,7 +161,7 @@ async def forget_all(database: Database) -> None:
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(log=logs(_CONVERSATIONS) | logs(_MEMORIES), seed=st.integers(0, 2**32))
+@given(log=LOGS, seed=st.integers(0, 2**32))
 async def test_any_order_any_batches_any_copies(
     database: Database, log: list[LoggedEvent], seed: int
 ) -> None:
@@ -180,7 +185,7 @@ async def test_any_order_any_batches_any_copies(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(log=logs(_CONVERSATIONS) | logs(_MEMORIES), seed=st.integers(0, 2**32))
+@given(log=LOGS, seed=st.integers(0, 2**32))
 async def test_a_part_of_it_only_supposed(database: Database, log: list[LoggedEvent], seed: int) -> None:
     await forget_all(database)
     cut = random.Random(seed).randint(0, len(log))
@@ -192,6 +197,22 @@ async def test_a_part_of_it_only_supposed(database: Database, log: list[LoggedEv
     assert replace(state, texts=expected.texts) == expected
     state = await state_of(database, list(before.messages))
     assert replace(state, texts=before.texts) == before, "nothing of it is written"
+
+
+async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Database) -> None:
+    log = [
+        LoggedEvent(1, "first", "message", "c1"),
+        LoggedEvent(2, "clear", "cleared", "c1"),
+        LoggedEvent(3, "second", "message", "c1"),
+        LoggedEvent(4, "of the second", "summary.written", "c1", from_seq=3),
+        LoggedEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
+    ]
+    await write(database, plan([delivery_of(event) for event in log]).rows)
+    for _ in range(2):
+        state = await state_of(database, [])
+        assert state.summaries == {"c1": {"of the second"}} == fold(log).summaries
+        await sweep(database, TENANT, USER, up_to=5)
+    assert await texts_of(database) == {"of the second"}
 
 
 async def test_what_is_swept_once_may_come_again(database: Database) -> None:
