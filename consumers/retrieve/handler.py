@@ -45,7 +45,7 @@ async def consuming(
         **ProfileVerbs(memory, log).answers,
         **FactVerbs(memory, search, settings, log, database).answers,
         **SaveVerb(broker, memory, log).answers,
-        **SearchVerb(search, settings).answers,
+        **SearchVerb(memory, search, settings).answers,
         **TaskVerb(memory, log).answers,
         **DocumentVerb(memory, log).answers,
     }

@@ -64,6 +64,7 @@ class Memory:
         self._settings = settings
         self._cache = UserCache(users)
         self._position = Position()
+        self._indexed = Position("index")
         self._noticed: LRUCache[Owner, int] = LRUCache(users)
         self._connection: Client
         self._stream_context: JetStreamContext
@@ -80,6 +81,7 @@ class Memory:
         await connection.subscribe("changed.*.*", cb=self._changed)
         await connection.flush()
         await self._position.refresh(self._stream_context)
+        await self._indexed.refresh(self._stream_context)
 
     def forget(self) -> None:
         """Notices may have been missed."""
@@ -180,6 +182,14 @@ class Memory:
         """Some messages, and what stands around them; raises as `messages` does."""
         return await self._read(owner, None, self._surroundings, wanted, min_seq)
 
+    async def indexed(self, owner: Owner, min_seq: int | None) -> int:
+        """The log position up to which all can be searched for; waits for `min_seq`, and not for ever.
+
+        Raises:
+            nats.errors.Error: the log does not answer.
+        """
+        return await self._reached(self._indexed, owner, min_seq)
+
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
         """How much is stored; raises as `messages` does."""
         # Of what is no row, a dead letter for instance, there is no notice.
@@ -209,7 +219,7 @@ class Memory:
         wanted: Wanted,
         min_seq: int | None,
     ) -> Seen[Value]:
-        position = await self._known_position(owner, min_seq)
+        position = await self._reached(self._position, owner, min_seq)
         shelf = self._cache.shelf(owner)
         if min_seq is not None and position < min_seq:
             return await self._read_beyond(owner, questions.query([wanted]), position)
@@ -219,14 +229,14 @@ class Memory:
             shelf[part] = seen
         return seen
 
-    async def _known_position(self, owner: Owner, min_seq: int | None) -> int:
-        if min_seq is not None and self._position.value < min_seq:
+    async def _reached(self, position: Position, owner: Owner, min_seq: int | None) -> int:
+        if min_seq is not None and position.value < min_seq:
             tenant, _ = owner
             patience = self._settings.of(tenant).wait_for_log_ms / 1000
-            return await self._position.reach(self._stream_context, min_seq, patience)
-        if self._position.is_behind:
-            return await self._position.refresh(self._stream_context)
-        return self._position.value
+            return await position.reach(self._stream_context, min_seq, patience)
+        if position.is_behind:
+            return await position.refresh(self._stream_context)
+        return position.value
 
     async def _read_beyond(self, owner: Owner, query: Query[list[Value]], position: int) -> Seen[Value]:
         """Read as if the user's events beyond the position were projected already."""
@@ -250,3 +260,4 @@ class Memory:
             seq = json.loads(message.data)["seq"]
             self._noticed[owner] = max(seq, self._noticed.get(owner, 0))
             self._position.notice(seq)
+            self._indexed.notice(seq)

@@ -83,6 +83,18 @@ async def test_messages_by_words_by_meaning_and_by_what_stands_around_them(
     assert await found(stock, "What is the name of Anna's dog?", "other.u1", scope=["messages"]) == []
 
 
+async def test_what_was_just_said_is_found_by_who_names_its_position(
+    stock: Stock, searching: Deployment
+) -> None:
+    for number in range(20):
+        seq = await stock.say(f"The code of room {number} is zq{number}", id=f"m{number}")
+
+        reply = await stock.ask("search", query=f"zq{number}", scope=["messages"], limit=1, min_seq=seq)
+
+        assert [hit["id"] for hit in reply["hits"]] == [f"m{number}"]
+        assert reply["seen_seq"] >= seq
+
+
 async def test_the_parts_of_a_score_are_given_when_asked_for(stock: Stock, searching: Deployment) -> None:
     await indexed(stock, await stock.say("I took my dog to the vet", name="Anna", id="vet"))
     request: dict[str, Any] = {"query": "When was Anna's dog at the vet?", "scope": ["messages"]}

@@ -3,6 +3,7 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from consumers.retrieve.memory import Memory
 from consumers.retrieve.search.service import Found, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import Reply
@@ -15,7 +16,8 @@ from infra.settings.store import LiveSettings
 class SearchVerb:
     """A user's memory, by what is asked for."""
 
-    def __init__(self, search: Search, settings: LiveSettings) -> None:
+    def __init__(self, memory: Memory, search: Search, settings: LiveSettings) -> None:
+        self._memory = memory
         self._search = search
         self._settings = settings
 
@@ -29,10 +31,13 @@ class SearchVerb:
             raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
         settings = self._settings.of(address.tenant).retrieval
         given = request.model_fields_set
+        owner = owner_of(address)
 
         async def find() -> Reply:
+            # First: what is indexed meanwhile may be missing in what is found.
+            indexed = await self._memory.indexed(owner, request.min_seq)
             found = await self._search.find(
-                owner_of(address),
+                owner,
                 request.query,
                 request.scope,
                 request.limit if "limit" in given else settings.limit,
@@ -41,12 +46,12 @@ class SearchVerb:
                 now(),
                 request.min_seq,
             )
-            return search_reply(found, explain=request.explain)
+            return search_reply(found, min(found.seq, indexed), explain=request.explain)
 
         return available(find())
 
 
-def search_reply(found: Found, *, explain: bool) -> SearchReplyV1:
+def search_reply(found: Found, seen_seq: int, *, explain: bool) -> SearchReplyV1:
     """What was found, as a reply has it."""
     hits = tuple(
         SearchHit.model_construct(
@@ -59,4 +64,4 @@ def search_reply(found: Found, *, explain: bool) -> SearchReplyV1:
         )
         for hit in found.hits
     )
-    return SearchReplyV1.model_construct(seen_seq=found.seq, hits=hits, degraded=found.degraded)
+    return SearchReplyV1.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
