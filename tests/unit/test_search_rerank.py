@@ -43,6 +43,14 @@ def test_neighbours_share_the_score_and_the_further_the_less() -> None:
     assert places(ranked)[:3] == [3, 4, 2], "of equals, the newer"
 
 
+def test_what_follows_a_question_gets_all_of_its_score() -> None:
+    messages = said(1), said(2, "And the dog, what is it called?"), said(3, "Rex."), said(4)
+    ranked = reranked({"e2": 1.0}, around(*messages), Asked("?"), 100)
+
+    assert {each.message.seq: each.parts["near"] for each in ranked} == {1: 0.5, 2: 0.0, 3: 1.0, 4: 0.25}
+    assert places(ranked)[:2] == [3, 2], "of equals, the newer"
+
+
 def test_nothing_is_shared_across_silence_or_where_it_is_unknown_what_follows() -> None:
     silent = around(said(1, minutes=0), said(2, minutes=1), said(3, minutes=600))
     assert {

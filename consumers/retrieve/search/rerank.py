@@ -5,7 +5,7 @@ named in the one before. So each message gets some of the score of its neighbour
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
@@ -19,6 +19,9 @@ SESSION_GAP: Final = timedelta(hours=3)
 
 FADING: Final = 0.5
 """A neighbour's share: half of its score, a quarter from one message further, and so on."""
+
+ANSWER: Final = 1.0
+"""The share of what follows a question, of the question's score."""
 
 REACH: Final = 4
 """How many messages away is a neighbour."""
@@ -42,6 +45,9 @@ TIMED: Final = 1.2
 """What tells a time, where the query asks for one."""
 
 
+_QUESTION_MARKS: Final = "?\uff1f\u061f"
+
+
 class Ranked(NamedTuple):
     """A message and its score; `parts` is what the score is made of."""
 
@@ -62,7 +68,8 @@ def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, li
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
     session_of = _sessions(messages)
-    near = _near(own, around.following, session_of)
+    questions = {each.seq for each in messages if any(mark in each.content for mark in _QUESTION_MARKS)}
+    near = _near(own, questions, around.following, session_of)
     sessions = _session_scores(own, session_of)
     named = _speakers(messages, asked)
     sums = [own[each.seq] + near[each.seq] + SESSION * sessions[session_of[each.seq]] for each in messages]
@@ -108,7 +115,10 @@ def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:
 
 
 def _near(
-    own: Mapping[int, float], following: Mapping[int, int], session_of: Mapping[int, int]
+    own: Mapping[int, float],
+    questions: Collection[int],
+    following: Mapping[int, int],
+    session_of: Mapping[int, int],
 ) -> dict[int, float]:
     near = dict.fromkeys(own, 0.0)
     for seq in own:
@@ -116,7 +126,7 @@ def _near(
         for _ in range(REACH):
             if other is None or session_of[other] != session_of[seq]:
                 break
-            near[other] += share * own[seq]
+            near[other] += (ANSWER if share == FADING and seq in questions else share) * own[seq]
             near[seq] += share * own[other]
             other, share = following.get(other), share * FADING
     return near

@@ -31,7 +31,7 @@ log = structlog.get_logger("search")
 LOOKED_UP: Final = 64
 """Messages of those found that are ranked anew."""
 
-SURROUNDED: Final = 20
+SURROUNDED: Final = 24
 """Of them, those whose neighbours are looked at, and may be hits too."""
 
 
