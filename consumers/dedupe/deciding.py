@@ -5,7 +5,7 @@ workers come to what one alone would come to. What is decided stands in the log 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -151,13 +151,13 @@ class Deciding:
                     )
                 case decided:
                     pass
-            await self._write(owner, known, decided, proposal.at)
+            await self._write(owner, known, decided, proposal.at, meanings)
             all_decided += decided
         return all_decided
 
     async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[Decided]:
         decided = trim(known.facts, self._settings.of(owner[0]).limits, at)
-        await self._write(owner, known, decided, at)
+        await self._write(owner, known, decided, at, {})
         return decided
 
     async def _meanings(
@@ -203,7 +203,14 @@ class Deciding:
         await self._finding.vectors.upsert(Collection.MEMORIES, await points(self._finding, absent))
         known.findable = True
 
-    async def _write(self, owner: Owner, known: Known, decided: Iterable[Decided], at: datetime) -> None:
+    async def _write(
+        self,
+        owner: Owner,
+        known: Known,
+        decided: Iterable[Decided],
+        at: datetime,
+        meanings: Mapping[str, Dense],
+    ) -> None:
         """Take what is decided into account, and bring the points to it."""
         findable = known.findable
         for _, event in decided:
@@ -211,7 +218,7 @@ class Deciding:
             match event:
                 case FactSavedV1() | FactUpdatedV1():
                     written = [fact(owner, event.fact_id, str(event.id), event.fact.text)]
-                    new = await points(self._finding, written)
+                    new = await points(self._finding, written, meanings)
                     await self._finding.vectors.upsert(Collection.MEMORIES, new)
                 case FactEvictedV1() | FactForgottenV1():
                     place = point_id(*owner, "fact", event.fact_id)
