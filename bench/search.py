@@ -50,7 +50,7 @@ async def run(
     *,
     stages: Sequence[Sequence[Memories]] = STAGES,
     rounds: int = 5,
-    requests: int = 300,
+    requests: int = 200,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Measure all of a stage and the echo, turn about, at one caller.
