@@ -148,6 +148,8 @@ async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: 
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
+    await indexed(stock, await stock.say("I saw Anna's cats", id="said"))
+    assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
 
 
 async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Deployment) -> None:

@@ -68,7 +68,7 @@ def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, li
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
     session_of = _sessions(messages)
-    questions = {each.seq for each in messages if any(mark in each.content for mark in _QUESTION_MARKS)}
+    questions = {each.seq for each in messages if own[each.seq] and _is_question(each.content)}
     near = _near(own, questions, around.following, session_of)
     sessions = _session_scores(own, session_of)
     named = _speakers(messages, asked)
@@ -112,6 +112,10 @@ def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:
         latest[message.conversation] = session, message.sent_at
         session_of[message.seq] = session
     return session_of
+
+
+def _is_question(text: str) -> bool:
+    return any(mark in text for mark in _QUESTION_MARKS)
 
 
 def _near(

@@ -28,10 +28,10 @@ from infra.vectors.port import Collection, Dense, Owner, VectorsUnavailable
 
 log = structlog.get_logger("search")
 
-LOOKED_UP: Final = 64
+LOOKED_UP: Final = 48
 """Messages of those found that are ranked anew."""
 
-SURROUNDED: Final = 24
+SURROUNDED: Final = 16
 """Of them, those whose neighbours are looked at, and may be hits too."""
 
 
@@ -109,7 +109,7 @@ class Search:
             owner: whose memory.
             query: a sentence, a question or some words.
             scopes: where to look.
-            limit: at most so many hits, of all scopes together.
+            limit: at most so many hits of each scope.
             threshold: leave out what scores below; None leaves out what has neither a word of the query nor
                 a similarity that means anything for the embedding model.
             settings: the tenant's.
@@ -132,11 +132,11 @@ class Search:
                 case BaseException():
                     raise answer
                 case some, seq:
-                    hits += some
+                    hits += some[:limit]
                     seqs.append(seq)
         hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
         hits.sort(key=lambda hit: -hit.score)
-        return Found(hits[:limit], tuple(degraded), min(seqs, default=0))
+        return Found(hits, tuple(degraded), min(seqs, default=0))
 
     async def _meaning(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
         if self._embedder is None or self._statistics is None:

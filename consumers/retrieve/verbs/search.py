@@ -30,7 +30,7 @@ class SearchVerb:
         if request.as_of is not None:
             raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
         settings = self._settings.of(address.tenant).retrieval
-        given = request.model_fields_set
+        limit = request.limit if "limit" in request.model_fields_set else settings.limit
         owner = owner_of(address)
 
         async def find() -> Reply:
@@ -40,19 +40,19 @@ class SearchVerb:
                 owner,
                 request.query,
                 request.scope,
-                request.limit if "limit" in given else settings.limit,
+                limit,
                 request.threshold if request.threshold is not None else settings.threshold,
                 settings,
                 now(),
                 request.min_seq,
             )
-            return search_reply(found, min(found.seq, indexed), explain=request.explain)
+            return search_reply(found, limit, min(found.seq, indexed), explain=request.explain)
 
         return available(find())
 
 
-def search_reply(found: Found, seen_seq: int, *, explain: bool) -> SearchReplyV1:
-    """What was found, as a reply has it."""
+def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV1:
+    """The best of what was found, as a reply has it."""
     hits = tuple(
         SearchHit.model_construct(
             id=hit.id,
@@ -62,6 +62,6 @@ def search_reply(found: Found, seen_seq: int, *, explain: bool) -> SearchReplyV1
             at=hit.at,
             parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
         )
-        for hit in found.hits
+        for hit in found.hits[:limit]
     )
     return SearchReplyV1.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
