@@ -36,8 +36,8 @@ PATIENCE: Final = 0.3
 TASK_RESULTS: Final = 10
 """Results of a task that shape the query, the newest: more have no room in it."""
 
-ALL_HITS: Final = 1000
-"""More than a search finds: how many of them are shown depends on what is shown anyway."""
+SHOWN_ANYWAY: Final = 20
+"""Hits that are looked for beyond those wanted, because some are facts or messages that are shown anyway."""
 
 SEARCHED: Final[Mapping[str, Section]] = {"memories": "relevant", "messages": "conversation"}
 """Of each scope the section that comes from it."""
@@ -75,6 +75,12 @@ class _Turn(NamedTuple):
         if shown.sections.conversation and shown.conversation_hits:
             scopes.append("messages")
         return tuple(scopes)
+
+    @property
+    def hits(self) -> int:
+        """How many to look for in each."""
+        wanted = max(self.settings.retrieval.limit, self.settings.context.conversation_hits)
+        return wanted + max(SHOWN_ANYWAY, self.settings.recent_messages)
 
 
 class _Parts(NamedTuple):
@@ -176,7 +182,7 @@ class ContextVerb:
             return None
         retrieval = settings.retrieval
         return await self._search.find(
-            owner, query, turn.scopes, ALL_HITS, retrieval.threshold, retrieval, now(), request.min_seq
+            owner, query, turn.scopes, turn.hits, retrieval.threshold, retrieval, now(), request.min_seq
         )
 
     def _reply(
@@ -207,7 +213,7 @@ class ContextVerb:
             messages=fitted.rendered.messages,
             text=fitted.rendered.text,
             tokens=fitted.tokens,
-            sections={**fitted.sections},
+            sections=dict(fitted.sections.items()),
             profile=dict(known.profile),
             degraded=self._degraded(turn, found, missing),
         )
