@@ -26,6 +26,7 @@ class Bench(StrEnum):
     SEARCHABLE = "searchable"
     SEARCH = "search"
     DEDUPE = "dedupe"
+    CONTEXT = "context"
     RECALL = "recall"
 
 
@@ -65,7 +66,7 @@ def _load(path: Path) -> "Data":
 
 
 async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
-    from bench import dedupe, ingest, publish, recall, retrieve, search, searchable
+    from bench import context, dedupe, ingest, publish, recall, retrieve, search, searchable
     from infra.config import Deployment
     from infra.embedded.stack import embedded
     from infra.telemetry.logging import configure_logging
@@ -91,6 +92,8 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
                     measured = await search.run(stack.deployment, report=report)
                 case Bench.DEDUPE:
                     measured = await dedupe.run(stack.deployment, report=report)
+                case Bench.CONTEXT:
+                    measured = await context.run(stack.deployment, report=report)
                 case Bench.RECALL:
                     assert data is not None
                     measured = await recall.run(stack.deployment, data, report=report)
