@@ -88,7 +88,7 @@ class ContextReplyV1(Reply):
     conversation: Identifier | None = Field(default=None, description="The conversation shown.")
     messages: tuple[RenderedMessage, ...] = Field(
         default=(),
-        description="In order, ready for a model; of `xml`, `blocks` and `markdown`, the text as one message.",
+        description="In order, ready for a model; of another format the text, as one message.",
     )
     text: Text | None = Field(
         default=None, description="The whole as one text, in the formats `xml`, `blocks` and `markdown`."

@@ -43,8 +43,8 @@ class Decision(Contract):
     proposal_id: Identifier = Field(description="Event id of the proposal.")
     nearest: Identifier | None = Field(default=None, description="The fact it was compared with last.")
     similarity: float | None = Field(default=None, description="Cosine similarity with it, -1 to 1.")
-    duplicate_threshold: float | None = Field(default=None, description="At or above it: the same fact.")
-    update_threshold: float | None = Field(default=None, description="At or above it: the fact is rewritten.")
+    duplicate_threshold: float | None = Field(default=None, description="Above it: the same fact.")
+    update_threshold: float | None = Field(default=None, description="Above it: the fact is rewritten.")
     embedding_model: Text | None = Field(default=None, description="What the similarity was measured with.")
 
 
