@@ -106,5 +106,5 @@ def test_the_model_is_loaded_once() -> None:
 
 def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "package_folder", lambda: None)
-    with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[embedded\]"'):
+    with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[server\]"'):
         wordllama.__wrapped__()
