@@ -17,6 +17,7 @@ import structlog
 from qdrant_edge import (
     Distance,
     EdgeConfig,
+    EdgeOptimizersConfig,
     EdgeShard,
     EdgeSparseVectorParams,
     EdgeVectorParams,
@@ -122,7 +123,7 @@ class Shard:
 
     def _due(self) -> bool:
         new = self._unorganised
-        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 2
+        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 3
 
     async def _keep_organised(self) -> None:
         try:
@@ -186,6 +187,7 @@ async def _organised(folder: Path) -> None:
 
 def _created(path: Path, dimension: int | None) -> EdgeShard:
     dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
+    compared_kilobytes = max(1, COMPARED * (dimension or 0) * 4 // 1024)
     shard = EdgeShard.create(
         str(path),
         EdgeConfig(
@@ -196,9 +198,11 @@ def _created(path: Path, dimension: int | None) -> EdgeShard:
                 m=0,
                 payload_m=16,
                 ef_construct=100,
-                full_scan_threshold=max(1, COMPARED * (dimension or 0) * 4 // 1024),
+                full_scan_threshold=compared_kilobytes,
                 max_indexing_threads=1,
             ),
+            # Else nothing below 10 MB has a graph at all.
+            optimizers=EdgeOptimizersConfig(indexing_threshold=compared_kilobytes),
         ),
     )
     shard.update(UpdateOperation.create_field_index(TENANT, KeywordIndexParams(enable_hnsw=False)))
