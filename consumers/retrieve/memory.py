@@ -167,7 +167,11 @@ class Memory:
     async def facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[StoredFact]]:
-        """Some facts; raises as `messages` does."""
+        """Some facts, in the order of the ids; raises as `messages` does."""
+        at_hand = self.facts_at_hand(owner, min_seq)
+        if at_hand is not None:
+            known = {fact.id: fact for fact in at_hand.value}
+            return Seen([known[each] for each in dict.fromkeys(ids) if each in known], at_hand.seq)
         return await self._read(owner, None, self._facts_by_id, (owner, ids), min_seq)
 
     async def documents_by_id(

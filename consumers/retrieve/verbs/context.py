@@ -31,13 +31,10 @@ from infra.settings.store import LiveSettings
 log = structlog.get_logger("context")
 
 PATIENCE: Final = 0.3
-"""Seconds for which an answer waits for the search when all else is there."""
+"""Seconds for which an answer waits for the search; all else is there by then."""
 
 TASK_RESULTS: Final = 10
 """Results of a task that shape the query, the newest: more have no room in it."""
-
-SHOWN_ANYWAY: Final = 20
-"""Hits that are looked for beyond those wanted, because some are facts or messages that are shown anyway."""
 
 SEARCHED: Final[Mapping[str, Section]] = {"memories": "relevant", "messages": "conversation"}
 """Of each scope the section that comes from it."""
@@ -75,12 +72,6 @@ class _Turn(NamedTuple):
         if shown.sections.conversation and shown.conversation_hits:
             scopes.append("messages")
         return tuple(scopes)
-
-    @property
-    def hits(self) -> int:
-        """How many to look for in each."""
-        wanted = max(self.settings.retrieval.limit, self.settings.context.conversation_hits)
-        return wanted + max(SHOWN_ANYWAY, self.settings.recent_messages)
 
 
 class _Parts(NamedTuple):
@@ -151,23 +142,22 @@ class ContextVerb:
     async def _read(self, turn: _Turn) -> Reply:
         owner, request, _ = turn
         missing: Missing = {}
-        messages = asyncio.create_task(self._memory.messages(*turn.messages))
-        finding = asyncio.create_task(self._find(turn, messages))
         parts = _Parts(
             *await asyncio.gather(
-                _attempt(messages, missing, "recent"),
+                _attempt(self._memory.messages(*turn.messages), missing, "recent"),
                 _attempt(self._memory.profile(owner, request.min_seq), missing, "user_data"),
                 _attempt(self._memory.facts(owner, request.min_seq), missing, "facts", "working"),
                 _attempt(self._memory.summaries(*turn.summaries), missing, "summaries"),
             )
         )
-        sections = (SEARCHED[scope] for scope in turn.scopes)
-        found = await _attempt(asyncio.wait_for(finding, PATIENCE), missing, *sections)
         if not any(parts):
             raise missing["recent"]
+        # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
+        finding = asyncio.wait_for(self._find(turn, parts), PATIENCE)
+        found = await _attempt(finding, missing, *(SEARCHED[scope] for scope in turn.scopes))
         return self._reply(turn, parts, found, missing, now())
 
-    async def _find(self, turn: _Turn, messages: Awaitable[Seen[ConversationView]]) -> Found | None:
+    async def _find(self, turn: _Turn, parts: _Parts) -> Found | None:
         """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
         owner, request, settings = turn
         if self._search is None or not turn.scopes:
@@ -176,13 +166,16 @@ class ContextVerb:
         if request.task_id is not None:
             task = request.task_id, TASK_RESULTS, request.min_seq
             results = (await self._memory.task_results(owner, *task)).value
-        said = None if request.query else decide.last_user_message((await messages).value.messages)
+        said = decide.last_user_message(parts.messages.value.messages) if parts.messages else None
         query = query_of(request.query, said, results)
         if query is None:
             return None
-        retrieval = settings.retrieval
+        retrieval, shown = settings.retrieval, settings.context
+        listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
+        # Some of them are shown anyway.
+        limit = max(retrieval.limit + listed, shown.conversation_hits + settings.recent_messages)
         return await self._search.find(
-            owner, query, turn.scopes, turn.hits, retrieval.threshold, retrieval, now(), request.min_seq
+            owner, query, turn.scopes, limit, retrieval.threshold, retrieval, now(), request.min_seq
         )
 
     def _reply(
