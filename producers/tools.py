@@ -133,7 +133,7 @@ class MemoryTools:
     ) -> SearchReplyV1:
         """What is relevant to a query, best first.
 
-            found = await memory.search("u42", "how does she travel?", scope=["memories", "messages"])
+            found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
 
         Args:
             user: whose memory.

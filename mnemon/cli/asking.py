@@ -37,6 +37,10 @@ _WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "not_implemented")
 _NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
+def _well(_: "Reply") -> Ending:
+    return Ending.DONE
+
+
 def number_or_word(given: str | None) -> int | str | None:
     """A number where one is given, else the word."""
     return int(given) if given is not None and given.isdecimal() else given
@@ -44,22 +48,24 @@ def number_or_word(given: str | None) -> int | str | None:
 
 def ask(
     question: Callable[["MemoryClient"], Awaitable[ReplyT]],
-    show: Callable[[ReplyT], Ending | None],
+    show: Callable[[ReplyT], None],
     *,
     tenant: str,
     data: Path | None,
     as_json: bool,
+    ending: Callable[[ReplyT], Ending] = _well,
 ) -> NoReturn:
-    """Ask, show the reply, and end: `show` says how, when it is not well."""
-    perform(_ask(target(data, "broker"), question, show, tenant, as_json))
+    """Ask, show the reply as text or as JSON, and end as `ending` says, which may add to stderr."""
+    perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending))
 
 
 async def _ask(
     deployment: "Deployment",
     question: Callable[["MemoryClient"], Awaitable[ReplyT]],
-    show: Callable[[ReplyT], Ending | None],
+    show: Callable[[ReplyT], None],
     tenant: str,
     as_json: bool,
+    ending: Callable[[ReplyT], Ending],
 ) -> Ending:
     from contracts.base import InvalidBody
     from contracts.subjects import InvalidId
@@ -81,5 +87,6 @@ async def _ask(
         refuse(Ending.PART_MISSING, str(failed), "Look how it is: mnemon status")
     if as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
-        return Ending.DONE
-    return show(reply) or Ending.DONE
+    else:
+        show(reply)
+    return ending(reply)

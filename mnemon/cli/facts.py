@@ -47,6 +47,7 @@ def save(
         tenant=tenant,
         data=data,
         as_json=as_json,
+        ending=_kept_or_not,
     )
 
 
@@ -94,7 +95,7 @@ def search(
 ) -> None:
     """Show what is relevant to a query, best first.
 
-    Example: `mnemon search "how does she travel?" --tenant acme --user u42 --scope memories --scope messages`
+    Example: `mnemon search "train or plane?" --tenant acme --user u42 --scope memories --scope messages`
     """
     wanted: dict[str, Any] = {
         "scope": scope or ["memories"],
@@ -109,6 +110,7 @@ def search(
         tenant=tenant,
         data=data,
         as_json=as_json,
+        ending=_searched_or_not,
     )
 
 
@@ -184,12 +186,12 @@ def _fact(kind: str | None, tier: str | None, importance: str | None, expires: o
     return {"kind": kind, "tier": tier, "importance": number_or_word(importance), "expires_at": expires}
 
 
-def _show_decision(reply: "SaveReplyV1") -> Ending | None:
-    if reply.decision == "rejected":
-        typer.echo(f"rejected: {reply.reason}")
-        return Ending.NOT_SO
-    typer.echo(f"{reply.decision}: {reply.id}")
-    return None
+def _show_decision(reply: "SaveReplyV1") -> None:
+    typer.echo(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
+
+
+def _kept_or_not(reply: "SaveReplyV1") -> Ending:
+    return Ending.NOT_SO if reply.decision == "rejected" else Ending.DONE
 
 
 def _show_facts(reply: "FactsReplyV1") -> None:
@@ -208,8 +210,12 @@ def _show_hits(reply: "SearchReplyV1") -> None:
             typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
     if not reply.hits:
         typer.echo("nothing found")
+
+
+def _searched_or_not(reply: "SearchReplyV1") -> Ending:
     if reply.degraded:
         typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
+    return Ending.DONE
 
 
 def _show_fact(reply: "FactReplyV1") -> None:

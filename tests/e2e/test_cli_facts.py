@@ -1,0 +1,56 @@
+"""The commands for facts: what they say, and how they end."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from consumers.app import CONSUMERS, running
+from infra.config import Deployment
+from mnemon.cli.facts import save, search
+from producers.tools import MemoryTools
+from tests.e2e.conftest import Finished, mnemon
+
+
+async def asked(deployment: Deployment, *arguments: str) -> Finished:
+    return await mnemon(
+        *arguments, "--tenant", "acme", "--user", "u1", MNEMON_NATS_URL=str(deployment.nats_url)
+    )
+
+
+def quoted(documentation: str | None) -> str:
+    """The text in double quotes that an example begins with."""
+    found = re.search(r'(?:mnemon \w+|search\("u42",) "([^"]+)"', documentation or "")
+    assert found
+    return found[1]
+
+
+async def test_a_refused_fact_ends_with_1_as_text_and_as_json(deployment: Deployment, tmp_path: Path) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(CONSUMERS, with_vectors):
+        told = await asked(deployment, "save", "Is Anna allergic to nuts?")
+        assert (told.code, told.out.startswith("rejected: "), told.err) == (1, True, "")
+        as_json = await asked(deployment, "save", "Is Anna allergic to nuts?", "--json")
+        assert (as_json.code, json.loads(as_json.out)["rule"]) == (1, "question")
+        kept = await asked(deployment, "save", "Anna is allergic to nuts", "--json")
+        assert (kept.code, json.loads(kept.out)["decision"]) == (0, "saved")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+async def test_what_could_not_be_searched_is_said(deployment: Deployment, form: tuple[str, ...]) -> None:
+    async with running(("persist", "retrieve"), deployment):
+        found = await asked(deployment, "search", "nuts", *form)
+    assert found.code == 0
+    assert found.err == "could not be searched: memories\n"
+    if form:
+        assert json.loads(found.out)["degraded"] == ["memories"]
+
+
+async def test_the_examples_find_what_the_example_keeps(deployment: Deployment, tmp_path: Path) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(CONSUMERS, with_vectors):
+        await asked(deployment, "save", quoted(save.__doc__))
+        for documented in (search.__doc__, MemoryTools.search.__doc__):
+            found = await asked(deployment, "search", quoted(documented), "--json")
+            assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
