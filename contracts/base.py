@@ -1,16 +1,30 @@
 """What every contract shares: frozen values, tolerant to read, strict to write."""
 
+import re
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from math import isfinite
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+)
 
 BODY_LIMIT = 1_048_576
 """The largest body of an event or a request, in bytes. A larger one is refused, or dead-lettered."""
 
 ID_LIMIT = 255
 """The longest id of a tenant, user, conversation or event, in UTF-8 bytes."""
+
+
+_BEGINS_WITH_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY_OR_TIME = TypeAdapter(datetime)
 
 
 class InvalidBody(ValueError):
@@ -109,7 +123,22 @@ def _in_utc(moment: datetime) -> datetime:
     # A day's room at both ends of the calendar: in any time zone, and rounded by anybody, it still is a date.
     if not MINYEAR < moment.year < MAXYEAR:
         raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}")
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if not MINYEAR < moment.year < MAXYEAR:
+        raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}, in UTC too")
+    return moment
+
+
+def _day_or_time(written: object) -> object:
+    if not isinstance(written, str):
+        return written
+    try:
+        # Digits alone would be taken for seconds since 1970.
+        if _BEGINS_WITH_A_DAY.match(written):
+            return _DAY_OR_TIME.validate_python(written)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_url=False, include_context=False)[0]["msg"]) from error
+    raise ValueError("Input should be a date or a time, such as 2026-12-01 or 2026-12-01T18:00:00Z")
 
 
 def _short(identifier: str) -> str:
@@ -129,6 +158,9 @@ Identifier = Annotated[
 
 Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
 """RFC 3339 text, such as `2026-11-21T10:00:00Z`; without an offset it is UTC."""
+
+MomentOrDay = Annotated[Moment, BeforeValidator(_day_or_time)]
+"""As `Moment`, or a day such as `2026-11-21`, which is its first moment in UTC: models write such."""
 
 Json = Annotated[JsonValue, AfterValidator(_storable_json)]
 """Any JSON value without U+0000."""

@@ -26,6 +26,7 @@ class FunctionTool:
         required: those it must give, besides the ones that the contract asks for.
         fixed: the fields that are always the same.
         changes: whether anything is changed by it.
+        adds: whether all it changes is that there is more than before.
     """
 
     name: str
@@ -35,6 +36,7 @@ class FunctionTool:
     required: tuple[str, ...] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     changes: bool = True
+    adds: bool = False
 
     @property
     def request(self) -> type[Contract]:
@@ -78,6 +80,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
             "The reply says whether it was saved, known already, or refused and why.",
             "save",
             ("text", "tier", "importance", "expires_at"),
+            adds=True,
         ),
         FunctionTool(
             "memory_read",
@@ -146,6 +149,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
             ("text", "due_at"),
             required=("text",),
             fixed={"action": "add"},
+            adds=True,
         ),
         FunctionTool(
             "complete_task",
@@ -199,9 +203,9 @@ def _google(tool: FunctionTool) -> dict[str, Any]:
 
 
 def _mcp(tool: FunctionTool) -> dict[str, Any]:
-    hints = {"readOnlyHint": not tool.changes}
+    hints = {"readOnlyHint": not tool.changes, "openWorldHint": False}
     if tool.changes:
-        hints["destructiveHint"] = tool.name.endswith(("forget", "remove_task"))
+        hints["destructiveHint"] = not tool.adds
     return {
         "name": tool.name,
         "description": tool.description,
@@ -219,7 +223,8 @@ def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
     choices = [choice for choice in plain.pop("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         words = [choice for choice in choices if "enum" in choice]
-        plain = {**_plain((words or choices)[0], definitions), **plain}
+        # What is said of the words stands before what is said of all choices.
+        plain = {**plain, **words[0]} if words else {**_plain(choices[0], definitions), **plain}
     if plain.get("type") == "object":
         # Any field, any value.
         return {"type": "object", **{key: value for key, value in plain.items() if key == "description"}}

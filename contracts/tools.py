@@ -1,15 +1,17 @@
 """The memory tools: what a bot's model may ask for, and the other verbs that change what is kept."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from contracts.ask import Reply
-from contracts.base import Contract, Identifier, JsonObject, Moment, Sequence, Text
+from contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay, Sequence, Text
 from contracts.memory import Fact, Kind, Reason, Tier
 
 Scope = Literal["memories", "messages", "documents"]
 Importance = Literal["high", "normal", "low"]
+Weight = int | Annotated[Importance, Field(description="How much it matters to the user.")]
+"""How much a fact matters, in a number or a word; models are told of the words."""
 
 
 class StoredFact(Fact):
@@ -60,8 +62,10 @@ class SaveV1(Contract):
     text: Text = Field(description="The fact, one sentence.")
     kind: Kind | None = Field(default=None, description="What sort of fact; classified when absent.")
     tier: Tier | None = Field(default=None, description="How to keep it; classified when absent.")
-    importance: int | Importance | None = Field(default=None, description="1 to 10, or high, normal, low.")
-    expires_at: Moment | None = Field(default=None, description="From then on it is not shown.")
+    importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
+    expires_at: MomentOrDay | None = Field(
+        default=None, description="From then on it is not shown; a bare date is midnight UTC."
+    )
 
 
 class SaveReplyV1(Reply):
@@ -110,8 +114,10 @@ class UpdateV1(Contract):
     text: Text | None = Field(default=None, description="The fact, one sentence.")
     kind: Kind | None = Field(default=None, description="What sort of fact.")
     tier: Tier | None = Field(default=None, description="How it is kept and shown.")
-    importance: int | Importance | None = Field(default=None, description="1 to 10, or high, normal, low.")
-    expires_at: Moment | None = Field(default=None, description="From then on it is not shown.")
+    importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
+    expires_at: MomentOrDay | None = Field(
+        default=None, description="From then on it is not shown; a bare date is midnight UTC."
+    )
 
 
 class ForgetV1(Contract):
@@ -133,7 +139,9 @@ class TasksV1(Contract):
     action: Literal["list", "add", "done", "remove"] = Field(default="list", description="What to do.")
     task_id: Identifier | None = Field(default=None, description="The task, for `done` and `remove`.")
     text: Text | None = Field(default=None, description="What is to be done, for `add`.")
-    due_at: Moment | None = Field(default=None, description="By when, for `add`.")
+    due_at: MomentOrDay | None = Field(
+        default=None, description="By when, for `add`; a bare date is midnight UTC."
+    )
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -76,6 +77,45 @@ def test_what_a_model_is_told_of_saving() -> None:
     assert parameters["properties"]["tier"]["enum"] == ["profile", "working", "archive"]
     assert parameters["properties"]["expires_at"]["format"] == "date-time"
     assert TOOLS["add_task"].parameters()["required"] == ["text"]
+
+
+def test_importance_is_told_of_in_words_where_words_are_asked_for() -> None:
+    for name in ("memory_save", "memory_update"):
+        told = TOOLS[name].parameters()["properties"]["importance"]
+        assert not re.search(r"\d", told["description"])
+        assert "How" in told["description"]
+
+
+def test_mcp_is_told_what_a_call_may_do() -> None:
+    hints = {tool["name"]: tool["annotations"] for tool in definitions("mcp")}
+    assert not any(hint["openWorldHint"] for hint in hints.values())
+    assert {name for name, hint in hints.items() if hint.get("destructiveHint")} == {
+        "memory_update",
+        "memory_forget",
+        "set_user_data",
+        "complete_task",
+        "remove_task",
+    }
+    assert all(("destructiveHint" in hint) is not hint["readOnlyHint"] for hint in hints.values())
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("memory_save", {"text": "Likes tea"}, "expires_at"),
+        ("memory_update", {"id": "pf_001"}, "expires_at"),
+        ("add_task", {"text": "Call Vera"}, "due_at"),
+    ],
+)
+def test_a_day_is_its_midnight_in_utc(tool: str, arguments: dict[str, str], field: str) -> None:
+    midnight = datetime(2026, 12, 1, tzinfo=UTC)
+    for day in ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T03:00:00+03:00", "2026-12-01T00:00:00"):
+        assert getattr(TOOLS[tool].asked({**arguments, field: day}), field) == midnight
+    for wrong in ("2026-13-01", "tomorrow", "5", 5, True, "1764547200", "0001-01-01"):
+        with pytest.raises(InvalidBody) as refused:
+            TOOLS[tool].asked({**arguments, field: wrong})
+        assert refused.value.field == field
+    assert "bare date" in TOOLS[tool].parameters()["properties"][field]["description"]
 
 
 def test_every_tool_is_made_of_its_contract() -> None:
