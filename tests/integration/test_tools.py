@@ -162,6 +162,8 @@ async def test_tasks(stock: Stock) -> None:
     assert code(await stock.ask("tasks", action="done", task_id=first["task_id"])) == "not_found"
     assert code(await stock.ask("tasks", action="remove")) == "bad_request"
     assert code(await stock.ask("tasks", action="add")) == "bad_request"
+    blank = await stock.ask("tasks", action="add", text=" \n\t")
+    assert (code(blank), blank["error"]["message"]) == ("bad_request", "text: what is to be done?")
     assert code(await stock.ask("tasks", action="burn")) == "bad_request"
     context = await stock.ask("context", min_seq=removed["seen_seq"])
     assert "Vera" not in str(context), "tasks are in no context by themselves"
@@ -184,6 +186,9 @@ async def test_documents(stock: Stock) -> None:
     assert [each["document_id"] for each in removed["documents"]] == [unnamed["document_id"]]
     assert code(await stock.ask("document", action="remove", document_id="b/1.md")) == "not_found"
     assert code(await stock.ask("document", action="add", title="No text")) == "bad_request"
+    blank = await stock.ask("document", action="add", document_id="blank", text=" \n\t")
+    assert code(blank) == "bad_request"
+    assert blank["error"]["message"].startswith("text")
 
 
 @pytest.mark.usefixtures("deciding")

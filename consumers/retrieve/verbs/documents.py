@@ -52,8 +52,8 @@ class DocumentVerb:
         )
 
     async def _add(self, address: Address, request: DocumentV1) -> Reply:
-        if not request.text:
-            raise InvalidBody("text", "the text of the document, whole")
+        if not (request.text and request.text.strip()):
+            raise InvalidBody("text", "the text of the document, whole; it has no word")
         event = DocumentAddedV1(
             document_id=request.document_id or str(uuid4()),
             text=request.text,

@@ -46,7 +46,7 @@ class TaskVerb:
         return TasksReplyV1.model_construct(seen_seq=seen.seq, tasks=tasks, task_id=task_id)
 
     async def _add(self, address: Address, request: TasksV1) -> Reply:
-        if not request.text:
+        if not (request.text and request.text.strip()):
             raise InvalidBody("text", "what is to be done?")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
