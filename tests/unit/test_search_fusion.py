@@ -29,6 +29,13 @@ def test_each_ranking_is_stretched_and_they_count_the_same() -> None:
     assert [each.similarity for each in found] == [0.9, 0.1, 0.5, 0.0]
 
 
+def test_a_word_that_only_one_has_outweighs_the_noise_of_similarities() -> None:
+    first, second, *_ = fused(hits(a=4.0), hits(b=0.31, c=0.30, a=0.25, d=0.24))
+
+    assert first.payload["event_id"] == "a"
+    assert first.score > second.score + 0.3
+
+
 def test_a_ranking_that_is_missing_leaves_the_other() -> None:
     found = fused(hits(a=8.0, b=6.0, c=4.0), None)
 

@@ -10,6 +10,9 @@ from infra.vectors.port import Hit
 
 WORDS, MEANING = 0.5, 0.5
 
+LEAST_SPREAD = 0.2
+"""Of cosines: those nearer to each other hardly differ, and are not made to."""
+
 
 class Candidate(NamedTuple):
     """Something that may be what is looked for.
@@ -35,10 +38,11 @@ def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None) -> list[Can
     """All that was found, best first. Without meaning, words are all.
 
     Each ranking is stretched to 0 to 1 before they are added: term weights and cosines have no common scale,
-    and ranks alone would forget by how much one is better than the next.
+    and ranks alone would forget by how much one is better than the next. Of a few messages all cosines may
+    be much the same; stretched wholly, their noise would outweigh a word that only one of them has.
     """
     words = _stretched(by_words)
-    meaning = _stretched(by_meaning or ())
+    meaning = _stretched(by_meaning or (), LEAST_SPREAD)
     of_words, of_meaning = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
     best = by_words[0].score if by_words else 1.0
     overlaps = {hit.id.int: hit.score / best for hit in by_words}
@@ -72,8 +76,10 @@ def share_of_words(query: str, text: str) -> float:
     return len(asked.intersection(bm25.document(text).indices)) / len(asked) if asked else 0.0
 
 
-def _stretched(hits: Sequence[Hit]) -> dict[int, float]:
+def _stretched(hits: Sequence[Hit], least_spread: float = 0.0) -> dict[int, float]:
+    """1 for the best, 0 for the last, or for what is `least_spread` below the best, whichever is lower."""
     if not hits:
         return {}
-    best, last = hits[0].score, hits[-1].score
-    return {hit.id.int: (hit.score - last) / (best - last) if best > last else 1.0 for hit in hits}
+    best = hits[0].score
+    bottom = min(hits[-1].score, best - least_spread)
+    return {hit.id.int: (hit.score - bottom) / (best - bottom) if best > bottom else 1.0 for hit in hits}
