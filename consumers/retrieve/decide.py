@@ -30,6 +30,7 @@ class Known:
         facts: all of the user's, those past their date among them.
         summaries: of the conversation, oldest first.
         hits: facts and messages found for this turn, best first.
+        incomplete: something of all this could not be read.
     """
 
     rows: Sequence[StoredRow] = ()
@@ -37,6 +38,7 @@ class Known:
     facts: Sequence[StoredFact] = ()
     summaries: Sequence[StoredSummary] = ()
     hits: Sequence[Hit] = ()
+    incomplete: bool = False
 
 
 def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
@@ -70,6 +72,7 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
         recent=recent,
         relevant=_best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit),
         conversation=_best(messages_found, {each.id for each in recent}, settings.context.conversation_hits),
+        incomplete=known.incomplete,
     )
 
 

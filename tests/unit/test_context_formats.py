@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from consumers.retrieve.context.budget import fit
 from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
 from consumers.retrieve.context.layout import Layout
-from consumers.retrieve.context.value import Context, DataField, Fact, Said, Summary, said, user_data
+from consumers.retrieve.context.value import Context, DataField, Fact, Said, Summary, user_data
 from contracts.ask import RenderedMessage
-from contracts.settings import TimeStamps
-from infra.database.reading import StoredRow
+from contracts.settings import Sections
+from infra.models import tokens
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 WHOLE = Context(
@@ -113,6 +114,12 @@ def test_markdown_says_that_nothing_is_known() -> None:
 
 def test_markdown_does_not_deny_what_found_no_room() -> None:
     assert text_of(MARKDOWN, Context(recent=[Said("m1", "user", "hi")], trimmed=True)).startswith("## ")
+
+
+def test_markdown_does_not_deny_what_could_not_be_read() -> None:
+    context = Context(recent=[Said("m1", "user", "hi")], incomplete=True)
+    shown = fit(context, MARKDOWN, 1000, Sections(), tokens.count, tokens.cut)
+    assert shown.rendered.text == "## Recent messages\n\n- User: hi"
 
 
 @pytest.mark.parametrize("layout", [MESSAGES, XML, BLOCKS])
@@ -252,35 +259,38 @@ def test_no_text_speaks_for_another(context: Context) -> None:
 @settings(deadline=None)
 @given(HOSTILE_CONTEXTS)
 def test_recent_messages_are_given_word_for_word(context: Context) -> None:
-    given_over = [message for message in MESSAGES.rendered(context).messages if message.role != "system"]
-    assert given_over == [
-        RenderedMessage(role=each.role, content=each.text, name=each.name) for each in context.recent
-    ]
+    recent = MESSAGES.rendered(Context(recent=context.recent)).messages
+    for shown, each in zip(recent, context.recent, strict=True):
+        assert shown.content.endswith(each.text)
+        assert shown.role == ("system" if each.role == "tool" else each.role)
+        assert shown.name is None or re.fullmatch("[A-Za-z0-9_-]{1,64}", shown.name)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (Said("m", "tool", "42"), system("Tool result: 42")),
+        (
+            Said("m", "tool", "42", "adder"),
+            RenderedMessage(role="system", content="Tool result: 42", name="adder"),
+        ),
+        (Said("m", "user", "hi", "bob_1-x"), RenderedMessage(role="user", content="hi", name="bob_1-x")),
+        (Said("m", "user", "hi", "Вера"), RenderedMessage(role="user", content="Вера: hi")),
+        (Said("m", "user", "hi", "Bob\nSmith"), RenderedMessage(role="user", content="Bob Smith: hi")),
+        (Said("m", "user", "hi", "b" * 65), RenderedMessage(role="user", content=f"{'b' * 65}: hi")),
+        (Said("m", "user", "hi", "bob\n"), RenderedMessage(role="user", content="bob: hi")),
+        (Said("m", "user", "hi", ""), RenderedMessage(role="user", content="hi")),
+    ],
+)
+def test_every_provider_takes_the_messages(said: Said, shown: RenderedMessage) -> None:
+    assert MESSAGES.rendered(Context(recent=[said])).messages == (shown,)
 
 
 def test_every_format_of_the_contract_is_there() -> None:
     assert set(LAYOUTS) == {"messages", "xml", "blocks", "markdown"}
 
 
-def row(seq: int, role: str, content: str, tools: list[dict[str, str]] | None = None) -> StoredRow:
-    at = datetime(2026, 5, 1, 21, 30, tzinfo=UTC)
-    return StoredRow._make((seq, f"e{seq}", role, content, None, None, tools, at))
-
-
-def test_what_was_said_is_stamped_and_followed_by_the_tools_used() -> None:
-    rows = [
-        row(1, "user", "привет"),
-        row(2, "assistant", "done", [{"name": "a"}, {"name": "b"}, {"name": "a"}]),
-    ]
-    moscow = TimeStamps(template="[Текущее время: {time}] {text}", zone="Europe/Moscow")
-    assert said(rows, 10, moscow) == [
-        Said("e1", "user", "[Текущее время: 2026-05-02 00:30] привет"),
-        Said("e2", "assistant", "done"),
-        Said("e2", "system", "Tools used: a, b"),
-    ]
-    assert said(rows, 10, TimeStamps(enabled=False))[0].text == "привет"
-
-
-def test_only_the_newest_are_said() -> None:
-    rows = [row(seq, "user", str(seq)) for seq in range(100)]
-    assert [each.id for each in said(rows, 3, TimeStamps())] == ["e97", "e98", "e99"]
+def test_data_without_a_value_are_not_shown() -> None:
+    data = {"nick": None, "pets": ["Rex", None], "home": {"city": None, "country": "Russia"}}
+    context = Context(user_data=user_data(data))
+    assert text_of(MARKDOWN, context).endswith("## User data\n\n- pets: Rex, none\n- home: country: Russia")

@@ -40,7 +40,7 @@ def fit(context: Context, layout: Layout, budget: int, sections: Sections, count
     while True:
         choice = _chosen(chooser, weights, max(room, 0))
         reports = _reports(chooser, choice)
-        shown = _trimmed(choice, reports)
+        shown = _trimmed(choice, reports, incomplete=context.incomplete)
         rendered = layout.rendered(shown) if room > 0 else layout.nothing
         tokens = layout.tokens(rendered, count)
         if tokens <= budget:
@@ -73,9 +73,10 @@ def _shares(wanted: Mapping[Section, int], weights: Mapping[Section, int], room:
     return shares
 
 
-def _trimmed(choice: Choice, reports: Mapping[Section, ContextSection]) -> Context:
+def _trimmed(choice: Choice, reports: Mapping[Section, ContextSection], *, incomplete: bool) -> Context:
     items: dict[str, Any] = {section: chosen.items for section, chosen in choice.items()}
-    return Context(**items, trimmed=any(report.left_out for report in reports.values()))
+    trimmed = any(report.left_out for report in reports.values())
+    return Context(**items, trimmed=trimmed, incomplete=incomplete)
 
 
 def _reports(chooser: Chooser, choice: Choice) -> dict[Section, ContextSection]:

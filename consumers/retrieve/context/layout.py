@@ -1,9 +1,11 @@
 """What a format is: how items are written, what stands around them, and what that costs in tokens."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
+from consumers.retrieve.context.text import folded
 from consumers.retrieve.context.value import Context, Item, Said, Section
 from contracts.ask import RenderedMessage
 
@@ -12,6 +14,9 @@ Count: TypeAlias = Callable[[str], int]
 
 PER_MESSAGE = 4
 """Tokens that a message takes beyond its content: a chat template marks its role and its ends."""
+
+
+_NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 class Rendered(NamedTuple):
@@ -60,7 +65,7 @@ class TextLayout:
     Attributes:
         sections: in the order in which they stand.
         line: writes an item; whatever it holds, it stays within what stands around it.
-        missing: stands first when nothing is known but messages.
+        missing: stands first when nothing is known but messages, and nothing could not be read.
     """
 
     sections: Mapping[Section, Around]
@@ -71,7 +76,7 @@ class TextLayout:
 
     def rendered(self, context: Context) -> Rendered:
         shown = [self._section(section, items) for section in self.sections if (items := context.of(section))]
-        if self.missing and not _is_anything_known(context):
+        if self.missing and not _may_be_known(context):
             shown.insert(0, self.missing)
         text = "\n\n".join(shown)
         return Rendered((RenderedMessage(role="system", content=text),) if text else (), text)
@@ -135,15 +140,27 @@ class MessageLayout:
         if section == "recent":
             for item in items:
                 if isinstance(item, Said):
-                    yield RenderedMessage(role=item.role, content=item.text, name=item.name)
+                    yield _as_said(item)
         elif items:
             lines = "\n".join(map(self.line, items))
             yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
 
 
-def _is_anything_known(context: Context) -> bool:
-    return context.trimmed or any(
-        (context.facts, context.working, context.relevant, context.user_data, context.summaries)
+def _as_said(said: Said) -> RenderedMessage:
+    """As every provider takes it: a tool's result only follows its call there, and names are of ASCII."""
+    role, text, name = said.role, said.text, said.name
+    if role == "tool":
+        role, text = "system", f"Tool result: {text}"
+    if name and not _NAME.fullmatch(name):
+        name, text = None, f"{folded(name)}: {text}"
+    return RenderedMessage(role=role, content=text, name=name or None)
+
+
+def _may_be_known(context: Context) -> bool:
+    return (
+        context.trimmed
+        or context.incomplete
+        or any((context.facts, context.working, context.relevant, context.user_data, context.summaries))
     )
 
 

@@ -20,14 +20,16 @@ def indented(text: str) -> str:
 
 
 def plain(value: Any) -> str:
-    """Any JSON value, in words."""
+    """Any JSON value, in words; a field without a value is left out."""
     match value:
         case list():
             return ", ".join(plain(item) for item in value)
         case dict():
-            return "; ".join(f"{key}: {plain(item)}" for key, item in value.items())
+            return "; ".join(f"{key}: {plain(item)}" for key, item in value.items() if item is not None)
         case bool():
             return "yes" if value else "no"
+        case None:
+            return "none"
     return str(value)
 
 

@@ -75,6 +75,7 @@ class Context:
         recent: the newest messages, oldest first.
         conversation: earlier messages found for this turn, best first.
         trimmed: something is left out for want of room.
+        incomplete: something could not be read or searched.
     """
 
     facts: Sequence[Fact] = ()
@@ -85,6 +86,7 @@ class Context:
     relevant: Sequence[Fact] = ()
     conversation: Sequence[Said] = ()
     trimmed: bool = False
+    incomplete: bool = False
 
     def of(self, section: Section) -> Sequence[Item]:
         """The items of one section."""
@@ -93,15 +95,19 @@ class Context:
 
 
 def said(rows: Sequence[StoredRow], limit: int, stamps: TimeStamps) -> list[Said]:
-    """The last `limit` messages as a model is shown them, with a line after each answer that used tools."""
+    """The last `limit` messages as a model is shown them, with a line after each answer that used tools.
+
+    Of one without words only that line: there are models that refuse an empty message.
+    """
     shown: list[Said] = []
     for row in rows[-limit:]:
-        shown.append(Said(row.event_id, row.role, stamped(row, stamps), row.name))
+        if row.content.strip():
+            shown.append(Said(row.event_id, row.role, stamped(row, stamps), row.name))
         if row.tool_calls:
             shown.append(Said(row.event_id, "system", tools_used(row.tool_calls)))
     return shown[-limit:]
 
 
 def user_data(profile: Mapping[str, Any]) -> tuple[DataField, ...]:
-    """The user's data, field by field."""
-    return tuple(DataField(*field) for field in profile.items())
+    """The user's data, field by field; one without a value says nothing."""
+    return tuple(DataField(name, value) for name, value in profile.items() if value is not None)

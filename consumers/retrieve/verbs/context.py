@@ -182,12 +182,14 @@ class ContextVerb:
         self, turn: _Turn, parts: _Parts, found: Found | None, missing: Missing, moment: datetime
     ) -> ContextReplyV1:
         _, request, settings = turn
+        degraded = self._degraded(turn, found, missing)
         known = decide.Known(
             rows=parts.messages.value.messages if parts.messages else (),
             profile=parts.profile.value if parts.profile else {},
             facts=parts.facts.value if parts.facts else (),
             summaries=parts.summaries.value if parts.summaries else (),
             hits=found.hits if found else (),
+            incomplete=bool(degraded),
         )
         fitted = fit(
             decide.context(known, settings, moment),
@@ -208,7 +210,7 @@ class ContextVerb:
             tokens=fitted.tokens,
             sections=dict(fitted.sections.items()),
             profile=dict(known.profile),
-            degraded=self._degraded(turn, found, missing),
+            degraded=degraded,
         )
 
     def _degraded(self, turn: _Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
