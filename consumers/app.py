@@ -5,17 +5,22 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
+from nats.aio.client import Client
 
 from consumers.dedupe import handler as dedupe
 from consumers.index import handler as index
 from consumers.maintain import handler as maintain
 from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
+from contracts.streams import LOG
 from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.position import applied_position
+from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.finding import Finding, opened
 from infra.settings.store import read
+from infra.vectors.port import Collection
 
 log = structlog.get_logger("app")
 
@@ -70,13 +75,31 @@ def _needed(finding: Finding | None) -> Finding:
 @asynccontextmanager
 async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterator[Finding | None]:
     """The vectors, where they are needed; `retrieve` alone goes without, and names what it cannot search."""
+    has_vectors = deployment.qdrant_url or deployment.vectors_folder
+    if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
+        yield None
+        return
+    async with _connection(deployment) as connection:
+        settings = await read(connection)
+    async with opened(deployment, settings.embedding) as finding:
+        if "index" in names:
+            async with _connection(deployment) as connection:
+                await _fill_if_lost(connection, finding)
+        yield finding
+
+
+@asynccontextmanager
+async def _connection(deployment: Deployment) -> AsyncIterator[Client]:
     connection = await connect(str(deployment.nats_url), name="mnemon-start")
     try:
-        settings = await read(connection)
+        yield connection
     finally:
         await connection.close()
-    if WRITING & set(names) or ("retrieve" in names and (deployment.qdrant_url or deployment.vectors_folder)):
-        async with opened(deployment, settings.embedding) as finding:
-            yield finding
-    else:
-        yield None
+
+
+async def _fill_if_lost(connection: Client, finding: Finding) -> None:
+    """Vectors that are gone, such as with their folder, are made anew from the log."""
+    counts = [await finding.vectors.count(collection) for collection in Collection]
+    if not any(counts) and await applied_position(connection.jetstream(), "index"):
+        events = await begin_again(connection, LOG, "index")
+        log.warning("the vectors are gone; they are made anew from the log", events=events)

@@ -136,6 +136,11 @@ def settle(
     return _save(candidate, by, known, settings)
 
 
+def undecidable(proposal: Proposal, error: str) -> Decided:
+    """The end of a proposal that cannot be decided: nothing ends silently."""
+    return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
+
+
 def _met_in_words(text: str, facts: Sequence[KnownFact]) -> tuple[KnownFact, Overlap] | None:
     """The fact whose words hold the text's or are held by them: the closest, of those the longest."""
     said = words(text)

@@ -6,20 +6,22 @@ workers come to what one alone would come to. What is decided stands in the log 
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import structlog
 from cachetools import LRUCache
 from nats.aio.client import Client
 
-from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle
+from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle, undecidable
 from consumers.dedupe.state import UserFacts
 from consumers.dedupe.trimming import trim
-from contracts.base import Event, InvalidBody
+from contracts.base import ID_LIMIT, Event, InvalidBody
 from contracts.decode import UnknownEvent, contract_of, upcast
 from contracts.identity import event_identity, point_id, scoped
-from contracts.memory import FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
+from contracts.memory import Fact, FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
 from contracts.registry import EVENTS
 from contracts.settings import SettingsV1
 from contracts.subjects import InvalidSubject, memory_subject, parse, thing_filter
@@ -33,6 +35,8 @@ from infra.database.locking import locked
 from infra.finding import Finding, fact, points
 from infra.settings.store import LiveSettings
 from infra.vectors.port import Collection, Dense, Owner
+
+log = structlog.get_logger("dedupe")
 
 USERS = 1000
 """Users whose facts a process remembers from one decision to the next."""
@@ -137,23 +141,32 @@ class Deciding:
         meanings = await self._meanings(known, proposals, settings)
         all_decided: list[Decided] = []
         for proposal in proposals:
-            match examine(proposal, known.facts, settings):
-                case Candidate() as candidate:
-                    nearest = await self._nearest(owner, known, candidate, meanings)
-                    model = self._finding.embedder
-                    decided = settle(
-                        candidate,
-                        known.facts,
-                        nearest,
-                        settings,
-                        model.thresholds if model else None,
-                        model.model if model else None,
-                    )
-                case decided:
-                    pass
+            try:
+                decided = await self._decide_one(owner, known, proposal, settings, meanings)
+            except ValueError as error:
+                # The same would fail for ever, and all that is proposed after it would wait.
+                log.exception("a proposal cannot be decided", proposal=proposal.id)
+                decided = [undecidable(proposal, type(error).__name__)]
             await self._write(owner, known, decided, proposal.at, meanings)
             all_decided += decided
         return all_decided
+
+    async def _decide_one(
+        self,
+        owner: Owner,
+        known: Known,
+        proposal: Proposal,
+        settings: SettingsV1,
+        meanings: dict[str, Dense],
+    ) -> list[Decided]:
+        match examine(proposal, known.facts, settings):
+            case Candidate() as candidate:
+                nearest = await self._nearest(owner, known, candidate, meanings)
+                model = self._finding.embedder
+                name, thresholds = (model.model, model.thresholds) if model else (None, None)
+                return settle(candidate, known.facts, nearest, settings, thresholds, name)
+            case decided:
+                return decided
 
     async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[Decided]:
         decided = trim(known.facts, self._settings.of(owner[0]).limits, at)
@@ -164,8 +177,13 @@ class Deciding:
         self, known: Known, proposals: Iterable[Proposal], settings: SettingsV1
     ) -> dict[str, Dense]:
         """The vectors of all that may have to be compared: a provider is asked once."""
-        examined = (examine(proposal, known.facts, settings) for proposal in proposals)
-        texts = list({each.fact.text for each in examined if isinstance(each, Candidate)})
+        texts = []
+        for proposal in proposals:
+            with suppress(ValueError):  # said when it is decided
+                match examine(proposal, known.facts, settings):
+                    case Candidate(fact=Fact(text=text)):
+                        texts.append(text)
+        texts = list(dict.fromkeys(texts))
         if self._finding.embedder is None or not texts:
             return {}
         return dict(zip(texts, await self._finding.embedder.embed(texts), strict=True))
@@ -235,7 +253,10 @@ def _read(delivery: Delivery) -> tuple[Event, str]:
     address = parse(delivery.subject)
     event = upcast(contract_of(address), address.version, delivery.body)
     owner = address.tenant, address.user
-    return event, event_identity(*owner, delivery.message_id, event.id, delivery.stream, delivery.sequence)
+    event_id = event_identity(*owner, delivery.message_id, event.id, delivery.stream, delivery.sequence)
+    if (size := len(event_id.encode())) > ID_LIMIT:
+        raise InvalidBody("id", f"{size} bytes, the limit is {ID_LIMIT}")
+    return event, event_id
 
 
 def _log_event(owner: Owner, decided: Decided) -> LogEvent:

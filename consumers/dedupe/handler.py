@@ -43,6 +43,10 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
             except LATER as error:
                 log.warning("not decided yet, will be tried again", error=repr(error))
                 return Retry()
+            except Exception:
+                # Whatever it is, it is this user's: those who came with the same batch go on.
+                log.exception("not decided, will be tried again", tenant=owner[0])
+                return Retry()
         return ACK
 
     async def propose(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:

@@ -79,7 +79,8 @@ class UserFacts:
                 if event.decision is not None:
                     self.decided.add(event.decision.proposal_id)
                 self._number(event.fact_id)
-                self._keep(event.fact_id, event.fact, at)
+                if event.fact_id in self.facts:
+                    self._keep(event.fact_id, event.fact, at)
             case FactConfirmedV1():
                 self.decided.add(event.decision.proposal_id)
                 if known := self.facts.get(event.fact_id):

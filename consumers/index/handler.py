@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import structlog
 from nats.aio.client import Client
 from pydantic import JsonValue
 
@@ -24,6 +25,8 @@ from infra.finding import Findable, Finding, points
 from infra.models.embedding import EmbeddingUnavailable
 from infra.vectors.port import Collection, VectorsUnavailable
 
+log = structlog.get_logger("index")
+
 
 @asynccontextmanager
 async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
@@ -34,7 +37,8 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
         batch = plan(deliveries)
         try:
             await write(batch)
-        except (EmbeddingUnavailable, VectorsUnavailable):
+        except (EmbeddingUnavailable, VectorsUnavailable) as error:
+            log.warning("not indexed yet, will be tried again", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         publish = broker.config.connection_state.stream.publish
         for owner, seq in batch.sweeps.items():

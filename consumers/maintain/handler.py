@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import structlog
 from nats.aio.client import Client
 
 from consumers.maintain.decide import exceeds, expiries, smallest
+from contracts.settings import FactLimits
 from contracts.streams import WORK
 from contracts.subjects import work_subject
 from infra.broker.appending import append
@@ -24,6 +26,8 @@ from infra.database.rows import Owner
 from infra.database.upkeep import with_expired_facts, with_more_facts
 from infra.settings.store import LiveSettings
 
+log = structlog.get_logger("maintain")
+
 EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
 LIMITS_SECONDS = 3600.0
 """Limits are kept by dedupe; only a setting that was lowered leaves users with too many facts."""
@@ -35,13 +39,18 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     broker = build_broker(deployment, "maintain")
     settings = LiveSettings()
 
+    limited: list[FactLimits] = []
+
     async def maintain(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         connection = broker.config.connection_state.connection
+        limits = [each.limits for each in settings.all()]
         try:
             if any(each.subject == EXPIRE for each in deliveries):
                 await expire(connection)
-            if any(each.subject == LIMITS for each in deliveries):
+            # Soon after a limit was lowered, and now and then.
+            if limits != limited or any(each.subject == LIMITS for each in deliveries):
                 await limit(connection)
+                limited[:] = limits
         except DatabaseUnavailable:
             return [Retry()] * len(deliveries)
         return [ACK] * len(deliveries)
@@ -49,7 +58,11 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     async def expire(connection: Client) -> None:
         now = datetime.now(UTC)
         for owner in await database.read(with_expired_facts(now)):
-            await expire_of(connection, owner, now)
+            try:
+                await expire_of(connection, owner, now)
+            except DatabaseUnavailable as error:
+                # Somebody else may hold the user's lock: the others are not to wait for that.
+                log.warning("not expired yet, the next round will", error=str(error))
 
     async def expire_of(connection: Client, owner: Owner, now: datetime) -> None:
         # Under the lock nobody gives one of them a later date meanwhile.

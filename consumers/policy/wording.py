@@ -48,6 +48,7 @@ def overlap(new: str, old: str) -> Overlap | None:
         return Overlap.SAME
     longer, shorter = (new, old) if len(new) > len(old) else (old, new)
     # "Works at Acme" stands in "No longer works at Acme", and says the opposite.
-    if _NEGATIONS.intersection(longer.partition(shorter)[0].split()[-2:]):
+    before, _, after = longer.partition(shorter)
+    if _NEGATIONS.intersection(before.split()[-2:] + after.split()[:2]):
         return Overlap.DENIED
     return Overlap.MORE if longer is new else Overlap.LESS

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, func, select
+from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, exists, func, select
 
 from infra.database.engine import Connection, Lookup, Query
 from infra.database.memories import VERSIONS, named
@@ -35,10 +35,19 @@ def _live() -> ColumnElement[bool]:
 
 
 def _expired() -> Select[Any]:
+    later = events.alias("later")
+    is_rewritten = exists().where(
+        later.c.tenant == events.c.tenant,
+        later.c.user_id == events.c.user_id,
+        later.c.event == "fact.updated",
+        later.c.item == events.c.item,
+        later.c.seq > events.c.seq,
+    )
     expires_at = cast(events.c.body["fact"]["expires_at"].astext, DateTime(timezone=True))
+    is_due = expires_at <= bindparam("now", type_=DateTime(timezone=True))
     return (
         select(events.c.tenant, events.c.user_id)
-        .where(named(VERSIONS), expires_at <= bindparam("now", type_=DateTime(timezone=True)), _live())
+        .where(named(VERSIONS), is_due, ~is_rewritten, _live())
         .distinct()
     )
 

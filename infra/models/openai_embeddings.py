@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 from openai import APIStatusError, AsyncOpenAI, OpenAIError
 from openai.types import CreateEmbeddingResponse
@@ -34,6 +35,11 @@ REQUESTS = 4
 
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
 """OpenAI takes 8,192 tokens a text and 300,000 a request, and a token is a byte at least."""
+
+SHORTEST = 200
+"""Characters of a refused text that are tried last; then it has no vector."""
+
+log = structlog.get_logger("embeddings")
 
 Batch = dict[int, str]
 """Texts by their row."""
@@ -84,6 +90,8 @@ class _Endpoint:
                 return self.refused(f"has no model {self._model}, or no /embeddings (HTTP 404)")
             case 408 | 409 | 429:
                 return EmbeddingUnavailable(f"{self._at} has no time (HTTP {status})")
+            case 400 | 413 | 422:
+                return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
                 return self.refused(f"refuses what model {self._model} is asked (HTTP {status})")
             case _:
@@ -144,12 +152,36 @@ class OpenAIEmbeddings:
             await self._fill(batch, vectors)
 
     async def _fill(self, batch: Batch, vectors: NDArray[np.float32]) -> None:
-        found = await self._endpoint.vectors(list(batch.values()))
+        try:
+            found = await self._endpoint.vectors(list(batch.values()))
+        except _TextRefused as error:
+            await self._fill_in_part(batch, vectors, error)
+            return
         if found.shape[1] != self.dimension:
             raise self._endpoint.refused(
                 f"answers with {found.shape[1]} numbers a text; {self.model} has {self.dimension}"
             )
         vectors[list(batch)] = of_length_1(found)
+
+    async def _fill_in_part(
+        self, batch: Batch, vectors: NDArray[np.float32], refused: "_TextRefused"
+    ) -> None:
+        """One text must not keep the others from being embedded, nor its length itself."""
+        await self._endpoint.vectors(["dimension"])  # were this refused too, no text would be the reason
+        rows = list(batch)
+        if len(rows) > 1:
+            for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+                await self._fill({row: batch[row] for row in half}, vectors)
+            return
+        (row,) = rows
+        if len(batch[row]) > SHORTEST:
+            await self._fill({row: batch[row][: len(batch[row]) // 2]}, vectors)
+            return
+        log.warning("a text is found by its words only", error=str(refused))
+
+
+class _TextRefused(EmbeddingRefused):
+    """Of some texts at least one is refused: too long, perhaps."""
 
 
 @asynccontextmanager

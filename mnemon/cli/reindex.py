@@ -40,9 +40,10 @@ async def _reindex(data: Path | None, deployment: "Deployment") -> Ending:
     async with AsyncExitStack() as ends:
         if data is not None:
             deployment = (await ends.enter_async_context(embedded(data, deployment))).deployment
-        await reset_vectors(deployment)
         connection = await connect(str(deployment.nats_url), name="mnemon-reindex")
         ends.push_async_callback(connection.close)
+        # First: cut off in between, it has too much to do, not too little.
         events = await begin_again(connection, "LOG", "index")
+        await reset_vectors(deployment)
     typer.echo(f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs.")
     return Ending.DONE

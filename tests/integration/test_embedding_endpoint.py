@@ -19,6 +19,7 @@ from infra.models.embedding import (
     EmbeddingNotConfigured,
     EmbeddingRefused,
     EmbeddingUnavailable,
+    of_length_1,
 )
 from infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
 from tests.integration.embedding_server import DIMENSION, KEY, Answer, Body, Endpoint, refusal, right, vector
@@ -221,7 +222,7 @@ async def test_what_is_no_answer_is_not_stored(
         (401, r"refuses the key \(HTTP 401\): see MNEMON_EMBEDDING_API_KEY"),
         (403, "refuses the key"),
         (404, f"has no model {MODEL}"),
-        (400, "refuses what"),
+        (405, "refuses what"),
     ],
 )
 async def test_a_refusal_is_told_at_once_and_never_with_the_key(
@@ -239,6 +240,30 @@ async def test_a_refusal_is_told_at_once_and_never_with_the_key(
     assert KEY not in "".join(traceback.format_exception(raised.value))
     assert KEY not in caplog.text
     assert KEY not in repr(endpoint.deployment)
+
+
+async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
+    endpoint: Endpoint, model: OpenAIEmbeddings
+) -> None:
+    long = "tea " * 1000
+
+    def short_ones_only(request: Body) -> Answer:
+        return refusal(400) if max(map(len, request["input"])) > 1000 else right(request)
+
+    endpoint.faults = [short_ones_only] * 50
+    vectors = await model.embed(["one", long, "two"])
+    assert vectors[0] == pytest.approx(of_length_1(vector("one")[None])[0], abs=1e-6)
+    assert vectors[2] == pytest.approx(of_length_1(vector("two")[None])[0], abs=1e-6)
+    assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # of its beginning
+
+
+async def test_where_every_text_is_refused_it_is_not_the_texts(
+    endpoint: Endpoint, model: OpenAIEmbeddings
+) -> None:
+    endpoint.faults = [lambda _: refusal(400)] * 10
+    with pytest.raises(EmbeddingRefused, match="refuses"):
+        await model.embed(["one", "two"])
+    assert len(endpoint.requests) == 2
 
 
 async def test_a_key_is_needed_for_openai_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from consumers.app import running
 from consumers.dedupe import handler as dedupe
 from consumers.index import handler as index
 from consumers.maintain import handler as maintain
@@ -239,3 +240,31 @@ async def test_a_limit_that_was_lowered_is_kept_by_the_schedule(memory: Remember
         "The user keeps a thing-3 somewhere",
         "The user keeps a thing-4 somewhere",
     }
+
+
+async def test_what_cannot_be_decided_keeps_nothing_else_from_it(memory: Remembering) -> None:
+    text = {"text": "The user keeps a thing-1 somewhere"}
+    await memory.stock.publish("memory.acme.u1.fact.proposed.v1", text, Nats_Msg_Id="x" * 300)
+    await memory.stock.publish(
+        "memory.acme.u1.fact.proposed.v1", {**text, "expires_at": "9998-12-31T23:59:59-14:00"}
+    )
+    saved = await memory.save("The user keeps a thing-2 somewhere")
+    assert saved["decision"] == "saved"
+    assert list(await memory.facts()) == [saved["id"]]
+
+
+async def test_vectors_that_are_lost_are_made_anew(
+    stock: Stock, deployment: Deployment, tmp_path: Path
+) -> None:
+    async with remembering(stock, deployment, tmp_path / "vectors") as memory:
+        said = await stock.say("the lantern stands on the pier")
+        saved = await memory.save("The user keeps a thing-1 in the garden")
+        await memory.is_settled()
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "others"})
+    async with running(("index", "persist", "retrieve"), located):
+        reply: dict[str, Any] = {"hits": ()}
+        async with asyncio.timeout(PATIENCE):
+            while {hit["id"] for hit in reply["hits"]} != {f"LOG:{said}", saved["id"]}:
+                reply = await stock.ask(
+                    "search", query="lantern thing-1 garden", scope=["memories", "messages"]
+                )
