@@ -1,5 +1,6 @@
 """Reads a user's memory: from what is at hand, from the projections, or from the log beyond them."""
 
+import asyncio
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from infra.broker.log_reader import TAIL_LIMIT, user_tail
 from infra.broker.position import Position, log_end
 from infra.database import documents, facts, found, reading, summaries, tasks
 from infra.database.documents import DocumentEntry, StoredDocument
-from infra.database.engine import Database, Query
+from infra.database.engine import Database, Query, in_time
 from infra.database.facts import FactHistory, StoredFact
 from infra.database.found import Surroundings
 from infra.database.projecting import suppose
@@ -167,32 +168,40 @@ class Memory:
     async def facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[StoredFact]]:
-        """Some facts, in the order of the ids; raises as `messages` does."""
+        """Some facts, in the order of the ids; raises as `messages` does.
+
+        This and the two below do not wait for `min_seq`: who looks up what a search found has waited already.
+        """
         at_hand = self.facts_at_hand(owner, min_seq)
         if at_hand is not None:
             known = {fact.id: fact for fact in at_hand.value}
             return Seen([known[each] for each in dict.fromkeys(ids) if each in known], at_hand.seq)
-        return await self._read(owner, None, self._facts_by_id, (owner, ids), min_seq)
+        return await self._read(owner, None, self._facts_by_id, (owner, ids), min_seq, wait=False)
 
     async def documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[StoredDocument]]:
         """Some documents, whole; raises as `messages` does."""
-        return await self._read(owner, None, self._documents_by_id, (owner, ids), min_seq)
+        return await self._read(owner, None, self._documents_by_id, (owner, ids), min_seq, wait=False)
 
     async def surroundings(
         self, owner: Owner, wanted: found.Wanted, min_seq: int | None
     ) -> Seen[Surroundings]:
         """Some messages, and what stands around them; raises as `messages` does."""
-        return await self._read(owner, None, self._surroundings, wanted, min_seq)
+        return await self._read(owner, None, self._surroundings, wanted, min_seq, wait=False)
 
     async def indexed(self, owner: Owner, min_seq: int | None) -> int:
-        """The log position up to which all can be searched for; waits for `min_seq`, and not for ever.
+        """The log position up to which all can be searched for.
+
+        Waits for `min_seq` to be projected and indexed, and not for ever.
 
         Raises:
             nats.errors.Error: the log does not answer.
         """
-        return await self._reached(self._indexed, owner, min_seq)
+        indexed, _ = await asyncio.gather(
+            self._reached(self._indexed, owner, min_seq), self._reached(self._position, owner, min_seq)
+        )
+        return indexed
 
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
         """How much is stored; raises as `messages` does."""
@@ -222,8 +231,10 @@ class Memory:
         questions: Together[Wanted, Value],
         wanted: Wanted,
         min_seq: int | None,
+        *,
+        wait: bool = True,
     ) -> Seen[Value]:
-        position = await self._reached(self._position, owner, min_seq)
+        position = await self._reached(self._position, owner, min_seq, wait=wait)
         shelf = self._cache.shelf(owner)
         if min_seq is not None and position < min_seq:
             return await self._read_beyond(owner, questions.query([wanted]), position)
@@ -233,12 +244,15 @@ class Memory:
             shelf[part] = seen
         return seen
 
-    async def _reached(self, position: Position, owner: Owner, min_seq: int | None) -> int:
-        if min_seq is not None and position.value < min_seq:
+    async def _reached(
+        self, position: Position, owner: Owner, min_seq: int | None, *, wait: bool = True
+    ) -> int:
+        behind = position.is_behind or position.value < (min_seq or 0)
+        if wait and min_seq is not None and position.value < min_seq:
             tenant, _ = owner
             patience = self._settings.of(tenant).wait_for_log_ms / 1000
             return await position.reach(self._stream_context, min_seq, patience)
-        if position.is_behind:
+        if behind:
             return await position.refresh(self._stream_context)
         return position.value
 
@@ -254,7 +268,7 @@ class Memory:
                 continue  # persist will make a dead letter of it
             if row is not None:
                 rows.add(row)
-        (value,) = await suppose(self._database, rows, query)
+        (value,) = await in_time(suppose(self._database, rows, query))
         return Seen(value, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
 
     async def _changed(self, message: Msg) -> None:

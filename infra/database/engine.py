@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -19,6 +19,9 @@ from infra.config import Deployment
 
 CONNECTION_WAIT = 2.0
 """Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
+
+ANSWER_WAIT = 2.0
+"""Seconds for which a bot that listens for three is made to wait for an answer."""
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 Value = TypeVar("Value")
@@ -42,6 +45,25 @@ class DatabaseRefused(Exception):
 
 class DatabaseNotConfigured(Exception):
     """Neither DATABASE_URL nor PG_HOST is set."""
+
+
+async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
+    """The answer, if it comes soon. Otherwise the database is left alone with it.
+
+    The driver cannot be told to stop: it would wait for the database to confirm that.
+
+    Raises:
+        DatabaseUnavailable: it takes too long.
+    """
+    try:
+        return await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(answer)), ANSWER_WAIT)
+    except TimeoutError as error:
+        raise too_late() from error
+
+
+def too_late() -> DatabaseUnavailable:
+    """What is said of an answer that does not come."""
+    return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
 
 
 class Statement:

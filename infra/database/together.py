@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from infra.database.engine import Database, Query
+from infra.database.engine import ANSWER_WAIT, Database, Query, too_late
 
 AT_ONCE = 64
 """Questions of one round trip at most: by then starting it costs each of them next to nothing."""
@@ -34,7 +34,7 @@ class Together(Generic[Wanted, Found]):
         """The answer to one question.
 
         Raises:
-            DatabaseUnavailable: the database cannot answer now.
+            DatabaseUnavailable: the database cannot answer now, or not soon.
         """
         answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, answer))
@@ -42,7 +42,14 @@ class Together(Generic[Wanted, Found]):
             task = asyncio.create_task(self._go())
             self._round_trips.add(task)
             task.add_done_callback(self._round_trips.discard)
-        return await answer
+        try:
+            async with asyncio.timeout(ANSWER_WAIT):
+                return await answer
+        except TimeoutError as error:
+            # Nobody waits for these any more: the database is not asked for them when it is back.
+            while self._waiting and self._waiting[0][1].done():
+                self._waiting.popleft()
+            raise too_late() from error
 
     async def _go(self) -> None:
         while self._waiting:

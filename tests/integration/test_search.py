@@ -1,6 +1,7 @@
 """What `search` finds, the whole way: published, projected, indexed, and asked for by a stock client."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -192,3 +193,27 @@ async def test_where_there_are_no_vectors_the_answer_is_empty_and_says_so(
 
     assert reply["degraded"] == ["memories", "documents"]
     assert reply["hits"] == []
+
+
+async def test_a_huge_message_is_found_and_shown_in_part(stock: Stock, searching: Deployment) -> None:
+    huge = "The ferry to Bergen leaves at noon. " + "So it goes. " * 20_000
+    await indexed(stock, await stock.say(huge, id="huge"))
+
+    (hit,) = (await stock.ask("search", query="ferry to Bergen", scope=["messages"]))["hits"]
+
+    assert hit["text"] == f"{huge[:3999]}…"
+
+
+async def test_a_position_that_is_never_reached_is_waited_for_once(
+    stock: Stock, searching: Deployment
+) -> None:
+    await write(stock.connection, SettingsV1(wait_for_log_ms=800))
+    end = await indexed(stock, await stock.say("The ferry leaves at noon", id="ferry"))
+    scope = ["memories", "messages", "documents"]
+    await stock.ask("search", query="ferry", scope=scope)
+
+    started = time.monotonic()
+    reply = await stock.ask("search", query="ferry", scope=scope, min_seq=end + 1000)
+
+    assert 0.8 <= time.monotonic() - started < 1.4
+    assert [hit["id"] for hit in reply["hits"]] == ["ferry"]

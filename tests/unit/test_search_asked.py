@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from consumers.retrieve.search.asked import Asked, Day, speaks_of_others, tells_time
+from consumers.retrieve.search.asked import LOOKED_AT, Asked, Day, speaks_of_others, tells_time, words
+from consumers.retrieve.search.fusion import share_of_words
 
 
 @pytest.mark.parametrize(
@@ -95,3 +96,12 @@ def test_what_a_message_tells() -> None:
     assert speaks_of_others("Как ты это сделал?")
     assert not speaks_of_others("I painted it, as you know.")
     assert not speaks_of_others("It is so vivid!")
+
+
+def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
+    huge = "word " * (LOOKED_AT // 5) + "yesterday 2024 you"
+    assert words(huge) == {"word"}
+    assert not tells_time(huge)
+    assert not speaks_of_others(huge)
+    assert share_of_words("yesterday", huge) == 0.0
+    assert share_of_words("yesterday", f"yesterday {huge}") == 1.0

@@ -9,6 +9,9 @@ from typing import Final, NamedTuple
 
 from infra.models import bm25
 
+LOOKED_AT: Final = 10_000
+"""Characters of a text that are looked at, from its beginning: nobody else is to wait for a huge one."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 
 _I: Final = """
@@ -133,12 +136,12 @@ class Asked:
 
 def words(text: str) -> frozenset[str]:
     """The words of a text in small letters, each once."""
-    return frozenset(_WORD.findall(text.lower()))
+    return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
 
 
 def tells_time(text: str) -> bool:
     """Whether a text says when something was, is or will be."""
-    return not TIMES.isdisjoint(words(text)) or _YEAR.search(text) is not None
+    return not TIMES.isdisjoint(words(text)) or _YEAR.search(text, 0, LOOKED_AT) is not None
 
 
 def speaks_of_others(text: str) -> bool:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from consumers.retrieve.search.asked import LOOKED_AT
 from infra.models import bm25
 from infra.vectors.port import Hit
 
@@ -71,9 +72,9 @@ def relevance(similarity: float | None, overlap: float) -> float:
 
 
 def share_of_words(query: str, text: str) -> float:
-    """How many of the query's words a text has, 0 to 1."""
-    asked = set(bm25.query(query).indices)
-    return len(asked.intersection(bm25.document(text).indices)) / len(asked) if asked else 0.0
+    """How many of the query's words a text has, 0 to 1, as far as they are looked at."""
+    asked = set(bm25.query(query[:LOOKED_AT]).indices)
+    return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
 
 
 def _stretched(hits: Sequence[Hit], least_spread: float = 0.0) -> dict[int, float]:

@@ -1,16 +1,19 @@
 """`search`: what is relevant to a query."""
 
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from typing import Any, Final
 
 from consumers.retrieve.memory import Memory
-from consumers.retrieve.search.service import Found, Search
+from consumers.retrieve.search.service import Found, Hit, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import Reply
 from contracts.subjects import Address
 from contracts.tools import SearchHit, SearchReplyV1, SearchV1
 from infra.broker.service import Answer, Refusal
 from infra.settings.store import LiveSettings
+
+LONGEST_MESSAGE: Final = 4000
+"""Characters of a message that a hit has at most: a reply stays small. `history` has the whole."""
 
 
 class SearchVerb:
@@ -57,7 +60,7 @@ def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> S
         SearchHit.model_construct(
             id=hit.id,
             scope=hit.scope,
-            text=hit.text,
+            text=_shown(hit),
             score=round(hit.score, 4),
             at=hit.at,
             parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
@@ -65,3 +68,9 @@ def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> S
         for hit in found.hits[:limit]
     )
     return SearchReplyV1.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
+
+
+def _shown(hit: Hit) -> str:
+    if hit.scope == "messages" and len(hit.text) > LONGEST_MESSAGE:
+        return f"{hit.text[: LONGEST_MESSAGE - 1]}…"
+    return hit.text
