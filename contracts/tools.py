@@ -113,7 +113,11 @@ class UpdateV1(Contract):
     id: Identifier = Field(description="The fact.")
     text: Text | None = Field(default=None, description="The fact, one sentence.")
     kind: Kind | None = Field(default=None, description="What sort of fact.")
-    tier: Tier | None = Field(default=None, description="How it is kept and shown.")
+    tier: Tier | None = Field(
+        default=None,
+        description="How it is kept and shown. A fact that moves loses its date, but for one that moves to "
+        "`working`: it keeps it, or gets one.",
+    )
     importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
     expires_at: MomentOrDay | None = Field(
         default=None, description="From then on it is not shown; a bare date is midnight UTC."

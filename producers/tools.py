@@ -178,7 +178,8 @@ class MemoryTools:
             The fact as it is from now on.
 
         Raises:
-            AskFailed: there is no such fact (`not_found`), or such a text is not kept (`refused`).
+            AskFailed: there is no such fact (`not_found`); or such a text is not kept, another fact says the
+                same, or the tier is full (`refused`).
         """
         request = UpdateV1.strictly(
             id=id, text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at

@@ -43,7 +43,7 @@ async def consuming(
         **ContextVerb(memory, search if finding else None, settings).answers,
         **ConversationVerbs(memory, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, search, settings, log, database).answers,
+        **FactVerbs(memory, search, settings, log, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, settings).answers,
         **TaskVerb(memory, log).answers,

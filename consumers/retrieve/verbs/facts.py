@@ -1,17 +1,21 @@
 """`read`, `get`, `update` and `forget`: the facts that are kept of a user."""
 
+import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
 
 from consumers.policy.refusing import refusal
-from consumers.policy.wording import one_line
 from consumers.retrieve.memory import Memory, Seen
 from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.asking import available, now, owner_of, to_be_found
-from consumers.retrieve.verbs.shown import fact_as_kept, importance_of, in_order, unexpired
+from consumers.retrieve.verbs.rewriting import conflict, rewritten
+from consumers.retrieve.verbs.shown import fact_as_kept, in_order, unexpired
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
 from contracts.base import InvalidBody
+from contracts.identity import point_id
 from contracts.memory import Fact, FactForgottenV1, FactUpdatedV1, Lineage
 from contracts.subjects import Address
 from contracts.tools import (
@@ -27,20 +31,34 @@ from infra.broker.service import Answer, Refusal
 from infra.database.engine import Database
 from infra.database.facts import FactHistory, StoredFact
 from infra.database.locking import locked
+from infra.finding import Finding, points
+from infra.finding import fact as findable
+from infra.models.embedding import EmbeddingUnavailable
 from infra.settings.store import LiveSettings
+from infra.vectors.port import Collection, Owner, VectorsUnavailable
+
+EMBEDDING_PATIENCE: Final = 1.0
+"""Seconds that a change waits for its vector; later, the index makes up for it."""
 
 
 class FactVerbs:
     """The facts of a user, read and changed by hand."""
 
     def __init__(
-        self, memory: Memory, search: Search, settings: LiveSettings, log: UserLog, database: Database
+        self,
+        memory: Memory,
+        search: Search,
+        settings: LiveSettings,
+        log: UserLog,
+        database: Database,
+        finding: Finding | None,
     ) -> None:
         self._memory = memory
         self._search = search
         self._settings = settings
         self._log = log
         self._database = database
+        self._finding = finding
 
     @property
     def answers(self) -> Mapping[str, Answer]:
@@ -80,15 +98,17 @@ class FactVerbs:
             async with locked(self._database, *owner_of(address)):
                 seen = await self._newest(address, request.id)
                 former = _as_event(_found(seen.value, request.id).fact)
-                fact = _changed(former, request)
-                if fact.text != former.text:
-                    self._check(address, fact.text)
+                fact = rewritten(former, request, now(), self._settings.of(address.tenant).limits)
                 position = seen.seq
                 if fact != former:
+                    await self._check(address, request.id, fact, former, position)
                     event = FactUpdatedV1(
                         fact_id=request.id, fact=fact, former=former, lineage=Lineage(extractor="tool")
                     )
-                    position = await self._log.publish(address, event)
+                    # Before anybody can name its position: from there on it is found by what it says now.
+                    event_id = str(uuid4())
+                    await self._make_findable(owner_of(address), request.id, event_id, fact.text)
+                    position = await self._log.publish(address, event, event_id)
             seen = await self._memory.fact(owner_of(address), request.id, position)
             return _reply(_found(seen.value, request.id), seen.seq)
 
@@ -104,6 +124,7 @@ class FactVerbs:
             if (await self._newest(address, fact_id)).value is None:
                 raise _no_fact(fact_id)
             position = await self._log.publish(address, FactForgottenV1(fact_id=fact_id))
+            await self._make_unfindable(owner_of(address), fact_id)
             await to_be_found(self._memory.facts(owner_of(address), position))
             return ForgetReplyV1(seen_seq=position, id=fact_id)
 
@@ -121,27 +142,33 @@ class FactVerbs:
             raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
         raise Refusal("not_found", "no fact fits the query")
 
-    def _check(self, address: Address, text: str) -> None:
-        refused = refusal(text, self._settings.of(address.tenant).policy)
-        if refused is not None:
+    async def _check(self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int) -> None:
+        settings = self._settings.of(address.tenant)
+        if fact.text != former.text and (refused := refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
+        seen = await self._memory.facts(owner_of(address), position)
+        others = [other for other in unexpired(seen.value, now()) if other.id != fact_id]
+        if problem := conflict(fact, former, others, settings.limits):
+            raise Refusal("refused", problem)
+
+    async def _make_findable(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
+        if self._finding is None:
+            return
+        with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
+            async with asyncio.timeout(EMBEDDING_PATIENCE):
+                new = await points(self._finding, [findable(owner, fact_id, event_id, text)])
+            await self._finding.vectors.upsert(Collection.MEMORIES, new)
+
+    async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
+        if self._finding is None:
+            return
+        with suppress(VectorsUnavailable):
+            place = point_id(*owner, "fact", fact_id)
+            await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
 
     async def _newest(self, address: Address, fact_id: str) -> Seen[FactHistory | None]:
         return await self._memory.fact(owner_of(address), fact_id, await self._log.end())
-
-
-def _changed(former: Fact, request: UpdateV1) -> Fact:
-    wanted = request.model_dump(exclude={"id", "importance"}, exclude_none=True)
-    if request.text is not None:
-        wanted["text"] = one_line(request.text)
-    importance = importance_of(request.importance)
-    if importance is not None:
-        wanted["importance"] = importance
-    fact = Fact.strictly(**former.model_dump() | wanted)
-    if request.expires_at is not None and request.expires_at <= now():
-        raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
-    return fact
 
 
 def _as_event(fact: StoredFact) -> Fact:

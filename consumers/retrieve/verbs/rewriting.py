@@ -1,0 +1,48 @@
+"""What a fact becomes by hand, and when it may not. No I/O, no clock."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from consumers.policy.keeping import kept_until
+from consumers.policy.wording import Overlap, one_line, overlap, words
+from consumers.retrieve.verbs.shown import importance_of
+from contracts.base import InvalidBody
+from contracts.memory import Fact
+from contracts.settings import FactLimits
+from contracts.tools import UpdateV1
+from infra.database.facts import StoredFact
+
+
+def rewritten(former: Fact, request: UpdateV1, at: datetime, limits: FactLimits) -> Fact:
+    """The fact as the request wants it; what is left out stays, but for the date of a fact that moves.
+
+    Raises:
+        InvalidBody: a field is wrong.
+    """
+    if request.expires_at is not None and request.expires_at <= at:
+        raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
+    wanted = request.model_dump(exclude={"id", "importance"}, exclude_none=True)
+    if request.text is not None:
+        wanted["text"] = one_line(request.text)
+    importance = importance_of(request.importance)
+    if importance is not None:
+        wanted["importance"] = importance
+    kept = {"expires_at": kept_until(former, request.tier or former.tier, at, limits)}
+    return Fact.strictly(**former.model_dump() | kept | wanted)
+
+
+def conflict(fact: Fact, former: Fact, others: Iterable[StoredFact], limits: FactLimits) -> str | None:
+    """Why a fact cannot be rewritten beside the user's other facts, for a person; None when it can."""
+    others = list(others)
+    if fact.text != former.text:
+        said = words(fact.text)
+        for other in others:
+            if overlap(said, words(other.text)) is Overlap.SAME:
+                return f"text: {other.id} says the same; forget one of the two, or word this one differently"
+    if fact.tier != former.tier and fact.tier != "archive":
+        limit = limits.profile if fact.tier == "profile" else limits.working
+        if sum(other.tier == fact.tier for other in others) >= limit:
+            return (
+                f"tier: {fact.tier} is full, limit {limit}; forget a fact of it, or move one to the archive"
+            )
+    return None

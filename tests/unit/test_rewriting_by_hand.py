@@ -1,0 +1,64 @@
+"""What a fact becomes when it is changed by hand, and beside which facts it may not stand."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from consumers.retrieve.verbs.rewriting import conflict, rewritten
+from contracts.memory import Fact
+from contracts.settings import FactLimits
+from contracts.tools import UpdateV1
+from infra.database.facts import StoredFact
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+LATER = NOW + timedelta(days=100)
+LIMITS = FactLimits(profile=2, working=1, working_days=14)
+
+
+def stored(fact_id: str, text: str, tier: Any = "archive") -> StoredFact:
+    return StoredFact(fact_id, text, "user_fact", tier, 5, None, NOW, NOW, 1, fact_id)
+
+
+@pytest.mark.parametrize(
+    ("former", "wanted", "expires_at"),
+    [
+        ({"tier": "working", "expires_at": LATER}, {"tier": "profile"}, None),
+        ({"tier": "working", "expires_at": LATER}, {"tier": "archive"}, None),
+        ({"tier": "working", "expires_at": LATER}, {"tier": "working"}, LATER),
+        ({"tier": "working", "expires_at": LATER}, {"importance": "low"}, LATER),
+        ({"tier": "archive"}, {"tier": "working"}, NOW + timedelta(days=14)),
+        ({"tier": "archive", "expires_at": LATER}, {"tier": "working"}, LATER),
+        ({"tier": "archive"}, {"tier": "working", "expires_at": LATER}, LATER),
+        ({"tier": "working"}, {"tier": "profile", "expires_at": LATER}, LATER),
+    ],
+)
+def test_a_fact_that_moves_keeps_its_date_only_where_it_is_for_now(
+    former: dict[str, Any], wanted: dict[str, Any], expires_at: datetime | None
+) -> None:
+    fact = rewritten(Fact(text="In Rome", **former), UpdateV1(id="wk_001", **wanted), NOW, LIMITS)
+    assert fact.expires_at == expires_at
+
+
+def test_the_same_words_are_kept_once() -> None:
+    former = Fact(text="Anna likes tea")
+    others = [stored("ar_002", "Анна любит чай"), stored("ar_003", "Anna likes green tea")]
+    problem = conflict(Fact(text="анна  любит чай!"), former, others, LIMITS)
+    assert problem is not None
+    assert "ar_002" in problem
+    assert conflict(Fact(text="Anna likes green tea a lot"), former, others, LIMITS) is None
+    twin = stored("ar_004", "anna likes tea.")
+    assert conflict(Fact(text="Anna likes tea", importance=9), former, [twin], LIMITS) is None
+
+
+def test_a_full_tier_takes_no_other() -> None:
+    others = [stored("pf_001", "a", "profile"), stored("wk_001", "b", "working")]
+    former = Fact(text="Anna likes tea")
+    assert conflict(Fact(text="Anna likes tea", tier="profile"), former, others, LIMITS) is None
+    problem = conflict(Fact(text="Anna likes tea", tier="working"), former, others, LIMITS)
+    assert problem is not None
+    assert problem.startswith("tier: working is full, limit 1;")
+    assert "forget" in problem
+    stays = Fact(text="Anna likes coffee", tier="working")
+    assert conflict(stays, Fact(text="Anna likes tea", tier="working"), others, LIMITS) is None
+    assert conflict(former, stays, [stored(f"ar_{n}", f"{n}") for n in range(9)], LIMITS) is None
