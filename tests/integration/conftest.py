@@ -1,5 +1,6 @@
 """A running mnemon, and a stock NATS client that talks to it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from consumers.app import running
+from contracts.streams import WORK
+from infra.broker.position import applied_position
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.migrate import migrate
@@ -42,6 +45,18 @@ class Stock:
     async def contents(self, owner: str = "acme.u1", **request: Any) -> list[str]:
         """What `history` gives, texts only."""
         return [message["content"] for message in (await self.ask("history", owner, **request))["messages"]]
+
+
+async def indexed(stock: Stock, seq: int) -> int:
+    """Wait until the log up to there can be found; returns the position."""
+    stream_context = stock.connection.jetstream()
+    async with asyncio.timeout(20):
+        for consumer in ("persist", "index"):
+            while await applied_position(stream_context, consumer) < seq:
+                await asyncio.sleep(0.02)
+        while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
+            await asyncio.sleep(0.02)
+    return seq
 
 
 @pytest_asyncio.fixture

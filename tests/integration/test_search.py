@@ -12,11 +12,9 @@ import pytest_asyncio
 
 from consumers.app import CONSUMERS, running
 from contracts.settings import Embedding, Retrieval, SettingsV1
-from contracts.streams import WORK
-from infra.broker.position import applied_position
 from infra.config import Deployment
 from infra.settings.store import write
-from tests.integration.conftest import Stock
+from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
@@ -31,18 +29,6 @@ async def searching(with_vectors: Deployment) -> AsyncIterator[Deployment]:
     """All consumers, with vectors."""
     async with running(CONSUMERS, with_vectors):
         yield with_vectors
-
-
-async def indexed(stock: Stock, seq: int) -> int:
-    """Wait until the log up to there can be found; returns the position."""
-    stream_context = stock.connection.jetstream()
-    async with asyncio.timeout(20):
-        for consumer in ("persist", "index"):
-            while await applied_position(stream_context, consumer) < seq:
-                await asyncio.sleep(0.02)
-        while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
-            await asyncio.sleep(0.02)
-    return seq
 
 
 async def saved(stock: Stock, fact_id: str, text: str, owner: str = "acme.u1", **fact: Any) -> int:

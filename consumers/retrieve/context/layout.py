@@ -152,7 +152,8 @@ def _as_said(said: Said) -> RenderedMessage:
     if role == "tool":
         role, text = "system", f"Tool result: {text}"
     if name and not _NAME.fullmatch(name):
-        name, text = None, f"{folded(name)}: {text}"
+        text = f"{folded(name)}: {text}"
+        name = None
     return RenderedMessage(role=role, content=text, name=name or None)
 
 

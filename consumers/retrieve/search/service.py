@@ -1,6 +1,7 @@
 """Searches a user's memory."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ import structlog
 
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.search import facts
-from consumers.retrieve.search.asked import Asked
+from consumers.retrieve.search.asked import LOOKED_AT, Asked
 from consumers.retrieve.search.candidates import candidates
 from consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
 from consumers.retrieve.search.rerank import reranked
@@ -33,6 +34,13 @@ LOOKED_UP: Final = 48
 
 SURROUNDED: Final = 16
 """Of them, those whose neighbours are looked at, and may be hits too."""
+
+
+EMBEDDING_WAIT: Final = 0.8
+"""Seconds for which a search waits for the query's vector: an endpoint far away takes 0.2 to 0.5."""
+
+EMBEDDING_PAUSE: Final = 5.0
+"""Seconds after a failure for which only words are searched: not every turn is to wait in vain."""
 
 
 class Hit(NamedTuple):
@@ -86,6 +94,7 @@ class Search:
         self._vectors = finding.vectors if finding else None
         self._embedder = finding.embedder if finding else None
         self._statistics = Statistics(database, self._embedder) if self._embedder else None
+        self._asks_again_at = 0.0
         self._scopes: Mapping[Scope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._facts,
             "messages": self._messages,
@@ -116,6 +125,7 @@ class Search:
             now: what is due by then has expired.
             min_seq: reflect the log up to here.
         """
+        query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
         question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq)
         scopes = tuple(dict.fromkeys(scopes))
@@ -141,11 +151,14 @@ class Search:
     async def _meaning(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
         if self._embedder is None or self._statistics is None:
             return None, []
-        try:
-            return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
-        except EmbeddingUnavailable as error:
-            log.warning("searching by words only", error=str(error))
-            return None, ["embedding"]
+        if time.monotonic() >= self._asks_again_at:
+            try:
+                async with asyncio.timeout(EMBEDDING_WAIT):
+                    return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
+            except (EmbeddingUnavailable, TimeoutError) as error:
+                self._asks_again_at = time.monotonic() + EMBEDDING_PAUSE
+                log.warning("searching by words only", error=str(error) or "no answer in time")
+        return None, ["embedding"]
 
     async def _candidates(self, collection: Collection, question: Question) -> list[Candidate]:
         if self._vectors is None:

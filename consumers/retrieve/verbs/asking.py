@@ -31,7 +31,7 @@ async def available(reply: Coroutine[Any, Any, Answered]) -> Answered:
         return await reply
     except DatabaseUnavailable as error:
         raise Refusal("unavailable", f"the database does not answer: {error}", retryable=True) from error
-    except nats.errors.Error as error:
+    except (nats.errors.Error, TimeoutError) as error:
         raise Refusal("unavailable", f"the log does not answer: {error!r}", retryable=True) from error
     except DatabaseRefused as error:
         raise Refusal("refused", f"the database does not take it: {error}") from error

@@ -30,8 +30,14 @@ from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("context")
 
-PATIENCE: Final = 0.3
-"""Seconds for which an answer waits for the search; all else is there by then."""
+PATIENCE: Final = 1.2
+"""Seconds for which an answer waits for the search: for one by words too, after waiting for an embedding."""
+
+READING: Final = 2.2
+"""Seconds after which what is not read is missing."""
+
+ANSWERING: Final = 2.5
+"""Seconds after which the search is not waited for, however late it began: a bot listens for three."""
 
 TASK_RESULTS: Final = 10
 """Results of a task that shape the query, the newest: more have no room in it."""
@@ -141,20 +147,24 @@ class ContextVerb:
 
     async def _read(self, turn: _Turn) -> Reply:
         owner, request, _ = turn
+        time = asyncio.get_running_loop().time
+        started = time()
+        read_by = started + READING
         missing: Missing = {}
         parts = _Parts(
             *await asyncio.gather(
-                _attempt(self._memory.messages(*turn.messages), missing, "recent"),
-                _attempt(self._memory.profile(owner, request.min_seq), missing, "user_data"),
-                _attempt(self._memory.facts(owner, request.min_seq), missing, "facts", "working"),
-                _attempt(self._memory.summaries(*turn.summaries), missing, "summaries"),
+                _attempt(self._memory.messages(*turn.messages), read_by, missing, "recent"),
+                _attempt(self._memory.profile(owner, request.min_seq), read_by, missing, "user_data"),
+                _attempt(self._memory.facts(owner, request.min_seq), read_by, missing, "facts", "working"),
+                _attempt(self._memory.summaries(*turn.summaries), read_by, missing, "summaries"),
             )
         )
         if not any(parts):
             raise missing["recent"]
         # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
-        finding = asyncio.wait_for(self._find(turn, parts), PATIENCE)
-        found = await _attempt(finding, missing, *(SEARCHED[scope] for scope in turn.scopes))
+        found_by = min(time() + PATIENCE, started + ANSWERING)
+        sections = (SEARCHED[scope] for scope in turn.scopes)
+        found = await _attempt(self._find(turn, parts), found_by, missing, *sections)
         return self._reply(turn, parts, found, missing, now())
 
     async def _find(self, turn: _Turn, parts: _Parts) -> Found | None:
@@ -219,10 +229,13 @@ class ContextVerb:
         return tuple(sorted(named, key=(*SECTIONS, "embedding").index))
 
 
-async def _attempt(read: Awaitable[Value], missing: Missing, *sections: Section) -> Value | None:
-    """What is read; without it, its sections are missing, whatever the reason."""
+async def _attempt(
+    read: Awaitable[Value], until: float, missing: Missing, *sections: Section
+) -> Value | None:
+    """What is read by then, a time of the loop; without it, its sections are missing, whatever the reason."""
     try:
-        return await read
+        async with asyncio.timeout_at(until):
+            return await read
     except Exception as error:
         expected = isinstance(error, _EXPECTED)
         log.warning(
