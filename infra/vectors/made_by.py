@@ -34,8 +34,16 @@ class MadeBy(BaseModel):
         if found != self:
             raise VectorsOutdated(
                 f"{place} were made by {found}, and the settings name {self}: "
-                f"run `mnemon reindex`, or set the model back to {found.model}"
+                "run `mnemon reindex` (with --data DIR for the stack of a folder). "
+                "Or set the model back, while `mnemon up --only persist` or `mnemon run persist` runs: "
+                f"mnemon settings set {found.setting}"
             )
+
+    @property
+    def setting(self) -> str:
+        """The settings that name this model."""
+        provider, _, model = self.model.partition("/")
+        return f"embedding.provider={provider}" + (f" embedding.model={model}" if model else "")
 
     def __str__(self) -> str:
         size = "without dense vectors" if self.dimension is None else f"{self.dimension} dimensions"

@@ -102,7 +102,9 @@ async def test_vectors_of_another_model_are_not_mixed(
     deployment: Deployment, other: tuple[str, int | None]
 ) -> None:
     model, dimension = other
-    said = rf"{MODEL} \({DIMENSION} dimensions\).*{model}.*`mnemon reindex`.* back to {MODEL}"
+    provider, name = MODEL.split("/")
+    back = f"embedding.provider={provider} embedding.model={name}"
+    said = rf"{MODEL} \({DIMENSION} dimensions\).*{model}.*`mnemon reindex`.* back.*{back}"
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await vectors.upsert(Collection.MEMORIES, [point("a")])
         with pytest.raises(VectorsOutdated, match=said):
