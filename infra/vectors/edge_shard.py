@@ -35,7 +35,7 @@ from infra.vectors.port import VectorsUnavailable
 log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 2.0  # seconds
-_ORGANISE_AFTER = 2_000  # points
+_ORGANISE_AFTER = 4_000  # points
 
 
 @contextmanager
@@ -123,7 +123,7 @@ class Shard:
 
     def _due(self) -> bool:
         new = self._unorganised
-        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 4
+        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 3
 
     async def _keep_organised(self) -> None:
         try:
