@@ -41,7 +41,9 @@ class SearchHit(Contract):
 
     id: Identifier = Field(description="Id of the fact, message or document.")
     scope: Scope = Field(description="Which of them it is.")
-    text: Text = Field(description="What was found.")
+    text: Text = Field(
+        description="What was found; of a message longer than 4,000 characters the beginning, ending in …."
+    )
     score: float = Field(description="How well it answers the query; more is better.")
     at: Moment | None = Field(default=None, description="When it was said or kept.")
     parts: dict[str, float] | None = Field(

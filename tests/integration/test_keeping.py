@@ -23,6 +23,7 @@ from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
 from contracts.settings import FactLimits, SettingsV1
 from contracts.streams import WORK
+from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
 from infra.broker.position import Position
 from infra.config import Deployment
@@ -63,8 +64,15 @@ class Remembering:
 
     async def log_of(self, event: str) -> list[dict[str, Any]]:
         """The events of a name, in log order."""
+        return [json.loads(delivery.body) for delivery in await self._deliveries(event)]
+
+    async def positions(self, event: str) -> list[int]:
+        """Where in the log they are."""
+        return [delivery.sequence for delivery in await self._deliveries(event)]
+
+    async def _deliveries(self, event: str) -> list[Delivery]:
         found = [page async for page in pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)]
-        return [json.loads(delivery.body) for page in found for delivery in page]
+        return [delivery for page in found for delivery in page]
 
     async def is_settled(self) -> None:
         """Wait until every consumer is through."""
@@ -180,6 +188,25 @@ async def test_a_forgotten_fact_is_gone_from_both_stores(memory: Remembering) ->
     again = await memory.save("The user keeps a thing-2 in the cellar")
     assert again["decision"] == "saved"
     assert again["id"] not in (kept["id"], gone["id"])  # ids are not given twice
+
+
+async def test_what_is_saved_while_the_fact_it_meets_is_forgotten_is_kept(memory: Remembering) -> None:
+    again: dict[str, Any]
+    for number in range(12):
+        first = await memory.save(f"The user keeps a thing-{number} in the garden")
+        _, again = await asyncio.gather(
+            memory.stock.ask("forget", id=first["id"]),
+            memory.save(f"There is one thing-{number} that belongs to them"),
+        )
+        # Decided before, it went with the fact; decided after, it is a fact of its own. Never in between.
+        facts = await memory.facts(min_seq=again["seen_seq"])
+        if again["decision"] == "updated":
+            assert (await memory.positions("fact.updated"))[-1] < (await memory.positions("fact.forgotten"))[
+                -1
+            ]
+        else:
+            assert facts.keys() == {again["id"]}
+            await memory.stock.ask("forget", id=again["id"])
 
 
 async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Remembering) -> None:

@@ -1,17 +1,33 @@
 """Asks the vectors."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from consumers.retrieve.search.fusion import Candidate, fused
 from infra.models import bm25
 from infra.vectors.port import Collection, Dense, Owner, Sparse, Vectors
 
-EACH_WAY: Final = 64
-"""How many are found by words, and how many by meaning."""
+
+class Breadth(NamedTuple):
+    """How much is looked at, for the best to be among it.
+
+    Attributes:
+        each_way: found by words, and as many by meaning.
+        looked_up: messages of those found that are ranked anew.
+        surrounded: of them, those whose neighbours are looked at, and may be hits too.
+    """
+
+    each_way: int
+    looked_up: int
+    surrounded: int
+
+
+BROAD: Final = Breadth(64, 48, 16)
+NARROW: Final = Breadth(32, 24, 8)
+"""For a few hits: among the best five and ten are as many of the right ones, in half the time."""
 
 
 async def candidates(
-    vectors: Vectors, collection: Collection, owner: Owner, query: str, meaning: Dense | None
+    vectors: Vectors, collection: Collection, owner: Owner, query: str, meaning: Dense | None, each_way: int
 ) -> list[Candidate]:
     """What may be relevant, best first; by words only where there is no vector.
 
@@ -20,5 +36,5 @@ async def candidates(
     """
     words = bm25.query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
-    by_words, *by_meaning = await vectors.search(collection, owner, queries, EACH_WAY)
+    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way)
     return fused(by_words, by_meaning[0] if by_meaning else None)

@@ -13,7 +13,7 @@ import structlog
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.search import facts
 from consumers.retrieve.search.asked import LOOKED_AT, Asked
-from consumers.retrieve.search.candidates import candidates
+from consumers.retrieve.search.candidates import BROAD, Breadth, candidates
 from consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
 from consumers.retrieve.search.rerank import reranked
 from consumers.retrieve.search.statistics import Statistics
@@ -28,13 +28,6 @@ from infra.models.embedding import EmbeddingUnavailable
 from infra.vectors.port import Collection, Dense, Owner, VectorsUnavailable
 
 log = structlog.get_logger("search")
-
-LOOKED_UP: Final = 48
-"""Messages of those found that are ranked anew."""
-
-SURROUNDED: Final = 16
-"""Of them, those whose neighbours are looked at, and may be hits too."""
-
 
 EMBEDDING_WAIT: Final = 0.8
 """Seconds for which a search waits for the query's vector: an endpoint far away takes 0.2 to 0.5."""
@@ -80,6 +73,7 @@ class Question(NamedTuple):
     settings: Retrieval
     now: datetime
     min_seq: int | None
+    breadth: Breadth
 
 
 _Answer: TypeAlias = tuple[list[Hit], int]
@@ -111,6 +105,7 @@ class Search:
         settings: Retrieval,
         now: datetime,
         min_seq: int | None = None,
+        breadth: Breadth = BROAD,
     ) -> Found:
         """What is relevant to a query.
 
@@ -124,10 +119,11 @@ class Search:
             settings: the tenant's.
             now: what is due by then has expired.
             min_seq: reflect the log up to here.
+            breadth: how much to look at.
         """
         query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
-        question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq)
+        question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq, breadth)
         scopes = tuple(dict.fromkeys(scopes))
         answers = await asyncio.gather(
             *(self._scopes[scope](question) for scope in scopes), return_exceptions=True
@@ -164,7 +160,12 @@ class Search:
         if self._vectors is None:
             raise VectorsUnavailable("another process has the vectors")
         found = await candidates(
-            self._vectors, collection, question.owner, question.asked.text, question.meaning
+            self._vectors,
+            collection,
+            question.owner,
+            question.asked.text,
+            question.meaning,
+            question.breadth.each_way,
         )
         least = self._embedder.thresholds.relevant if self._embedder else 0.0
         return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
@@ -186,9 +187,9 @@ class Search:
     async def _messages(self, question: Question) -> _Answer:
         found = {
             str(each.payload["event_id"]): each
-            for each in (await self._candidates(Collection.MESSAGES, question))[:LOOKED_UP]
+            for each in (await self._candidates(Collection.MESSAGES, question))[: question.breadth.looked_up]
         }
-        wanted = Wanted(*question.owner, tuple(found), SURROUNDED)
+        wanted = Wanted(*question.owner, tuple(found), question.breadth.surrounded)
         seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         ranked = reranked(scores, seen.value, question.asked, question.limit)

@@ -121,10 +121,12 @@ class FactVerbs:
 
         async def change() -> Reply:
             fact_id = request.id or await self._first_found(address, request.query or "")
-            if (await self._newest(address, fact_id)).value is None:
-                raise _no_fact(fact_id)
-            position = await self._log.publish(address, FactForgottenV1(fact_id=fact_id))
-            await self._make_unfindable(owner_of(address), fact_id)
+            # Not while a proposal that meets it is decided: that would be kept in what is gone, and be lost.
+            async with locked(self._database, *owner_of(address)):
+                if (await self._newest(address, fact_id)).value is None:
+                    raise _no_fact(fact_id)
+                position = await self._log.publish(address, FactForgottenV1(fact_id=fact_id))
+                await self._make_unfindable(owner_of(address), fact_id)
             await to_be_found(self._memory.facts(owner_of(address), position))
             return ForgetReplyV1(seen_seq=position, id=fact_id)
 
