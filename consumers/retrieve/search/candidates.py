@@ -23,7 +23,7 @@ class Breadth(NamedTuple):
 
 BROAD: Final = Breadth(64, 48, 16)
 NARROW: Final = Breadth(32, 24, 8)
-"""For a few hits: among the best five and ten are as many of the right ones, in half the time."""
+"""For a few hits: as many of the right ones are among the best five and ten."""
 
 
 async def candidates(
