@@ -8,6 +8,7 @@ import typer
 from mnemon.cli import (
     bench,
     calibrate,
+    context,
     demo,
     document,
     facts,
@@ -42,6 +43,7 @@ app.command("reindex")(reindex.reindex)
 app.command("status")(status.status)
 app.command("demo")(demo.demo)
 app.command("history")(history.history)
+app.command("context")(context.context)
 app.command("save")(facts.save)
 app.command("read")(facts.read)
 app.command("search")(facts.search)

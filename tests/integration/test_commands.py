@@ -55,6 +55,7 @@ async def test_facts(run: Run, stock: Stock) -> None:
         (("update", "pf_001", "--importance", "huge"), "importance"),
         (("profile", "name"), "NAME=VALUE"),
         (("search", "tea", "--scope", "dreams"), "scope"),
+        (("context", "--format", "poem"), "format"),
     ],
 )
 async def test_wrong_use(run: Run, arguments: tuple[str, ...], named: str) -> None:
@@ -74,6 +75,17 @@ async def test_data(run: Run) -> None:
     assert (await run("profile", "name=Анна", "age=34")).stdout == "- age: 34\n- name: Анна\n"
     assert (await run("profile", "age=null")).stdout == "- name: Анна\n"
     assert (await run("profile", "name=null")).stdout == "no data\n"
+
+
+async def test_context(run: Run) -> None:
+    await run("profile", "name=Анна")
+    shown = await run("context", "--format", "xml", "--budget", "100")
+    assert (shown.exit_code, shown.stdout) == (0, "<user_data>\n- name: Анна\n</user_data>\n")
+    assert re.search(r"^\d+ tokens: user_data \d+$", shown.stderr, re.MULTILINE)
+    assert "missing: relevant, conversation" in shown.stderr, "there are no vectors here to search"
+    assert (await run("context")).stdout.endswith("User data:\n- name: Анна\n")
+    context = json.loads((await run("context", "--query", "Who is it?", "--json")).stdout)
+    assert context["messages"] == [{"role": "system", "content": "User data:\n- name: Анна"}]
 
 
 async def test_tasks(run: Run) -> None:

@@ -1,0 +1,74 @@
+"""`mnemon context`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.asking import MinSeqOption, TenantOption, UserOption, ask
+from mnemon.cli.output import JsonOption
+from mnemon.cli.target import DataOption
+
+if TYPE_CHECKING:
+    from contracts.ask import Reply
+
+
+def context(
+    tenant: TenantOption,
+    user: UserOption,
+    query: Annotated[
+        str | None,
+        typer.Option(help="The user's message, to find what is relevant to it; without it: the last one."),
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", help="messages, xml, blocks or markdown.")] = "messages",
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tokens; without it: as the settings say.")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="Which conversation; without it: the current one.")
+    ] = None,
+    task_id: Annotated[
+        str | None, typer.Option("--task", help="The task whose results shape the query.")
+    ] = None,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a bot would put before a model for its next answer.
+
+    Example: `mnemon context --tenant acme --user u42 --query "how does she travel?" --format xml`
+    """
+    wanted: dict[str, Any] = {
+        "query": query,
+        "format": format_,
+        "budget": budget,
+        "conversation": conversation,
+        "task_id": task_id,
+        "min_seq": min_seq,
+    }
+    ask(
+        # Not by `memory.context`, which never fails.
+        lambda memory: memory.ask(user, "context", **wanted),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def _show(reply: "Reply") -> None:
+    from contracts.ask import ContextReplyV1
+
+    assert isinstance(reply, ContextReplyV1)
+    if reply.text is not None:
+        typer.echo(reply.text)
+    else:
+        for message in reply.messages:
+            typer.secho(f"{message.name or message.role:>10}  ", dim=True, nl=False)
+            typer.echo(message.content)
+    sections = ", ".join(
+        f"{name} {section.tokens}" + (f" ({section.left_out} left out)" if section.left_out else "")
+        for name, section in reply.sections.items()
+    )
+    typer.secho(f"{reply.tokens} tokens{': ' if sections else ''}{sections}", dim=True, err=True)
+    if reply.degraded:
+        typer.secho(f"missing: {', '.join(reply.degraded)}", fg="red", err=True)
