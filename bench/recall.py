@@ -16,7 +16,7 @@ import numpy as np
 from nats.aio.client import Client
 
 from bench.processes import consuming
-from consumers.retrieve.search.candidates import BROAD
+from consumers.retrieve.search.candidates import breadth
 from consumers.retrieve.search.fusion import fused
 from contracts.settings import Embedding
 from contracts.subjects import ask_subject
@@ -196,7 +196,9 @@ async def _candidates(deployment: Deployment, questions: Sequence[Question]) -> 
 
         async def find(question: Question, *queries: Dense | Sparse) -> list[list[Hit]]:
             owner = TENANT, question.user
-            return await finding.vectors.search(Collection.MESSAGES, owner, queries, BROAD.each_way)
+            return await finding.vectors.search(
+                Collection.MESSAGES, owner, queries, breadth(max(DEPTHS)).each_way
+            )
 
         async def by_words(question: Question) -> list[str]:
             (hits,) = await find(question, bm25.query(question.text))

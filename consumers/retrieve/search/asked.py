@@ -9,6 +9,9 @@ from typing import Final, NamedTuple
 
 from infra.models import bm25
 
+REMEMBERED: Final = 4_000
+"""Texts of which it is remembered what they are like: some megabytes, 40 at worst."""
+
 LOOKED_AT: Final = 10_000
 """Characters of a text that are looked at, from its beginning: nobody else is to wait for a huge one."""
 
@@ -141,11 +144,22 @@ def words(text: str) -> frozenset[str]:
 
 def tells_time(text: str) -> bool:
     """Whether a text says when something was, is or will be."""
-    return not TIMES.isdisjoint(words(text)) or _YEAR.search(text, 0, LOOKED_AT) is not None
+    return _tells_time(text[:LOOKED_AT])
 
 
 def speaks_of_others(text: str) -> bool:
     """Whether a text is about whoever it is said to, and not about whoever says it."""
+    return _speaks_of_others(text[:LOOKED_AT])
+
+
+# Who is asked about is asked about again: the same messages are looked at search after search.
+@lru_cache(maxsize=REMEMBERED)
+def _tells_time(text: str) -> bool:
+    return not TIMES.isdisjoint(words(text)) or _YEAR.search(text) is not None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _speaks_of_others(text: str) -> bool:
     said = words(text)
     return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
 

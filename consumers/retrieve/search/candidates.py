@@ -1,6 +1,6 @@
 """Asks the vectors."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from consumers.retrieve.search.fusion import Candidate, fused
 from infra.models import bm25
@@ -21,9 +21,9 @@ class Breadth(NamedTuple):
     surrounded: int
 
 
-BROAD: Final = Breadth(64, 48, 16)
-NARROW: Final = Breadth(32, 24, 8)
-"""For a few hits: as many of the right ones are among the best five and ten."""
+def breadth(limit: int) -> Breadth:
+    """How much is looked at for so many hits. More finds hardly more, and takes longer."""
+    return Breadth(each_way=max(32, limit), looked_up=max(24, limit), surrounded=8)
 
 
 async def candidates(

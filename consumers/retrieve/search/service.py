@@ -13,7 +13,7 @@ import structlog
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.search import facts
 from consumers.retrieve.search.asked import LOOKED_AT, Asked
-from consumers.retrieve.search.candidates import BROAD, Breadth, candidates
+from consumers.retrieve.search.candidates import Breadth, breadth, candidates
 from consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
 from consumers.retrieve.search.rerank import reranked
 from consumers.retrieve.search.statistics import Statistics
@@ -105,7 +105,6 @@ class Search:
         settings: Retrieval,
         now: datetime,
         min_seq: int | None = None,
-        breadth: Breadth = BROAD,
     ) -> Found:
         """What is relevant to a query.
 
@@ -119,11 +118,10 @@ class Search:
             settings: the tenant's.
             now: what is due by then has expired.
             min_seq: reflect the log up to here.
-            breadth: how much to look at.
         """
         query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
-        question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq, breadth)
+        question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq, breadth(limit))
         scopes = tuple(dict.fromkeys(scopes))
         answers = await asyncio.gather(
             *(self._scopes[scope](question) for scope in scopes), return_exceptions=True

@@ -14,7 +14,6 @@ from consumers.retrieve.context.formats import LAYOUTS
 from consumers.retrieve.context.query import query_of
 from consumers.retrieve.context.value import SECTIONS, Section
 from consumers.retrieve.memory import Memory, Seen
-from consumers.retrieve.search.candidates import NARROW
 from consumers.retrieve.search.service import Found, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
@@ -186,7 +185,7 @@ class ContextVerb:
         # Some of them are shown anyway.
         limit = max(retrieval.limit + listed, shown.conversation_hits + settings.recent_messages)
         return await self._search.find(
-            owner, query, turn.scopes, limit, retrieval.threshold, retrieval, now(), request.min_seq, NARROW
+            owner, query, turn.scopes, limit, retrieval.threshold, retrieval, now(), request.min_seq
         )
 
     def _reply(
