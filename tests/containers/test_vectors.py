@@ -5,14 +5,18 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from nats.aio.client import Client
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
 from infra.config import Deployment
+from infra.database.migrate import migrate
 from infra.vectors.made_by import MadeBy
 from infra.vectors.opening import open_vectors, reset_vectors
 from infra.vectors.port import Collection, Vectors, VectorsOutdated
 from tests.containers.conftest import image, require_engine
+from tests.e2e.deciders import WORKERS
+from tests.e2e.test_facts_once import two_thousand_proposals_and_three_deaths
 from tests.integration.test_vectors import MODELS
 from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
 
@@ -64,3 +68,13 @@ async def test_points_and_who_made_them_are_kept(deployment: Deployment) -> None
     with pytest.raises(VectorsOutdated):
         async with open_vectors(deployment, model="other", dimension=DIMENSION):
             raise AssertionError("it was opened")
+
+
+async def test_four_dedupe_processes(
+    connection: Client, nats_url: str, database_url: str, deployment: Deployment
+) -> None:
+    """Each alone with the server that keeps the vectors."""
+    whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
+    assert whole.database_url is not None
+    migrate(whole.database_url, whole.database_schema)
+    await two_thousand_proposals_and_three_deaths(connection, whole, *[1] * WORKERS)

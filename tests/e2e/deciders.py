@@ -1,4 +1,4 @@
-"""Four `dedupe` workers, each with connections of its own, over one set of vectors; and a `persist`."""
+"""`dedupe` workers, each with connections of its own, over one set of vectors; and a `persist`."""
 
 import asyncio
 import sys
@@ -33,8 +33,7 @@ async def work(deployment: Deployment, workers: int) -> None:
 
 
 if __name__ == "__main__":
-    nats_url, database_url, schema, folder, workers = sys.argv[1:]
-    located = Deployment(
-        nats_url=nats_url, database_dsn=database_url, database_schema=schema, vectors_folder=Path(folder)
-    )
+    nats_url, database_url, schema, vectors, workers = sys.argv[1:]
+    place = {"qdrant_url": vectors} if "://" in vectors else {"vectors_folder": Path(vectors)}
+    located = Deployment(nats_url=nats_url, database_dsn=database_url, database_schema=schema, **place)
     asyncio.run(work(located, int(workers)))

@@ -1,6 +1,7 @@
 """A fact is kept once, whoever decides, however often they are killed."""
 
 import asyncio
+import os
 import random
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pytest
 from nats.aio.client import Client
 
 from consumers.dedupe.decide import Nearest, Proposal, decide
@@ -25,6 +27,7 @@ from tests.e2e.conftest import PATIENCE
 from tests.e2e.deciders import WORKERS
 from tests.given import Given
 
+QDRANT = os.environ.get("MNEMON_QDRANT_URL")
 TENANT = "acme"
 USERS = [f"u{number}" for number in range(20)]
 THINGS = 25
@@ -101,49 +104,61 @@ async def as_stored(deployment: Deployment) -> State:
     }
 
 
-async def start(deployment: Deployment, folder: Path, workers: int) -> Process:
-    assert deployment.database_url is not None
-    database = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.e2e.deciders", str(deployment.nats_url), database),
-        *(deployment.database_schema, str(folder), str(workers)),
-        stdout=PIPE,
-    )
-    assert process.stdout is not None
-    async with asyncio.timeout(PATIENCE):
-        while b"ready" not in (line := await process.stdout.readline()):
-            assert line, "the workers ended"
-    return process
+class Workers:
+    """Processes that decide, each with so many workers; with a folder for vectors there can be one only."""
+
+    def __init__(self, deployment: Deployment, *sizes: int) -> None:
+        url = deployment.database_url
+        assert url is not None
+        database = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        vectors = deployment.qdrant_url or str(deployment.vectors_folder)
+        self._arguments = str(deployment.nats_url), database, deployment.database_schema, vectors
+        self._sizes = sizes
+        self._processes: list[Process] = []
+
+    async def start(self) -> None:
+        for size in self._sizes:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tests.e2e.deciders", *self._arguments, str(size)), stdout=PIPE
+            )
+            self._processes.append(process)
+            assert process.stdout is not None
+            async with asyncio.timeout(PATIENCE):
+                while b"ready" not in (line := await process.stdout.readline()):
+                    assert line, "the workers ended"
+
+    async def kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+            await process.wait()
+        self._processes.clear()
 
 
-async def kill(process: Process) -> None:
-    process.kill()
-    await process.wait()
-
-
-async def test_two_thousand_proposals_four_workers_three_deaths(
-    connection: Client, deployment: Deployment, tmp_path: Path
+async def two_thousand_proposals_and_three_deaths(
+    connection: Client, deployment: Deployment, *sizes: int
 ) -> None:
+    """However many decide, in however many processes: what they come to is what one comes to, in order."""
     mixed = proposals()
     position = Position("dedupe")
     quarter = len(mixed) // 4
     log = await connection.subscribe(f"memory.{TENANT}.*.fact.*.v1")
-    workers = await start(deployment, tmp_path / "vectors", WORKERS)
+    workers = Workers(deployment, *sizes)
+    await workers.start()
     try:
         for round_ in range(3):
             await propose(connection, mixed[round_ * quarter : (round_ + 1) * quarter])
             # Some of it is decided, and some is not.
             for _ in range(quarter + quarter // 2):
                 await log.next_msg(PATIENCE)
-            await kill(workers)
-            workers = await start(deployment, tmp_path / "vectors", WORKERS)
+            await workers.kill()
+            await workers.start()
         last = await propose(connection, mixed[3 * quarter :])
         assert await position.reach(connection.jetstream(), last, PATIENCE) >= last
         end = (await connection.jetstream().stream_info("LOG")).state.last_seq
         assert await Position().reach(connection.jetstream(), end, PATIENCE) >= end
         stored = await as_stored(deployment)
     finally:
-        await kill(workers)
+        await workers.kill()
 
     assert stored == await as_one_worker_decides(connection)
     for user, facts in stored.items():
@@ -153,3 +168,17 @@ async def test_two_thousand_proposals_four_workers_three_deaths(
             prefix, number = fact_id.split("_")
             by_tier.setdefault(prefix, []).append(int(number))
         assert all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in by_tier.values())
+
+
+async def test_four_workers_in_one_process(
+    connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    """As the embedded engine has it, which belongs to one process."""
+    embedded = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    await two_thousand_proposals_and_three_deaths(connection, embedded, WORKERS)
+
+
+@pytest.mark.skipif(QDRANT is None, reason="MNEMON_QDRANT_URL names no Qdrant server: see tests/containers")
+async def test_four_processes(connection: Client, deployment: Deployment) -> None:
+    served = deployment.model_copy(update={"qdrant_url": QDRANT})
+    await two_thousand_proposals_and_three_deaths(connection, served, *[1] * WORKERS)
