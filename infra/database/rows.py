@@ -91,9 +91,12 @@ class Rows:
     events: dict[tuple[str, Key], EventRow] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
+        if isinstance(row, MessageRow):  # nearly always, and so without a call
+            known = self.messages.get(row.key)
+            if known is None or row.seq < known.seq:
+                self.messages[row.key] = row
+            return
         match row:
-            case MessageRow():
-                _keep_first(self.messages, row.key, row)
             case MemoryRow():
                 _keep_first(self.memories, row.key, row)
             case EventRow():
