@@ -18,9 +18,9 @@ from nats.aio.client import Client
 from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle, undecidable
 from consumers.dedupe.state import UserFacts
 from consumers.dedupe.trimming import trim
-from contracts.base import ID_LIMIT, Event, InvalidBody
+from contracts.base import Event, InvalidBody
 from contracts.decode import UnknownEvent, contract_of, upcast
-from contracts.identity import event_identity, point_id, scoped
+from contracts.identity import point_id, scoped
 from contracts.memory import Fact, FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
 from contracts.registry import EVENTS
 from contracts.settings import SettingsV1
@@ -32,6 +32,7 @@ from infra.broker.position import applied_position
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from infra.database.locking import locked
+from infra.database.rows import event_id_of
 from infra.finding import Finding, fact, points
 from infra.settings.store import LiveSettings
 from infra.vectors.port import Collection, Dense, Owner
@@ -177,6 +178,8 @@ class Deciding:
         self, known: Known, proposals: Iterable[Proposal], settings: SettingsV1
     ) -> dict[str, Dense]:
         """The vectors of all that may have to be compared: a provider is asked once."""
+        if self._finding.embedder is None:
+            return {}
         texts = []
         for proposal in proposals:
             with suppress(ValueError):  # said when it is decided
@@ -184,7 +187,7 @@ class Deciding:
                     case Candidate(fact=Fact(text=text)):
                         texts.append(text)
         texts = list(dict.fromkeys(texts))
-        if self._finding.embedder is None or not texts:
+        if not texts:
             return {}
         return dict(zip(texts, await self._finding.embedder.embed(texts), strict=True))
 
@@ -252,11 +255,7 @@ def event_of(name: str, body: dict[str, Any]) -> Event:
 def _read(delivery: Delivery) -> tuple[Event, str]:
     address = parse(delivery.subject)
     event = upcast(contract_of(address), address.version, delivery.body)
-    owner = address.tenant, address.user
-    event_id = event_identity(*owner, delivery.message_id, event.id, delivery.stream, delivery.sequence)
-    if (size := len(event_id.encode())) > ID_LIMIT:
-        raise InvalidBody("id", f"{size} bytes, the limit is {ID_LIMIT}")
-    return event, event_id
+    return event, event_id_of(delivery, address, event.id)
 
 
 def _log_event(owner: Owner, decided: Decided) -> LogEvent:

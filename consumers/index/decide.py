@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from contracts.base import InvalidBody
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.decode import UnknownEvent, contract_of, upcast
-from contracts.identity import event_identity
 from contracts.memory import (
     DocumentAddedV1,
     DocumentRemovedV1,
@@ -18,10 +17,11 @@ from contracts.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from contracts.subjects import Address, InvalidSubject, parse
+from contracts.subjects import InvalidSubject, parse
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Ack, Outcome
 from infra.database import fast_message
+from infra.database.rows import event_id_of
 from infra.vectors.port import Owner
 
 NOTHING: Final = Ack("nothing to be found")
@@ -77,7 +77,7 @@ def _add(batch: Plan, delivery: Delivery) -> Outcome:
     if contract.latest is MessageV1 and address.version == 1:
         message = fast_message.read(delivery.body)
         if message is not None:
-            event_id = _event_id(delivery, address, message.id)
+            event_id = event_id_of(delivery, address, message.id)
             moment = message.spoken_at()
             sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
             batch.messages.append(
@@ -85,7 +85,7 @@ def _add(batch: Plan, delivery: Delivery) -> Outcome:
             )
             return ACK
     event = upcast(contract, address.version, delivery.body)
-    event_id = _event_id(delivery, address, event.id)
+    event_id = event_id_of(delivery, address, event.id)
     match event:
         case MessageV1():
             sent_at = event.sent_at or datetime.fromtimestamp(delivery.stored_at, UTC)
@@ -106,9 +106,3 @@ def _add(batch: Plan, delivery: Delivery) -> Outcome:
 
 def _sweep(batch: Plan, owner: Owner, delivery: Delivery) -> None:
     batch.sweeps[owner] = max(delivery.sequence, batch.sweeps.get(owner, 0))
-
-
-def _event_id(delivery: Delivery, address: Address, own_id: str | None) -> str:
-    return event_identity(
-        address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
-    )

@@ -144,7 +144,7 @@ def row_of(delivery: Delivery) -> Row | None:
     if isinstance(event, MessageV1):
         spoken_at = event.sent_at.timestamp() if event.sent_at else None
         return _message_row(delivery, address, opening, event.id, spoken_at, event.body())
-    key = address.tenant, address.user, _event_id(delivery, address, event.id)
+    key = address.tenant, address.user, event_id_of(delivery, address, event.id)
     if type(event) in _ITEMS:
         return _memory_row(delivery, address, key, event)
     projection = _PROJECTIONS.get(type(event))
@@ -162,7 +162,7 @@ def _message_row(
     spoken_at: float | None,
     body: bytes,
 ) -> MessageRow:
-    event_id = _event_id(delivery, address, own_id)
+    event_id = event_id_of(delivery, address, own_id)
     values = b'%b,"seq":%d,"event_id":%b,"sent_at":%f,"body":%b}' % (
         opening,
         delivery.sequence,
@@ -199,7 +199,12 @@ def _route(subject: str) -> tuple[Address, EventContract, bytes]:
     return address, contract_of(address), msgspec.json.encode(place)[:-1]
 
 
-def _event_id(delivery: Delivery, address: Address, own_id: str | None) -> str:
+def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:
+    """What an event is known by, to everybody who reads it.
+
+    Raises:
+        InvalidBody: it is too long for an id.
+    """
     event_id = event_identity(
         address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
     )
