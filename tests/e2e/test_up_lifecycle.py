@@ -112,7 +112,12 @@ async def test_a_server_that_ends_is_started_again(stack: Up, name: str, number:
     assert await history(endpoints.nats, seq) == ["before"]
     server = stack.servers()[name]
     server.send_signal(number)
-    await until(lambda: name in stack.servers() and stack.servers()[name].pid != server.pid)
+
+    def another_runs() -> bool:
+        again = stack.servers().get(name)
+        return again is not None and again.pid != server.pid
+
+    await until(another_runs)
     await until(lambda: "a server answers again" in stack.log)
     await until(lambda: stack.endpoints == endpoints)
     assert stack.process.returncode is None
