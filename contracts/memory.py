@@ -215,7 +215,9 @@ class BatchIntendedV1(Event):
     provider: Text = Field(description="The provider.")
     model: Text = Field(description="The model.")
     purpose: Literal["extract", "compact"] = Field(description="What is asked.")
-    windows: tuple[Window, ...] = Field(description="What it reads; line n of the batch is window n.")
+    windows: tuple[Window, ...] = Field(
+        description="What it reads of this user; of others it may read too, who have events of their own."
+    )
 
 
 class BatchSubmittedV1(Event):
@@ -238,6 +240,42 @@ class BatchFailedV1(Event):
 
     batch_id: Identifier = Field(description="Our id of the batch.")
     error: Text = Field(description="What the provider said.")
+
+
+class WindowAnsweredV1(Event):
+    """A model has read a stretch of a conversation for facts; it is not read again."""
+
+    conversation: Identifier = Field(description="The conversation.")
+    from_seq: Sequence = Field(description="First log position that was read.")
+    to_seq: Sequence = Field(description="Last log position that was read.")
+    outcome: Literal["proposed", "nothing", "gone", "dead"] = Field(
+        description="Facts were proposed, there were none, the messages are gone, or it cannot be read: "
+        "then there is a dead letter."
+    )
+    proposed: int = Field(default=0, ge=0, description="How many facts were proposed.")
+    repaired: bool = Field(default=False, description="The answer was no JSON before it was mended.")
+    batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
+
+
+class Tokens(Contract):
+    """What a call took."""
+
+    input: int = Field(default=0, ge=0, description="Tokens of the request, cached ones included.")
+    cached: int = Field(default=0, ge=0, description="Of them, those the provider had cached.")
+    output: int = Field(default=0, ge=0, description="Tokens of the answer.")
+
+
+class ModelCalledV1(Event):
+    """A language model was asked, and what that cost."""
+
+    provider: Text = Field(description="The provider.")
+    model: Text = Field(description="The model.")
+    purpose: Literal["extract", "compact"] = Field(description="What was asked.")
+    tokens: Tokens = Field(description="What it took.")
+    batch_id: Identifier | None = Field(default=None, description="The batch it was a line of.")
+    usd: float | None = Field(
+        default=None, ge=0, description="US dollars, by the prices set then; none where there was no price."
+    )
 
 
 class UserErasedV1(Event):

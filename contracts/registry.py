@@ -74,6 +74,8 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("batch.submitted", memory.BatchSubmittedV1, "extract", "compact"),
         _memory("batch.completed", memory.BatchCompletedV1, "extract", "compact"),
         _memory("batch.failed", memory.BatchFailedV1, "extract", "compact"),
+        _memory("window.answered", memory.WindowAnsweredV1, "extract"),
+        _memory("model.called", memory.ModelCalledV1, "extract", "compact"),
         _memory("user.erased", memory.UserErasedV1, "retrieve", also=("index",)),
     )
 }

@@ -1,19 +1,19 @@
 """Run-time settings: kept in the key-value bucket `settings`, watched by every process."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from contracts.base import Contract, Text
+from contracts.base import Text
+from contracts.model_settings import Compaction, Extraction, Spending
+from contracts.settings_base import Settings, at_least, at_most
 from contracts.subjects import decode_token, encode_token
 
 DEFAULT_KEY = "default"
 """The key of the settings that hold for every tenant."""
 
 _TENANT_KEY = "tenant."
-
-Number = TypeVar("Number", int, float)
 
 
 def settings_key(tenant: str | None) -> str:
@@ -34,12 +34,6 @@ def tenant_of(key: str) -> str | None:
     return decode_token(key.removeprefix(_TENANT_KEY)) if key.startswith(_TENANT_KEY) else None
 
 
-class Settings(Contract):
-    """A group of settings. A value of another type is refused: `true` is no number, and `"5"` neither."""
-
-    model_config = ConfigDict(strict=True, validate_default=True)
-
-
 def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
@@ -56,20 +50,6 @@ def _usable_template(template: str) -> str:
     if "what was said" not in shown:
         raise ValueError("must hold {text}")
     return template
-
-
-def _at_least(value: Number, other: str, info: ValidationInfo) -> Number:
-    least = info.data.get(other)
-    if least is not None and value < least:
-        raise ValueError(f"{value} is less than {other}, which is {least}")
-    return value
-
-
-def _at_most(value: Number, other: str, info: ValidationInfo) -> Number:
-    most = info.data.get(other)
-    if most is not None and value > most:
-        raise ValueError(f"{value} is more than {other}, which is {most}")
-    return value
 
 
 class TimeStamps(Settings):
@@ -103,7 +83,7 @@ class Policy(Settings):
     @field_validator("max_length")
     @classmethod
     def _room(cls, value: int, info: ValidationInfo) -> int:
-        return _at_least(value, "min_length", info)
+        return at_least(value, "min_length", info)
 
 
 class Dedupe(Settings):
@@ -125,7 +105,7 @@ class Dedupe(Settings):
     @field_validator("duplicate_threshold")
     @classmethod
     def _in_order(cls, value: float | None, info: ValidationInfo) -> float | None:
-        return value if value is None else _at_least(value, "update_threshold", info)
+        return value if value is None else at_least(value, "update_threshold", info)
 
 
 class FactLimits(Settings):
@@ -145,7 +125,7 @@ class FactLimits(Settings):
     @field_validator("profile", "working")
     @classmethod
     def _part_of_all(cls, value: int, info: ValidationInfo) -> int:
-        return _at_most(value, "per_user", info)
+        return at_most(value, "per_user", info)
 
 
 class Retrieval(Settings):
@@ -197,41 +177,6 @@ class Embedding(Settings):
     model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
 
 
-class Compaction(Settings):
-    """When messages become summaries."""
-
-    enabled: bool = Field(default=True, description="Write summaries.")
-    after_messages: int = Field(
-        default=16, ge=2, le=10_000, description="More than so many uncompacted ones."
-    )
-    messages: int = Field(
-        default=6,
-        ge=1,
-        le=10_000,
-        description="How many of the oldest become a summary; not above `after_messages`.",
-    )
-    merge_above: int = Field(default=6, ge=2, le=1000, description="More summaries than that become one.")
-
-    @field_validator("messages")
-    @classmethod
-    def _there(cls, value: int, info: ValidationInfo) -> int:
-        return _at_most(value, "after_messages", info)
-
-
-class Extraction(Settings):
-    """When facts are drawn from messages."""
-
-    enabled: bool = Field(default=True, description="Extract facts in the background.")
-    mode: Literal["batch", "online"] = Field(
-        default="batch", description="By the provider's batches, or at once."
-    )
-    interval_hours: float = Field(default=24, gt=0, le=8760, description="Hours between two rounds.")
-    provider: Literal["offline", "openai", "anthropic", "google"] = Field(
-        default="offline", description="Whose model is asked."
-    )
-    model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
-
-
 class SettingsV1(Settings):
     """Everything that can be set while processes run."""
 
@@ -253,3 +198,4 @@ class SettingsV1(Settings):
     embedding: Embedding = Field(default=Embedding(), description="What turns text into vectors.")
     compaction: Compaction = Field(default=Compaction(), description="When messages become summaries.")
     extraction: Extraction = Field(default=Extraction(), description="When facts are drawn from messages.")
+    spending: Spending = Field(default=Spending(), description="What models cost.")

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from contracts.settings import Settings, SettingsV1
+from contracts.settings import SettingsV1
+from contracts.settings_base import Settings
 from contracts.settings_document import DEFAULTS, FOR_EVERYBODY
 
 INTRODUCTION = f"""\
@@ -56,8 +57,12 @@ def _values(schema: dict[str, Any]) -> str:
             return "`true`, `false`"
         case {"type": "string"}:
             return "text"
+        case {"type": "array"}:
+            return "JSON, a list"
         case {"type": kind, "minimum": least, "maximum": most}:
             return f"{kind}, {least:,} to {most:,}"
         case {"type": kind, "exclusiveMinimum": least, "maximum": most}:
             return f"{kind} above {least:,}, to {most:,}"
+        case {"type": kind, "minimum": least}:
+            return f"{kind}, from {least:,}"
     raise ValueError(f"a setting that the page has no words for: {schema}")

@@ -3,8 +3,9 @@
     chat.<tenant>.<user>.<conversation>.<event>.v<N>    what a bot publishes
     memory.<tenant>.<user>.<thing>.<event>.v<N>         what was derived or decided
     ask.<tenant>.<user>.<verb>.v<N>                     request/reply
-    work.<consumer>.<tenant>.<user>                     trigger
-    schedule.<kind>                                     a server-side schedule
+    work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
+    work.<consumer>.<log position>                      trigger: users who said something up to there
+    schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
     dead.<consumer>.<original subject>                  dead letter
     changed.<tenant>.<user>                             notice after a commit
 
@@ -113,9 +114,20 @@ def ask_pattern(verb: str, version: int = 1) -> str:
     return f"ask.*.*.{verb}.v{version}"
 
 
-def work_subject(consumer: str, tenant: str, user: str) -> str:
-    """A trigger: something to do for this user, which can be lost and derived again."""
-    return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}"
+def work_subject(consumer: str, tenant: str, user: str, conversation: str | None = None) -> str:
+    """A trigger: something to do for this user, or in one conversation; it can be lost and derived again."""
+    place = "" if conversation is None else f".{encode_token(conversation)}"
+    return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}{place}"
+
+
+def said_subject(consumer: str, seq: int) -> str:
+    """A trigger: users, named in its body, said something; `seq` is the last log position of it."""
+    return f"work.{consumer}.{seq}"
+
+
+def user_schedule(kind: str, tenant: str, user: str) -> str:
+    """A schedule that concerns one user: a newer one takes its place."""
+    return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
 
 
 def dead_subject(consumer: str, original: str) -> str:
@@ -185,6 +197,18 @@ def parse_owner(subject: str) -> tuple[str, str]:
     raise InvalidSubject(
         f"subject {subject!r}: expected changed.<tenant>.<user> or work.<consumer>.<tenant>.<user>"
     )
+
+
+def parse_conversation(subject: str) -> tuple[str, str, str]:
+    """Tenant, user and conversation of a `work.<consumer>.` subject.
+
+    Raises:
+        InvalidSubject: it has none of them, or not all.
+    """
+    match subject.split("."):
+        case ["work", _, tenant, user, conversation]:
+            return *_owner(tenant, user), decode_token(conversation)
+    raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<tenant>.<user>.<conversation>")
 
 
 def _owner(tenant: str, user: str) -> tuple[str, str]:

@@ -31,8 +31,14 @@ GRACEFUL_TIMEOUT = 15.0
 ACK_WAIT = 20.0
 """Seconds after which an unanswered message is given to another: longer than a graceful end."""
 
+MODEL_WAIT = 180.0
+"""The same where a language model is asked: longer than it may take to answer, with all repetitions."""
+
 MAINTAIN = "work.maintain"
 """What the server's schedules trigger."""
+
+BATCHES = "work.batches"
+"""The same, for batches that a provider has."""
 
 STREAMS = (
     StreamConfig(
@@ -73,9 +79,8 @@ def _consumer_config(name: str, description: str, **options: Any) -> ConsumerCon
         description=description,
         deliver_policy=DeliverPolicy.ALL,
         ack_policy=AckPolicy.EXPLICIT,
-        ack_wait=ACK_WAIT,
         max_deliver=-1,
-        **options,
+        **{"ack_wait": ACK_WAIT} | options,
     )
 
 
@@ -111,6 +116,26 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
         ),
         _consumer_config(
             "maintain", "Removes what has expired", filter_subject=f"{MAINTAIN}.>", max_ack_pending=1
+        ),
+        _consumer_config("compact-said", "Looks who has said enough", filter_subject="work.compact.*"),
+        _consumer_config(
+            "compact",
+            "Writes summaries of conversations",
+            filter_subject="work.compact.*.*.*",
+            ack_wait=MODEL_WAIT,
+        ),
+        _consumer_config("extract-said", "Looks who has said something", filter_subject="work.extract.*"),
+        _consumer_config(
+            "extract",
+            "Reads conversations that rest",
+            filter_subject="work.extract.*.*",
+            ack_wait=MODEL_WAIT,
+        ),
+        _consumer_config(
+            "extract-batches",
+            "Submits batches, and fetches their results",
+            filter_subject=f"{BATCHES}.>",
+            ack_wait=MODEL_WAIT,
         ),
     ),
 }

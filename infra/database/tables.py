@@ -14,7 +14,9 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
+    Double,
     Index,
+    Integer,
     MetaData,
     PrimaryKeyConstraint,
     Table,
@@ -92,4 +94,58 @@ memory_events = _event(
     Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
     # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
     key=KEY[::-1],
+)
+
+model_calls = _event(
+    "model_calls",
+    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    Column("provider", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("in_batch", Boolean, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False, comment="Cached ones included"),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("usd", Double, comment="Null: the model had no price"),
+    Index("model_calls_spending", "tenant", "at"),
+)
+
+# The two below are no projections: they are what `extract` has in hand. Lost, they are made anew from the
+# log: what was answered or submitted is known from its events, the rest is cut again.
+
+windows = Table(
+    "windows",
+    metadata,
+    Column("tenant", Text),
+    Column("user_id", Text),
+    Column("conversation", Text),
+    Column("from_seq", BigInteger),
+    Column("to_seq", BigInteger, nullable=False),
+    Column("cut_at", DateTime(timezone=True), nullable=False),
+    Column("due_at", DateTime(timezone=True), nullable=False, comment="Not tried again before"),
+    Column("attempts", Integer, nullable=False, comment="That failed"),
+    Column("batch_id", Text, comment="The batch that has it now"),
+    Column("line", Integer, comment="Its line there"),
+    Column("is_answered", Boolean, nullable=False),
+    PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
+    Index("windows_of_batch", "batch_id", "line", postgresql_where=text("batch_id IS NOT NULL")),
+    Index("windows_due", "due_at", postgresql_where=text("NOT is_answered AND batch_id IS NULL")),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("batch_id", Text, primary_key=True),
+    Column("provider", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("state", Text, nullable=False, comment="claimed, intended, submitted, completed or failed"),
+    Column("provider_batch_id", Text),
+    Column("lines", Integer, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("changed_at", DateTime(timezone=True), nullable=False),
+    Column("error", Text),
+    Index(
+        "batches_open", "created_at", postgresql_where=text("state IN ('claimed', 'intended', 'submitted')")
+    ),
 )

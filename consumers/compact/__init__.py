@@ -1,0 +1,1 @@
+"""Puts the oldest messages of a conversation into a few sentences."""

@@ -1,0 +1,1 @@
+"""Draws facts from what was said, in batches or at once."""

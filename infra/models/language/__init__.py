@@ -1,0 +1,1 @@
+"""Language models, each by its provider's own SDK."""
