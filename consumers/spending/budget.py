@@ -1,0 +1,83 @@
+"""What a tenant may still spend today."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+
+from infra.database.engine import Database
+from infra.database.spending import spent_since
+from infra.settings.store import LiveSettings
+
+log = structlog.get_logger("spending")
+
+REMEMBERED: Final = timedelta(seconds=5)
+"""How long the answer of the database serves: other processes spend too."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What is known of a tenant's day; it only grows: what persist has yet to write is not forgotten."""
+
+    usd: float = 0.0
+    asked_at: datetime | None = None
+    is_told: bool = False
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Budgets:
+    """Which tenants may still ask models today, in UTC. The limit is the setting `spending.usd_per_day`."""
+
+    def __init__(
+        self, database: Database, settings: LiveSettings, now: Callable[[], datetime] = _now
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._now = now
+        self._midnight = datetime.min.replace(tzinfo=UTC)
+        self._tenants: dict[str, _Spent] = {}
+
+    async def left(self, tenant: str) -> bool:
+        """Whether a tenant may ask a model now. One that may not is named in the log, once a day.
+
+        Raises:
+            DatabaseUnavailable: there is a limit, and it cannot be said what was spent.
+        """
+        limit = self._settings.of(tenant).spending.usd_per_day
+        if limit is None:
+            return True
+        spent = self._today(tenant)
+        async with spent.asking:
+            now = self._now()
+            if spent.asked_at is None or now - spent.asked_at >= REMEMBERED:
+                stored = await self._database.read(spent_since(tenant, self._midnight))
+                spent.usd, spent.asked_at = max(spent.usd, stored), now
+        if spent.usd < limit:
+            return True
+        if not spent.is_told:
+            spent.is_told = True
+            log.warning(
+                "a tenant has spent its budget; models are asked again tomorrow",
+                tenant=tenant,
+                usd=round(spent.usd, 6),
+                usd_per_day=limit,
+            )
+        return False
+
+    def spent(self, tenant: str, usd: float | None) -> None:
+        """Count at once what this process spends; the log brings it to the others."""
+        self._today(tenant).usd += usd or 0.0
+
+    def _today(self, tenant: str) -> _Spent:
+        midnight = self._now().replace(hour=0, minute=0, second=0, microsecond=0)
+        if midnight != self._midnight:
+            self._midnight = midnight
+            self._tenants.clear()
+        return self._tenants.setdefault(tenant, _Spent())
