@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from infra.database.engine import Connection, Database, Query, Statement, Value
 from infra.database.rows import EventRow, MemoryRow, MessageRow, Rows
-from infra.database.tables import clears, profile_sets, starts
+from infra.database.tables import clears, model_calls, profile_sets, starts
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
 # because nothing is taken apart in Python (docs/adr/0002).
@@ -66,7 +66,9 @@ def _insertion(table: Table) -> Statement:
     )
 
 
-_INSERT_EVENTS: Final = {table.name: _insertion(table) for table in (starts, clears, profile_sets)}
+_INSERT_EVENTS: Final = {
+    table.name: _insertion(table) for table in (starts, clears, profile_sets, model_calls)
+}
 
 
 async def write(database: Database, rows: Rows) -> None:

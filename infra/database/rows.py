@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from contracts.memory import (
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
+    ModelCalledV1,
     ProfileSetV1,
     SummaryMergedV1,
     SummaryWrittenV1,
@@ -78,6 +80,9 @@ class EventRow:
 
 
 Row = MessageRow | MemoryRow | EventRow
+Projected = tuple[str, Mapping[str, Any]]
+"""A table, and the columns that are its own."""
+
 Place = TypeVar("Place", bound=Hashable)
 AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
 
@@ -150,7 +155,7 @@ def row_of(delivery: Delivery) -> Row | None:
     projection = _PROJECTIONS.get(type(event))
     if projection is None:
         return None
-    table, values = projection(event, address, key)
+    table, values = projection(event, address, key, delivery)
     return EventRow(key, delivery.sequence, table, values)
 
 
@@ -214,25 +219,41 @@ def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str
     return event_id
 
 
-def _started(event: Event, address: Address, key: Key) -> tuple[str, Mapping[str, Any]]:
+def _started(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
     assert isinstance(event, StartedV1)
     conversation = address.conversation or started_conversation(*key)
     return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
 
 
-def _cleared(event: Event, address: Address, key: Key) -> tuple[str, Mapping[str, Any]]:
+def _cleared(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
     return "clears", {"conversation": address.conversation}
 
 
-def _profile_set(event: Event, address: Address, key: Key) -> tuple[str, Mapping[str, Any]]:
+def _profile_set(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
     assert isinstance(event, ProfileSetV1)
     return "profile_sets", {"fields": event.fields}
 
 
-_PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key], tuple[str, Mapping[str, Any]]]]] = {
+def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    assert isinstance(event, ModelCalledV1)
+    return "model_calls", {
+        "at": datetime.fromtimestamp(delivery.stored_at, UTC),
+        "provider": event.provider,
+        "model": event.model,
+        "purpose": event.purpose,
+        "in_batch": event.batch_id is not None,
+        "input_tokens": event.tokens.input,
+        "cached_tokens": event.tokens.cached,
+        "output_tokens": event.tokens.output,
+        "usd": event.usd,
+    }
+
+
+_PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key, Delivery], Projected]]] = {
     StartedV1: _started,
     ClearedV1: _cleared,
     ProfileSetV1: _profile_set,
+    ModelCalledV1: _model_called,
 }
 
 _ITEMS: Final[Mapping[type[Event], str]] = {

@@ -1,22 +1,76 @@
 """What was spent on models."""
 
-from datetime import datetime
-from typing import Any
+from datetime import date, datetime
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import DateTime, Select, String, bindparam, func, select
+from sqlalchemy import Date, DateTime, Select, String, bindparam, cast, func, select
 
 from infra.database.engine import Connection, Lookup, Query
 from infra.database.tables import model_calls as calls
 
 
+class Calls(NamedTuple):
+    """Calls of one day (UTC) that have all of this in common, and what they took together.
+
+    Attributes:
+        calls: how many.
+        unpriced: of them, those whose model had no price then; they are not in `usd`.
+        input: tokens of the requests, cached ones included.
+        cached: of them, those that the provider had cached.
+        output: tokens of the answers.
+        usd: US dollars.
+    """
+
+    tenant: str
+    purpose: str
+    day: date
+    provider: str
+    model: str
+    in_batch: bool
+    calls: int
+    unpriced: int
+    input: int
+    cached: int
+    output: int
+    usd: float
+
+
+_SINCE: Final = calls.c.at >= bindparam("since", type_=DateTime(timezone=True))
+_OF_TENANT: Final = calls.c.tenant == bindparam("of_tenant", type_=String)
+
+
+def _usd() -> Any:
+    return func.coalesce(func.sum(calls.c.usd), 0.0)
+
+
 def _spent() -> Select[Any]:
-    return select(func.coalesce(func.sum(calls.c.usd), 0.0)).where(
-        calls.c.tenant == bindparam("of_tenant", type_=String),
-        calls.c.at >= bindparam("since", type_=DateTime(timezone=True)),
+    return select(_usd()).where(_OF_TENANT, _SINCE)
+
+
+def _spent_by_tenant() -> Select[Any]:
+    return select(calls.c.tenant, _usd()).where(_SINCE).group_by(calls.c.tenant)
+
+
+def _usage() -> Select[Any]:
+    day = cast(func.timezone("UTC", calls.c.at), Date)
+    common = (calls.c.tenant, calls.c.purpose, day, calls.c.provider, calls.c.model, calls.c.in_batch)
+    return (
+        select(
+            *common,
+            func.count(),
+            func.count().filter(calls.c.usd.is_(None)),
+            *map(func.sum, (calls.c.input_tokens, calls.c.cached_tokens, calls.c.output_tokens)),
+            _usd(),
+        )
+        .where(_SINCE, calls.c.at < bindparam("until", type_=DateTime(timezone=True)))
+        .group_by(*common)
     )
 
 
 _SPENT = Lookup(_spent())
+_SPENT_BY_TENANT = Lookup(_spent_by_tenant())
+_USAGE = Lookup(_usage())
+_USAGE_OF_TENANT = Lookup(_usage().where(_OF_TENANT))
 
 
 def spent_since(tenant: str, since: datetime) -> Query[float]:
@@ -25,5 +79,30 @@ def spent_since(tenant: str, since: datetime) -> Query[float]:
     async def query(connection: Connection) -> float:
         ((row,),) = await _SPENT.rows(connection, [{"of_tenant": tenant, "since": since}])
         return float(row[1])
+
+    return query
+
+
+def spent_by_tenant(since: datetime) -> Query[dict[str, float]]:
+    """As `spent_since`, of every tenant that asked a model since then."""
+
+    async def query(connection: Connection) -> dict[str, float]:
+        (rows,) = await _SPENT_BY_TENANT.rows(connection, [{"since": since}])
+        return {tenant: usd for _, tenant, usd in rows}
+
+    return query
+
+
+def usage(tenant: str | None, since: datetime, until: datetime) -> Query[list[Calls]]:
+    """What was asked from one moment up to another, of a tenant or of all, sorted."""
+
+    async def query(connection: Connection) -> list[Calls]:
+        period: dict[str, Any] = {"since": since, "until": until}
+        if tenant is None:
+            (rows,) = await _USAGE.rows(connection, [period])
+        else:
+            (rows,) = await _USAGE_OF_TENANT.rows(connection, [{**period, "of_tenant": tenant}])
+        # A sum of bigints is numeric, which Python reads as Decimal.
+        return sorted(Calls._make((*row[1:9], *map(int, row[9:12]), row[12])) for row in rows)
 
     return query
