@@ -34,6 +34,29 @@ class Deployment(BaseSettings):
         validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
     )
 
+    model_url: str | None = Field(
+        default=None,
+        description="Language models that answer as OpenAI's do, such as http://host:11434/v1.",
+    )
+    model_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
+    )
+    anthropic_url: str | None = Field(default=None, description="Where Anthropic's models are asked.")
+    anthropic_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key")
+    )
+    google_url: str | None = Field(default=None, description="Where Google's models are asked.")
+    google_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key")
+    )
+    model_timeout: float = Field(
+        default=60, gt=0, le=3600, description="Seconds that a language model is waited for, each try."
+    )
+    model_requests: int = Field(
+        default=8, ge=1, le=1000, description="Calls of language models in flight per process."
+    )
+
     database_dsn: str | None = Field(
         default=None, validation_alias=AliasChoices("DATABASE_URL", "database_dsn")
     )
