@@ -1,10 +1,11 @@
 """Query parts over the rows of memory events: what each item last was."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
     ColumnElement,
     FromClause,
     Subquery,
@@ -12,8 +13,10 @@ from sqlalchemy import (
     any_,
     bindparam,
     case,
+    cast,
     func,
     literal,
+    literal_column,
     select,
 )
 
@@ -30,6 +33,11 @@ WANTED: Final = events.c.item == any_(bindparam("items", type_=ARRAY(Text)))
 def named(names: Iterable[str], table: FromClause = events) -> ColumnElement[bool]:
     """The events of these names."""
     return table.c.event == any_(literal(list(names), ARRAY(Text)))
+
+
+def sequence(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
+    """A log position that the body holds. Written out, as in the index: PostgreSQL finds it there."""
+    return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
 
 
 def last_seq(name: str) -> ColumnElement[int]:

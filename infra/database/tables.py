@@ -92,6 +92,15 @@ memory_events = _event(
     Column("conversation", Text, comment="Of a summary"),
     Column("body", JSONB, comment="Null once the content is gone: the row stays"),
     Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
+    Index(
+        "memory_events_covering",
+        "tenant",
+        "user_id",
+        "conversation",
+        "event",
+        text("((body ->> 'to_seq')::bigint)"),
+        postgresql_where=text("conversation IS NOT NULL AND body IS NOT NULL"),
+    ),
     # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
     key=KEY[::-1],
 )

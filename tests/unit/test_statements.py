@@ -2,12 +2,12 @@
 
 import pytest
 
-from infra.database import documents, facts, found, reading, sampling, summaries, tasks
+from infra.database import documents, facts, found, reading, sampling, summaries, tasks, uncovered
 from infra.database.engine import Lookup
 
 LOOKUPS = [
     value
-    for module in (reading, facts, summaries, tasks, documents, found, sampling)
+    for module in (reading, facts, summaries, tasks, documents, found, sampling, uncovered)
     for value in vars(module).values()
     if isinstance(value, Lookup)
 ]
