@@ -161,6 +161,10 @@ class ProviderServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer no more; what is late is answered at once."""
         self.state.closing.set()
         self._server.shutdown()
         self._serving.join()

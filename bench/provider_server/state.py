@@ -80,6 +80,7 @@ class State:
         polls: how often a batch is asked after before it ends.
         has_batches: otherwise their paths are not there, as with Ollama.
         formats: of answers, those that can be asked for.
+        longest: text that the model takes, in characters; None: any.
         answering: the model.
         requests: method and path of each request that had the right key, in the order in which they came.
         questions: all that were answered.
@@ -93,6 +94,7 @@ class State:
     polls: int = 2
     has_batches: bool = True
     formats: frozenset[str] = frozenset({"json_schema", "json_object"})
+    longest: int | None = None
     answering: Callable[[Question], str] = answer
     faults: Faults = field(default_factory=Faults)
     requests: list[str] = field(default_factory=list)
@@ -106,7 +108,13 @@ class State:
     _beginnings: set[tuple[str, str]] = field(default_factory=set)
 
     def ask(self, question: Question) -> Answered:
-        """Have a question answered, which takes the model its time."""
+        """Have a question answered, which takes the model its time.
+
+        Raises:
+            ValueError: it is too long.
+        """
+        if self._is_too_long(question):
+            raise ValueError("the context is too long")
         self.closing.wait(self.seconds)
         with self.lock:
             self.asked[question.text] += 1
@@ -126,10 +134,10 @@ class State:
             batch = self._batches.get(batch_id)
             return batch if batch is not None and batch.format == format else None
 
-    def batches(self, format: str) -> list[Batch]:  # noqa: A002
-        """The batches of a wire format, the newest first."""
+    def batches(self, format: str | None = None) -> list[Batch]:  # noqa: A002
+        """The batches of a wire format, or of all, the newest first."""
         with self.lock:
-            return [batch for batch in reversed(self._batches.values()) if batch.format == format]
+            return [batch for batch in reversed(self._batches.values()) if format in (None, batch.format)]
 
     def poll(self, batch: Batch) -> None:
         """It was asked after: it comes nearer to its end."""
@@ -152,12 +160,18 @@ class State:
         with self.lock:
             if batch.results is None:
                 done = [
-                    Done(line_id, self._answered(question), self.faults.damage(question.text))
+                    Done(line_id, self._answered(question), self._damage(question))
                     for line_id, question in batch.lines[: batch.done]
                 ]
                 there = [line for line in done if line.damage != "left out"]
                 batch.results = ordered(there, self.faults.order)
             return batch.results
+
+    def _damage(self, question: Question) -> Damage | None:
+        return "failed" if self._is_too_long(question) else self.faults.damage(question.text)
+
+    def _is_too_long(self, question: Question) -> bool:
+        return self.longest is not None and len(question.text) > self.longest
 
     def _end(self, batch: Batch, state: Literal["ended", "expired", "failed", "cancelled"]) -> None:
         shares = {"ended": 1.0, "failed": 0.0}
