@@ -20,10 +20,11 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from bench.provider_server import openai
 from bench.provider_server.state import State
 from bench.provider_server.wire import Request, Response, Route, refusal
 
-ROUTES: Sequence[Route] = ()
+ROUTES: Sequence[Route] = (*openai.ROUTES,)
 
 
 def answered(state: State, request: Request) -> Response:
