@@ -61,6 +61,10 @@ class LiveSettings:
         """What is in force for anybody."""
         return [self.value, *self._of.values()]
 
+    def tenants(self) -> Iterable[str]:
+        """Those that have settings of their own."""
+        return list(self._of)
+
     @asynccontextmanager
     async def watched(self, connection: Client) -> AsyncIterator[None]:
         """Follow the bucket. The first values are there on enter.

@@ -24,6 +24,7 @@ from mnemon.cli import (
     tasks,
     tools,
     up,
+    usage,
 )
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ app.command("provision")(provision.provision)
 app.command("migrate")(migrate.migrate)
 app.command("reindex")(reindex.reindex)
 app.command("status")(status.status)
+app.command("usage")(usage.usage)
 app.command("demo")(demo.demo)
 app.command("history")(history.history)
 app.command("context")(context.context)

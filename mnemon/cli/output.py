@@ -8,16 +8,27 @@ import typer
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON value instead of a table.")]
 
 
+class Figure(str):
+    """A number that is written out already."""
+
+    __slots__ = ()
+
+
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Show rows on the terminal; numbers stand to the right."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(*columns, box=None, pad_edge=False)
+    # Folded where the terminal is too narrow: half a number would be another number.
+    folded = (Column(name, overflow="fold") for name in columns)
+    table = Table(*folded, box=None, pad_edge=False)
     for row in rows:
         table.add_row(
-            *(Text(_plain(cell), justify="right" if isinstance(cell, int) else "left") for cell in row)
+            *(
+                Text(_plain(cell), justify="right" if isinstance(cell, int | Figure) else "left")
+                for cell in row
+            )
         )
     Console().print(table)
 

@@ -53,6 +53,9 @@ def set_(
     """Change settings; every process takes them over at once.
 
     A value is JSON, or else a text; `null` leaves out what may be left out. The way back is `unset`.
+    A list is set as a whole:
+
+    `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "output": 0.6}]'`
 
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
@@ -245,4 +248,7 @@ def _one(value: tuple[Any, ...]) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, list) and len(value) > 1:
+        # A line of its own for each, such as prices.
+        return "[" + ",\n ".join(_text(each) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)
