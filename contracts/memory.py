@@ -206,6 +206,7 @@ class Window(Contract):
     conversation: Identifier = Field(description="The conversation.")
     from_seq: Sequence = Field(description="First log position it reads.")
     to_seq: Sequence = Field(description="Last log position it reads.")
+    line: int | None = Field(default=None, ge=0, description="The number of its line in the batch.")
 
 
 class BatchIntendedV1(Event):

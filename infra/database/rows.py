@@ -14,6 +14,10 @@ from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.decode import contract_of, upcast
 from contracts.identity import event_identity, started_conversation
 from contracts.memory import (
+    BatchCompletedV1,
+    BatchFailedV1,
+    BatchIntendedV1,
+    BatchSubmittedV1,
     DocumentAddedV1,
     DocumentRemovedV1,
     FactConfirmedV1,
@@ -30,6 +34,7 @@ from contracts.memory import (
     TaskAddedV1,
     TaskDoneV1,
     TaskRemovedV1,
+    WindowAnsweredV1,
 )
 from contracts.registry import EventContract
 from contracts.subjects import Address, parse
@@ -271,5 +276,10 @@ _ITEMS: Final[Mapping[type[Event], str]] = {
     TaskRemovedV1: "task_id",
     DocumentAddedV1: "document_id",
     DocumentRemovedV1: "document_id",
+    BatchIntendedV1: "batch_id",
+    BatchSubmittedV1: "batch_id",
+    BatchCompletedV1: "batch_id",
+    BatchFailedV1: "batch_id",
+    WindowAnsweredV1: "batch_id",
 }
 """The memory events that become rows, each with the field that says what it is about."""

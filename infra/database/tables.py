@@ -21,6 +21,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -28,6 +29,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 metadata = MetaData(
     naming_convention={"pk": "%(table_name)s_key", "ix": "%(table_name)s_%(column_0_N_name)s"}
 )
+
+OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
+"""Written out, as in the index: PostgreSQL finds it there."""
 
 KEY = ("tenant", "user_id", "event_id")
 """What an event is known by."""
@@ -101,6 +105,11 @@ memory_events = _event(
         text("((body ->> 'to_seq')::bigint)"),
         postgresql_where=text("conversation IS NOT NULL AND body IS NOT NULL"),
     ),
+    Index(
+        "memory_events_of_batch",
+        "item",
+        postgresql_where=text(OF_BATCHES),
+    ),
     # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
     key=KEY[::-1],
 )
@@ -119,8 +128,11 @@ model_calls = _event(
     Index("model_calls_spending", "tenant", "at"),
 )
 
-# The two below are no projections: they are what `extract` has in hand. Lost, they are made anew from the
+# The tables below are no projections: they are what `extract` has in hand. Lost, they are made anew from the
 # log: what was answered or submitted is known from its events, the rest is cut again.
+
+WAITS = "NOT is_answered AND batch_id IS NULL"
+"""Of a window that nobody has answered, and no batch has."""
 
 windows = Table(
     "windows",
@@ -133,13 +145,24 @@ windows = Table(
     Column("cut_at", DateTime(timezone=True), nullable=False),
     Column("due_at", DateTime(timezone=True), nullable=False, comment="Not tried again before"),
     Column("attempts", Integer, nullable=False, comment="That failed"),
-    Column("batch_id", Text, comment="The batch that has it now"),
+    Column("batch_id", Text, comment="The batch that has it now, or had it when it was answered"),
     Column("line", Integer, comment="Its line there"),
+    Column(
+        "is_online",
+        Boolean,
+        nullable=False,
+        server_default=false(),
+        comment="Asked for by itself, whatever the settings say: no batch has come to it",
+    ),
     Column("is_answered", Boolean, nullable=False),
     PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
     Index("windows_of_batch", "batch_id", "line", postgresql_where=text("batch_id IS NOT NULL")),
-    Index("windows_due", "due_at", postgresql_where=text("NOT is_answered AND batch_id IS NULL")),
+    Index("windows_due", "tenant", "is_online", "due_at", postgresql_where=text(WAITS)),
+    Index("windows_of_user", "tenant", "user_id", "conversation", "from_seq", postgresql_where=text(WAITS)),
 )
+
+IS_OPEN = "state IN ('claimed', 'intended', 'submitted')"
+"""Of a batch that is not over."""
 
 batches = Table(
     "batches",
@@ -152,9 +175,29 @@ batches = Table(
     Column("provider_batch_id", Text),
     Column("lines", Integer, nullable=False),
     Column("created_at", DateTime(timezone=True), nullable=False),
-    Column("changed_at", DateTime(timezone=True), nullable=False),
-    Column("error", Text),
-    Index(
-        "batches_open", "created_at", postgresql_where=text("state IN ('claimed', 'intended', 'submitted')")
+    Column(
+        "changed_at",
+        DateTime(timezone=True),
+        nullable=False,
+        comment="Since when it is in its state; of an intended one, when the provider was last asked to take it",
     ),
+    Column(
+        "deadline_at",
+        DateTime(timezone=True),
+        nullable=False,
+        comment="What is not done then is asked at once",
+    ),
+    Column("error", Text),
+    Index("batches_open", "created_at", postgresql_where=text(IS_OPEN)),
+)
+
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("tenant", Text),
+    Column(
+        "begun_at", DateTime(timezone=True), nullable=False, comment="When its users were last gone through"
+    ),
+    Column("reached", Text, comment="The user whom the round has come to; null: it is over"),
+    PrimaryKeyConstraint("tenant"),
 )

@@ -36,19 +36,28 @@ def upgrade() -> None:
         sa.Column("cut_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("due_at", sa.DateTime(timezone=True), nullable=False, comment="Not tried again before"),
         sa.Column("attempts", sa.Integer, nullable=False, comment="That failed"),
-        sa.Column("batch_id", sa.Text, comment="The batch that has it now"),
+        sa.Column("batch_id", sa.Text, comment="The batch that has it now, or had it when it was answered"),
         sa.Column("line", sa.Integer, comment="Its line there"),
+        sa.Column(
+            "is_online",
+            sa.Boolean,
+            nullable=False,
+            server_default=sa.false(),
+            comment="Asked for by itself, whatever the settings say: no batch has come to it",
+        ),
         sa.Column("is_answered", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
     )
     op.create_index(
         "windows_of_batch", "windows", ["batch_id", "line"], postgresql_where=sa.text("batch_id IS NOT NULL")
     )
+    waits = sa.text("NOT is_answered AND batch_id IS NULL")
+    op.create_index("windows_due", "windows", ["tenant", "is_online", "due_at"], postgresql_where=waits)
     op.create_index(
-        "windows_due",
+        "windows_of_user",
         "windows",
-        ["due_at"],
-        postgresql_where=sa.text("NOT is_answered AND batch_id IS NULL"),
+        ["tenant", "user_id", "conversation", "from_seq"],
+        postgresql_where=waits,
     )
     op.create_table(
         "batches",
@@ -60,7 +69,18 @@ def upgrade() -> None:
         sa.Column("provider_batch_id", sa.Text),
         sa.Column("lines", sa.Integer, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("changed_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column(
+            "changed_at",
+            sa.DateTime(timezone=True),
+            nullable=False,
+            comment="Since when it is in its state; of an intended one, when the provider was last asked to take it",
+        ),
+        sa.Column(
+            "deadline_at",
+            sa.DateTime(timezone=True),
+            nullable=False,
+            comment="What is not done then is asked at once",
+        ),
         sa.Column("error", sa.Text),
     )
     op.create_index(
@@ -68,4 +88,24 @@ def upgrade() -> None:
         "batches",
         ["created_at"],
         postgresql_where=sa.text("state IN ('claimed', 'intended', 'submitted')"),
+    )
+    op.create_table(
+        "rounds",
+        sa.Column("tenant", sa.Text),
+        sa.Column(
+            "begun_at",
+            sa.DateTime(timezone=True),
+            nullable=False,
+            comment="When its users were last gone through",
+        ),
+        sa.Column("reached", sa.Text, comment="The user whom the round has come to; null: it is over"),
+        sa.PrimaryKeyConstraint("tenant"),
+    )
+    op.create_index(
+        "memory_events_of_batch",
+        "memory_events",
+        ["item"],
+        postgresql_where=sa.text(
+            "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
+        ),
     )
