@@ -33,6 +33,9 @@ metadata = MetaData(
 OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
 """Written out, as in the index: PostgreSQL finds it there."""
 
+DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
+"""Of a stretch that nobody could read; written out, as in the index."""
+
 KEY = ("tenant", "user_id", "event_id")
 """What an event is known by."""
 
@@ -110,6 +113,7 @@ memory_events = _event(
         "item",
         postgresql_where=text(OF_BATCHES),
     ),
+    Index("memory_events_died", "at", postgresql_where=text(DIED)),
     # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
     key=KEY[::-1],
 )
