@@ -103,6 +103,11 @@ class ContextReplyV1(Reply):
     degraded: tuple[Text, ...] = Field(
         default=(), description="Parts that are missing because something failed."
     )
+    metadata: JsonObject = Field(
+        default={},
+        description="What to put into `metadata` of a message that is published with text of this context, "
+        "so that what is known is not learned again from it.",
+    )
 
 
 class HistoryV1(Contract):

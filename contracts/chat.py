@@ -1,12 +1,15 @@
 """What a bot publishes: `chat.<tenant>.<user>.<conversation>.<event>.v<N>`."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from contracts.base import Contract, Event, Identifier, Json, JsonObject, Moment, Text
 
 Role = Literal["user", "assistant", "tool", "system"]
+
+FROM_MEMORY: Final = "from_memory"
+"""In the metadata of a message, `true` where its text came from memory: it teaches nothing new."""
 
 
 class ToolCall(Contract):
@@ -33,7 +36,9 @@ class MessageV1(Event):
         default=None, description="Tools that the assistant used for this answer."
     )
     metadata: JsonObject | None = Field(
-        default=None, description="Anything of the bot's own; kept, never read."
+        default=None,
+        description="Anything of the bot's own; kept, and but for one field never read: where `from_memory` "
+        "is true, no facts are drawn from the message.",
     )
 
 

@@ -117,7 +117,8 @@ class MemoryClient(MemoryTools):
             name: the speaker's name, where several people speak.
             task_id: the task that a tool's result belongs to.
             tool_calls: tools that the assistant used for this answer.
-            metadata: anything of your own; it is kept.
+            metadata: anything of your own; it is kept. Of a message that repeats a context, the context's
+                `metadata`: nothing is learned from it then.
             id: the event's identity among the user's events, such as the message's id on the chat platform:
                 publishing it again changes nothing, for ever. None makes one that holds for this call.
 

@@ -90,6 +90,7 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
         assert reply["seen_seq"] >= seq
         assert reply["conversation"] == "talk"
         assert reply["profile"] == {"name": "Anna", "city": "Казань"}
+        assert reply["metadata"] == {"from_memory": True}, "so that nothing is learned from it again"
         assert set(reply["sections"]) == set(SECTIONS), form
         assert counted(reply) | {"conversation": 0, "relevant": 0} == {
             "facts": 2,

@@ -17,6 +17,7 @@ from consumers.retrieve.memory import Memory, Seen
 from consumers.retrieve.search.service import Found, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
+from contracts.chat import FROM_MEMORY
 from contracts.settings import SettingsV1
 from contracts.subjects import Address
 from contracts.tools import Scope
@@ -221,6 +222,7 @@ class ContextVerb:
             sections=dict(fitted.sections.items()),
             profile=dict(known.profile),
             degraded=degraded,
+            metadata={FROM_MEMORY: True},
         )
 
     def _degraded(self, turn: _Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
