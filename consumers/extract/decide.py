@@ -1,0 +1,182 @@
+"""What is read for facts, when, and what becomes of an answer. No I/O, no clock, no randomness."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, Final, Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+from consumers.extract.answer import Extracted
+from consumers.extract.from_memory import is_from_memory
+from consumers.extract.prompt import PROMPT_VERSION
+from contracts.chat import Role
+from contracts.identity import derived_id
+from contracts.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
+from contracts.model_settings import Extraction
+from contracts.subjects import memory_subject
+from infra.broker.appending import LogEvent
+from infra.database.uncovered import SpokenRow
+from infra.models.language.port import Said
+
+EXTRACTOR: Final = "extract"
+"""What the lineage of a proposal calls it."""
+
+Outcome = Literal["proposed", "nothing", "gone", "dead"]
+
+
+class Range(NamedTuple):
+    """A stretch of a conversation, by log position: what one request reads.
+
+    Attributes:
+        from_seq: its first message.
+        to_seq: its last message.
+        read: what is worth reading in it; where that is nothing, nobody is asked.
+    """
+
+    from_seq: int
+    to_seq: int
+    read: Sequence[SpokenRow]
+
+
+class Cut(NamedTuple):
+    """What is to be read now, and when to look again; None where nothing is left."""
+
+    ranges: Sequence[Range]
+    look_at: datetime | None
+
+
+def worth_reading(
+    role: Role, content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None
+) -> bool:
+    """Whether a message may teach something: words of a user or an assistant that are not out of memory."""
+    return (
+        role in ("user", "assistant")
+        and any(character.isalpha() for character in content)
+        and not is_from_memory(content, metadata, name)
+    )
+
+
+def cut(messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False) -> Cut:
+    """Cut what is new in a conversation into stretches, oldest first.
+
+    Once the conversation rests, all of it is due. Before that, from `after_messages` on, full stretches are,
+    and a last one of so many. Only what is worth reading counts; what lies between belongs to the stretch
+    before it, so that no message is left out or read twice.
+
+    Args:
+        messages: those that no stretch has, oldest first.
+        now: what the rest is measured by.
+        settings: of the tenant.
+        rested: it is due in any case.
+    """
+    if not messages:
+        return Cut((), None)
+    worthy = [place for place, message in enumerate(messages) if _is_worth_reading(message)]
+    size, enough = settings.window_messages, settings.after_messages
+    first = range(0, len(worthy), size)
+    begins = [worthy[place] for place in first]
+    rests_at = _rests_at(messages[-1].sent_at, now, settings)
+    if rested or rests_at <= now:
+        return Cut(_ranges(messages, begins or [0], len(messages)), None)
+    if len(worthy) < enough:
+        return Cut((), rests_at)
+    if len(worthy) - first[-1] < min(size, enough):
+        *begins, end = begins
+        return Cut(_ranges(messages, begins, end), rests_at)
+    return Cut(_ranges(messages, begins, len(messages)), None)
+
+
+def said(messages: Sequence[SpokenRow], zone: str) -> list[Said]:
+    """Messages as a model is told of them, at the times of the user's zone."""
+    local = ZoneInfo(zone)
+    return [
+        Said(message.seq, message.role, message.content, message.sent_at.astimezone(local), message.name)
+        for message in messages
+    ]
+
+
+def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | None) -> list[LogEvent]:
+    """The events of an answer: what it proposes, and last that the stretch is answered.
+
+    Their ids follow from the stretch: whoever answers it, however often, it is answered once.
+
+    Args:
+        window: what was read.
+        extracted: what the answer holds.
+        model: the provider and its model, such as `openai/gpt-5-mini`.
+        batch_id: the batch it came in; None where it was asked by itself.
+    """
+    proposed = [
+        LogEvent(
+            memory_subject(window.tenant, window.user, "fact.proposed"),
+            FactProposedV1(
+                text=fact.text,
+                kind=fact.memory_type,
+                tier=fact.tier,
+                importance=fact.importance,
+                expires_at=fact.expires_at,
+                supersedes=fact.supersedes,
+                lineage=Lineage(
+                    sources=tuple(seq for seq in fact.sources if window.from_seq <= seq <= window.to_seq),
+                    conversation=window.conversation,
+                    extractor=EXTRACTOR,
+                    prompt_version=PROMPT_VERSION,
+                    model=model,
+                    batch_id=batch_id,
+                ),
+            ).body(),
+            _id(window, f"fact {place}"),
+        )
+        for place, fact in enumerate(extracted.facts)
+    ]
+    outcome: Outcome = "proposed" if proposed else "nothing"
+    end = answered(window, outcome, len(proposed), repaired=extracted.repaired, batch_id=batch_id)
+    return [*proposed, end]
+
+
+def answered(
+    window: Window,
+    outcome: Outcome,
+    proposed: int = 0,
+    *,
+    repaired: bool = False,
+    batch_id: str | None = None,
+) -> LogEvent:
+    """The event by which a stretch is done with."""
+    event = WindowAnsweredV1(
+        conversation=window.conversation,
+        from_seq=window.from_seq,
+        to_seq=window.to_seq,
+        outcome=outcome,
+        proposed=proposed,
+        repaired=repaired,
+        batch_id=batch_id,
+    )
+    subject = memory_subject(window.tenant, window.user, "window.answered")
+    return LogEvent(subject, event.body(), _id(window, "answered"))
+
+
+def _is_worth_reading(message: SpokenRow) -> bool:
+    return worth_reading(message.role, message.content, message.metadata, message.name)
+
+
+def _rests_at(last: datetime, now: datetime, settings: Extraction) -> datetime:
+    """When a conversation rests whose last message is of then."""
+    idle = timedelta(seconds=settings.idle_seconds)
+    # A bot whose clock is ahead by more than that would never let it rest.
+    return last + idle if last <= now + idle else now
+
+
+def _ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
+    """A stretch from each of these places to the next; what lies before the first belongs to it."""
+    ranges = []
+    for begin, following in pairwise([0, *begins[1:], end]):
+        stretch = messages[begin:following]
+        read = [message for message in stretch if _is_worth_reading(message)]
+        ranges.append(Range(stretch[0].seq, stretch[-1].seq, read))
+    return ranges
+
+
+def _id(window: Window, what: str) -> str:
+    stretch = window.conversation, str(window.from_seq), str(window.to_seq)
+    return derived_id(window.tenant, window.user, EXTRACTOR, *stretch, what)
