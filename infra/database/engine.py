@@ -113,9 +113,9 @@ class Lookup:
             return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
 
         each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
-        columns = ", ".join(f"{name} {type_}" for name, type_ in types.items())
+        columns = "".join(f", {name} {type_}" for name, type_ in types.items())
         sql = f"""
-            SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer, {columns})
+            SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer{columns})
             CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
         # psycopg reads a statement once only if it has 4096 characters at most: a third of a read otherwise.
         self._sql = " ".join(sql.split())

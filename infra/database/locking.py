@@ -1,14 +1,16 @@
 """One at a time, over all processes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 
 from sqlalchemy import BigInteger, bindparam, func, select
 
-from infra.database.engine import Database, Statement
+from infra.database.engine import Connection, Database, Lookup, Statement
 
-_LOCK = Statement(select(func.pg_advisory_xact_lock(bindparam("key", type_=BigInteger)).is_(None)))
+_KEY = bindparam("key", type_=BigInteger)
+_LOCK = Statement(select(func.pg_advisory_xact_lock(_KEY).is_(None)))
+_LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 
 
 @asynccontextmanager
@@ -22,7 +24,28 @@ async def locked(database: Database, *of: str) -> AsyncIterator[None]:
     Raises:
         DatabaseUnavailable: the database cannot answer, or somebody else held the lock for too long.
     """
-    key = int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)
     async with database.lock_places, database.transaction() as connection:
-        await _LOCK.row(connection, {"key": key})
+        await _LOCK.row(connection, {"key": _key(of)})
         yield
+
+
+@asynccontextmanager
+async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
+    """As `locked`, without waiting for it: False where somebody else holds the lock.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer.
+    """
+    async with database.lock_places, database.transaction() as connection:
+        (is_mine,) = await lock_those_free(connection, [of])
+        yield is_mine
+
+
+async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
+    """Take what locks are free of several, until the end of the connection's transaction; which they are."""
+    found = await _LOCK_IF_FREE.rows(connection, [{"key": _key(of)} for of in all_of])
+    return [is_mine for ((_, is_mine),) in found]
+
+
+def _key(of: Sequence[str]) -> int:
+    return int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)

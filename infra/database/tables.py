@@ -183,7 +183,7 @@ batches = Table(
         "changed_at",
         DateTime(timezone=True),
         nullable=False,
-        comment="Since when it is in its state; of an intended one, when the provider was last asked to take it",
+        comment="Since when it is in its state; of an intended one, when the provider was last asked",
     ),
     Column(
         "deadline_at",

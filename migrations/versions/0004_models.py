@@ -73,7 +73,7 @@ def upgrade() -> None:
             "changed_at",
             sa.DateTime(timezone=True),
             nullable=False,
-            comment="Since when it is in its state; of an intended one, when the provider was last asked to take it",
+            comment="Since when it is in its state; of an intended one, when the provider was last asked",
         ),
         sa.Column(
             "deadline_at",

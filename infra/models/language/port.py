@@ -83,10 +83,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineFailed:
-    """A line of a batch without an answer. `is_final`: the same request would fail again."""
+    """A line of a batch without an answer.
+
+    Attributes:
+        is_final: the same request would fail again.
+        is_unasked: the batch was cancelled, or has expired, before it came to the line.
+    """
 
     error: str
     is_final: bool = False
+    is_unasked: bool = False
 
 
 class Result(NamedTuple):
