@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from consumers.extract.answer import schema
+
 _LIKES = re.compile(r"I like (?P<en>[\w -]+)|Я люблю (?P<ru>[\w -]+)")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\[?(\d+)[.\]]")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _NAMED_WORDS = 12
 
@@ -31,7 +33,7 @@ class Question(NamedTuple):
 
 
 class Liked(NamedTuple):
-    """A fact in a text; `number` is the first one in its line, which says where it was said."""
+    """A fact in a text; `number` is what its line begins with, or else the last line that has one."""
 
     number: int | None
     text: str
@@ -39,22 +41,28 @@ class Liked(NamedTuple):
 
 def liked(text: str) -> Iterator[Liked]:
     """A fact for each `I like ...` and each `Я люблю ...`."""
+    number: int | None = None
     for line in text.splitlines():
-        number = _NUMBER.search(line)
+        beginning = _NUMBER.match(line)
+        number = int(beginning[1]) if beginning else number
         for found in _LIKES.finditer(line):
             fact = (
                 f"User likes {found['en'].strip()}"
                 if found["en"]
                 else f"Пользователь любит {found['ru'].strip()}"
             )
-            yield Liked(int(number[0]) if number else None, fact)
+            yield Liked(number, fact)
 
 
 def answer(question: Question) -> str:
-    """JSON of the schema with the text's facts, or where there is no schema a sentence about the text."""
-    if question.schema is None:
+    """JSON of the schema with the text's facts, or where none is wanted a sentence about the text.
+
+    Who wants JSON without saying of what form gets what `extract` wants.
+    """
+    wanted = question.schema or (schema() if "JSON" in question.instructions else None)
+    if wanted is None:
         return _sentence(question.text)
-    return json.dumps(_filled(question.schema, question), ensure_ascii=False)
+    return json.dumps(_filled(wanted, question), ensure_ascii=False)
 
 
 def _sentence(text: str) -> str:
@@ -65,9 +73,9 @@ def _sentence(text: str) -> str:
     return f"Говорили о том, что есть: {named}." if is_russian else f"They spoke of what there is: {named}."
 
 
-def _filled(schema: Mapping[str, Any], question: Question) -> Any:
+def _filled(wanted: Mapping[str, Any], question: Question) -> Any:
     """A value of the schema whose list of objects is the facts."""
-    definitions = schema.get("$defs", {})
+    definitions = wanted.get("$defs", {})
 
     def resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:
         if "$ref" in part:
@@ -98,10 +106,10 @@ def _filled(schema: Mapping[str, Any], question: Question) -> Any:
             case "string":
                 return fact.text if fact and name in _TEXT_NAMES else ""
             case "integer" | "number":
-                return fact.number if fact and fact.number is not None and "minimum" not in part else 5
+                return 5
             case "boolean":
                 return False
             case _:
                 return None
 
-    return value(schema, "", None)
+    return value(wanted, "", None)

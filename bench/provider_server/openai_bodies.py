@@ -1,7 +1,5 @@
 """What a chat completion is asked for and answered with, alone and in a batch."""
 
-import json
-import re
 import time
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -39,16 +37,9 @@ def asked(body: Mapping[str, Any], formats: Collection[str]) -> Question:
         message["content"] for message in body["messages"] if message["role"] in ("system", "developer")
     )
     text = "".join(message["content"] for message in body["messages"] if message["role"] == "user")
-    schema = format_["json_schema"]["schema"] if kind == "json_schema" else _described(instructions)
+    schema = format_["json_schema"]["schema"] if kind == "json_schema" else None
     most_tokens = body.get("max_completion_tokens", body.get("max_tokens"))
     return Question(body["model"], instructions, text, schema, instructions, most_tokens)
-
-
-def _described(instructions: str) -> dict[str, Any] | None:
-    """A schema that stands in the instructions, where nothing else says what is wanted."""
-    found = re.search(r'^\{"type": ?"object".*\}$', instructions, re.MULTILINE)
-    schema: dict[str, Any] | None = json.loads(found[0]) if found else None
-    return schema
 
 
 def completion(question: Question, answered: Answered) -> dict[str, Any]:

@@ -145,8 +145,8 @@ class BatchesSuite(LanguageSuite):
         with pytest.raises(ModelUnavailable) as raised:
             await batches.submit(batch_id, lines(batch_id, 3))
         assert not isinstance(raised.value, ModelRefused)
-        assert await batches.find(batch_id, 3, long_ago()) is None
         server.state.faults.requests.clear()
+        assert await batches.find(batch_id, 3, long_ago()) is None
         provider_id = await batches.submit(batch_id, lines(batch_id, 3))
         await ended(batches, provider_id)
         assert len(answered(await outcomes(batches, provider_id))) == 3
@@ -233,7 +233,7 @@ class BatchesSuite(LanguageSuite):
     async def test_a_key_that_is_refused_is_not_shown(
         self, server: ProviderServer, batches: Batches, caplog: pytest.LogCaptureFixture
     ) -> None:
-        caplog.set_level(logging.INFO)
+        caplog.set_level(logging.DEBUG)
         server.state.key = "another"
         batch_id = new_id()
         with pytest.raises(ModelRefused, match="key") as raised:

@@ -26,8 +26,9 @@ from infra.models.language.port import (
 
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"
+SAID = "I like tea in secret"
 
-INSTRUCTIONS = "Write down as JSON what is said, one fact to a line. " * 40
+INSTRUCTIONS = "Write down what is said, one fact to a line, and nothing else. " * 40
 """So long that it is worth caching."""
 
 SCHEMA: Mapping[str, Any] = {
@@ -127,11 +128,12 @@ class LanguageSuite:
     async def test_a_failure_that_lasts_is_told(
         self, status: int, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.extend([Fault(status, retry_after=0.1)] * 10)
+        wait = 0.1 if status == 429 else None
+        server.state.faults.requests.extend([Fault(status, retry_after=wait)] * 10)
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
         assert not isinstance(raised.value, ModelRefused)
-        assert raised.value.retry_after == (0.1 if status == 429 else None)
+        assert raised.value.retry_after == wait
 
     async def test_who_is_slow_is_not_waited_for(self, server: ProviderServer) -> None:
         server.state.faults.requests.extend([Fault(seconds=60)] * 10)
@@ -149,13 +151,13 @@ class LanguageSuite:
     async def test_a_key_that_is_refused_is_told_at_once_and_never_shown(
         self, server: ProviderServer, model: LanguageModel, caplog: pytest.LogCaptureFixture
     ) -> None:
-        caplog.set_level(logging.INFO)
+        caplog.set_level(logging.DEBUG)
         server.state.key = "another"
         with pytest.raises(ModelRefused, match="key") as raised:
-            await model.complete(asking("I like tea"))
+            await model.complete(asking(SAID))
         told = "".join(traceback.format_exception(raised.value)) + caplog.text + repr(model)
         assert KEY not in told
-        assert "I like tea" not in told
+        assert SAID not in told
 
     async def test_half_an_answer_is_none(self, server: ProviderServer, model: LanguageModel) -> None:
         server.state.faults.requests.extend([Fault(is_half=True)] * 10)
@@ -176,8 +178,8 @@ class LanguageSuite:
     ) -> None:
         server.state.longest = 1000
         with pytest.raises(RequestRefused) as raised:
-            await model.complete(asking("I like tea. " * 1000))
-        assert "I like tea" not in "".join(traceback.format_exception(raised.value))
+            await model.complete(asking(SAID * 1000))
+        assert SAID not in "".join(traceback.format_exception(raised.value))
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
 
     async def test_where_everything_is_refused_it_is_not_the_request(

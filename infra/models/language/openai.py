@@ -1,0 +1,122 @@
+"""Models of OpenAI, or of anything that speaks its `/chat/completions`: Ollama, LM Studio, vLLM."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from infra.config import Deployment
+from infra.models.language.openai_batches import OpenAIBatches
+from infra.models.language.openai_endpoint import FORMS, Endpoint, Form, NotTaken, outcome
+from infra.models.language.port import (
+    Answer,
+    LineFailed,
+    ModelNotConfigured,
+    ModelRefused,
+    Request,
+    RequestRefused,
+)
+
+USUAL_MODEL = "gpt-4.1-mini"
+OPENAI = "https://api.openai.com/v1"
+
+RETRIES = 2
+"""How often a call is repeated. In between the SDK waits, as long as the server says."""
+
+
+class OpenAIModel:
+    """A model behind an endpoint; see `LanguageModel`.
+
+    Attributes:
+        model: as the server names it.
+    """
+
+    provider = "openai"
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.model = endpoint.model
+        self.batches = OpenAIBatches(endpoint)
+        self._endpoint = endpoint
+
+    async def complete(self, request: Request) -> Answer:
+        """Ask, and wait for the answer.
+
+        Raises:
+            ModelUnavailable: the server does not answer.
+            ModelRefused: it refuses the key, the model or the kind of request.
+            RequestRefused: it will never take this request, or the model will not answer it.
+        """
+        completion = await self._completion(request)
+        with self._endpoint.told():
+            said = outcome(completion)
+        if isinstance(said, LineFailed):
+            raise RequestRefused(f"{self.model}: {said.error}")
+        return said
+
+    async def _completion(self, request: Request) -> Mapping[str, Any]:
+        """What the server answers, asked in the best way that it takes."""
+        forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
+        for form in forms:
+            try:
+                completion = await self._posted(request, form)
+            except NotTaken as error:
+                if form != forms[-1] and not error.is_too_long:
+                    continue
+                await self._check(error)
+                raise
+            if request.schema is not None:
+                self._endpoint.use(form)
+            return completion
+        raise AssertionError("there is always a form")
+
+    async def _posted(self, request: Request, form: Form) -> Mapping[str, Any]:
+        while True:
+            try:
+                return await self._post(self._endpoint.body(request, form))
+            except NotTaken as error:
+                if not self._endpoint.leave_out(error.parameter):
+                    raise
+
+    async def _check(self, refused: NotTaken) -> None:
+        """Were this refused too, no text would be the reason: some servers tell a bad key in the same way."""
+        try:
+            await self._post({"model": self.model, "messages": [{"role": "user", "content": "."}]})
+        except NotTaken:
+            raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
+
+    async def _post(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        with self._endpoint.told():
+            response = await self._endpoint.client.chat.completions.with_raw_response.create(**body)
+            completion: Mapping[str, Any] = json.loads(response.content)
+            return completion
+
+
+@asynccontextmanager
+async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterator[OpenAIModel]:
+    """The model, until the end of the block. Nobody is asked anything before that.
+
+    Raises:
+        ModelNotConfigured: there is no key, or one that no request can carry.
+    """
+    logging.getLogger("openai").setLevel(logging.INFO)  # at DEBUG the SDK logs what is asked
+    base_url = deployment.model_url or OPENAI
+    async with AsyncOpenAI(
+        api_key=_key(deployment),
+        base_url=base_url,
+        timeout=deployment.model_timeout,
+        max_retries=RETRIES,
+    ) as client:
+        yield OpenAIModel(Endpoint(client, model or USUAL_MODEL, is_openai=base_url.startswith(OPENAI)))
+
+
+def _key(deployment: Deployment) -> str:
+    secret = deployment.model_api_key
+    key = "" if secret is None else secret.get_secret_value().strip()
+    if not key and deployment.model_url is None:
+        raise ModelNotConfigured("the provider openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
+    if not (key.isascii() and key.isprintable()):
+        raise ModelNotConfigured("the key for language models has characters that no key has")
+    return key or "none"  # a server of one's own may ask for none; the SDK wants one
