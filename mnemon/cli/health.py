@@ -17,6 +17,7 @@ from infra.broker.topology import CONSUMERS, STREAMS, drift
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import current_revision, head_revision
+from mnemon.cli.model_health import ModelsState, examine_models
 
 _PATIENCE = 5.0
 """Seconds a server has to answer."""
@@ -91,6 +92,8 @@ class Health(_Finding):
     broker: BrokerState
     database: DatabaseState
     vectors: VectorsState
+    models: ModelsState | None = None
+    """None where it cannot be looked at: a server does not answer, or the schema is not of this version."""
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]
@@ -99,18 +102,21 @@ class Health(_Finding):
 async def examine(deployment: Deployment) -> Health:
     """Look at the servers of a deployment; one that does not answer is part of the finding."""
     broker, database = await asyncio.gather(_broker(deployment), _database(deployment))
-    problems = tuple(_problems(broker, database))
+    can_be_seen = not broker.error and not database.error and database.revision == database.head
+    models = await examine_models(deployment) if can_be_seen else None
+    problems = tuple(_problems(broker, database, models))
     return Health(
         broker=broker,
         database=database,
         vectors=_vectors(deployment),
+        models=models,
         reachable=broker.error is None and database.error is None,
         healthy=not problems,
         problems=problems,
     )
 
 
-def _problems(broker: BrokerState, database: DatabaseState) -> list[str]:
+def _problems(broker: BrokerState, database: DatabaseState, models: ModelsState | None) -> list[str]:
     found = []
     if broker.error:
         found.append(broker.error)
@@ -121,6 +127,8 @@ def _problems(broker: BrokerState, database: DatabaseState) -> list[str]:
         found.append(
             f"schema {database.schema_name} is {at}, this version needs {database.head}: run `mnemon migrate`"
         )
+    if models and models.error:
+        found.append(f"what models have to do cannot be seen: {models.error}")
     found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
     found += [
         f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"

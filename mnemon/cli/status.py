@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mnemon.cli.budgets import show_out_of_budget
 from mnemon.cli.ending import Ending, perform
 from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
@@ -11,10 +12,14 @@ from mnemon.cli.target import DataOption, target
 if TYPE_CHECKING:
     from infra.config import Deployment
     from mnemon.cli.health import BrokerState, DatabaseState, Health, VectorsState
+    from mnemon.cli.model_health import BatchesState, ModelsState
 
 
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show streams, the lag of each consumer, versions and health.
+    """Show streams, the lag of each consumer, versions, health, and what language models have to do.
+
+    Windows are stretches of conversations that are to be read for facts: due, to be tried again later, in
+    batches of a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
 
     Ends with 0 when all is well, 1 when something is not as it should be, 3 when a server does not answer.
 
@@ -24,8 +29,10 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _status(deployment: "Deployment", as_json: bool) -> Ending:
+    from infra.telemetry.logging import configure_logging
     from mnemon.cli.health import examine
 
+    configure_logging()
     health = await examine(deployment)
     if as_json:
         typer.echo(health.model_dump_json())
@@ -42,6 +49,8 @@ def _show(health: "Health") -> None:
     if not health.database.error:
         _show_database(health.database)
     _show_vectors(health.vectors)
+    if health.models and not health.models.error:
+        _show_models(health.models)
     if health.healthy:
         typer.secho("healthy", fg="green", bold=True)
     for problem in health.problems:
@@ -75,3 +84,25 @@ def _show_vectors(vectors: "VectorsState") -> None:
     else:
         *names, last = vectors.one_process
         typer.echo(f"vectors       Qdrant Edge: {', '.join(names)} and {last} run in one process, together")
+
+
+def _show_models(models: "ModelsState") -> None:
+    windows = models.windows
+    typer.echo(
+        f"windows       {windows.due:,} due, {windows.later:,} to be tried again, {windows.in_batches:,} in"
+        f" batches, {windows.dead_today:,} given up today"
+    )
+    typer.echo(f"batches       {', '.join(_in_words(each) for each in models.batches) or 'none'}")
+    for each in models.out_of_budget:
+        show_out_of_budget(each.tenant, each.usd, each.usd_per_day)
+
+
+def _in_words(batches: "BatchesState") -> str:
+    age = _age(batches.age_seconds)
+    return f"{batches.batches:,} {batches.state} ({batches.lines:,} lines, the oldest {age})"
+
+
+def _age(seconds: float) -> str:
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.budgets import show_out_of_budget
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.output import Figure, JsonOption, show_table
 from mnemon.cli.target import DataOption, target
@@ -165,8 +166,7 @@ def _show(found: _Found, data: Path | None) -> None:
         if found.all.batched:
             typer.echo(f"batches       {found.all.saved:,.4f} US$ saved, at the prices of now")
     for each in found.out_of_budget:
-        spent = f"{each.usd:,.4f} US$ of {each.usd_per_day:,g} are spent today"
-        typer.secho(f"out of budget {each.tenant}: {spent}; background work waits for tomorrow", fg="red")
+        show_out_of_budget(*each)
     if found.unpriced_models:
         _show_how_to_price(found, data)
 

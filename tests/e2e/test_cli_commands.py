@@ -35,6 +35,8 @@ async def test_status_of_a_healthy_stack(stack: Up) -> None:
     tied = set(health["vectors"]["one_process"])
     assert health["vectors"]["engine"] == "embedded"
     assert tied == WRITING | {"retrieve"}
+    nothing = {"due": 0, "later": 0, "in_batches": 0, "dead_today": 0}
+    assert health["models"] == {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
 
     shown = await mnemon("status", "--data", stack.data)
     assert shown.code == 0
@@ -70,6 +72,7 @@ async def test_status_tells_what_is_not_so(data: Path) -> None:
     problems = json.loads(before.out)["problems"]
     assert any("mnemon provision" in problem for problem in problems)
     assert any("mnemon migrate" in problem for problem in problems)
+    assert json.loads(before.out)["models"] is None
 
     provisioned = await mnemon("provision", "--json", **servers)
     assert provisioned.code == 0, provisioned

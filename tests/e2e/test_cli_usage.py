@@ -1,11 +1,13 @@
 """`mnemon usage`, and the settings that it goes by."""
 
 import json
+import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
@@ -168,6 +170,10 @@ async def test_who_is_out_of_budget(run: Run, asking: Asking) -> None:
     assert "out of budget acme: 1.0000 US$ of 1 are spent today" in told
     assert "initech" not in told
 
+    status = json.loads((await run("status", "--json")).out)
+    assert status["models"]["out_of_budget"] == found
+    assert "out of budget acme: 1.0000 US$ of 1 are spent today" in (await run("status")).out
+
 
 async def test_nothing_and_wrong_use(run: Run) -> None:
     nothing = await run("usage", "--days", "2")
@@ -197,3 +203,33 @@ async def test_prices_are_set_and_shown_as_a_list(run: Run) -> None:
     for value, named in ((json.dumps(wrong), "spending.prices.0.output"), ("cheap", "spending.prices")):
         refused = await run("settings", "set", f"spending.prices={value}")
         assert (refused.code, named in refused.err) == (2, True), refused.err
+
+
+async def test_status_says_what_extraction_has_in_hand(run: Run, deployment: Deployment) -> None:
+    with psycopg.connect(
+        str(deployment.database_dsn), options=f"-csearch_path={deployment.database_schema}", autocommit=True
+    ) as connection:
+        connection.execute(
+            "INSERT INTO windows (tenant, user_id, conversation, from_seq, to_seq, cut_at, due_at, attempts,"
+            " batch_id, is_answered) SELECT 'acme', 'u1', 'c1', n, n, now(), now() + due, 0, batch, false"
+            " FROM (VALUES (1, '0 s'::interval, NULL), (2, '0 s', NULL), (3, '1 h', NULL), (4, '0 s', 'b1'))"
+            " AS w (n, due, batch)"
+        )
+        connection.execute(
+            "INSERT INTO batches (batch_id, provider, model, purpose, state, lines, created_at, changed_at,"
+            " deadline_at) SELECT batch, 'openai', 'm', 'extract', state, 1200, now() - age, now(), now()"
+            " FROM (VALUES ('b1', 'submitted', '2 h'::interval), ('b2', 'submitted', '3 min'),"
+            " ('b3', 'intended', '10 min'), ('b4', 'completed', '9 h')) AS b (batch, state, age)"
+        )
+    models = json.loads((await run("status", "--json")).out)["models"]
+    assert models["windows"] == {"due": 2, "later": 1, "in_batches": 1, "dead_today": 0}
+    assert [(each["state"], each["batches"], each["lines"]) for each in models["batches"]] == [
+        ("intended", 1, 1200),
+        ("submitted", 2, 2400),
+    ]
+    assert 7200 <= models["batches"][1]["age_seconds"] < 7800
+    shown = (await run("status")).out
+    assert "windows       2 due, 1 to be tried again, 1 in batches, 0 given up today" in shown
+    intended = r"1 intended \(1,200 lines, the oldest 1\d min\)"
+    submitted = r"2 submitted \(2,400 lines, the oldest 2\.\d h\)"
+    assert re.search(f"batches       {intended}, {submitted}", shown)

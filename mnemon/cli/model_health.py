@@ -1,0 +1,107 @@
+"""What language models are about to do, and for whom they may not."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import nats.errors
+from nats.aio.client import Client
+from pydantic import BaseModel, ConfigDict
+
+from consumers.spending.usage import out_of_budget
+from infra.broker.connect import BrokerUnreachable, connect
+from infra.config import Deployment
+from infra.database.backlog import Backlog, backlog
+from infra.database.engine import Database, DatabaseUnavailable
+from infra.database.spending import spent_by_tenant
+from infra.settings.bucket import SettingsNotProvisioned
+from infra.settings.store import LiveSettings
+
+_PATIENCE = 5.0
+"""Seconds for all of it."""
+
+
+class _Finding(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class WindowsState(_Finding):
+    """Stretches of conversations that are to be read for facts."""
+
+    due: int = 0
+    later: int = 0
+    """They failed, and wait to be tried again."""
+    in_batches: int = 0
+    dead_today: int = 0
+    """Nobody could read them; there is a dead letter of each."""
+
+
+class BatchesState(_Finding):
+    """Batches of one state that are not over; the age is that of the oldest."""
+
+    state: str
+    batches: int
+    lines: int
+    age_seconds: float
+
+
+class OutOfBudgetState(_Finding):
+    """A tenant that has spent what it may today (UTC), in US dollars."""
+
+    tenant: str
+    usd: float
+    usd_per_day: float
+
+
+class ModelsState(_Finding):
+    """All of it; `error` is set when it cannot be seen, and the rest is empty."""
+
+    error: str | None = None
+    windows: WindowsState = WindowsState()
+    batches: tuple[BatchesState, ...] = ()
+    out_of_budget: tuple[OutOfBudgetState, ...] = ()
+
+
+async def examine_models(deployment: Deployment) -> ModelsState:
+    """Look at what `extract` and `compact` have in hand; what does not answer is part of the finding."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            connection = await connect(str(deployment.nats_url), name="mnemon-status")
+            try:
+                return await _found(connection, deployment)
+            finally:
+                await connection.close()
+    except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
+        return ModelsState(error=str(error))
+    except TimeoutError:
+        return ModelsState(error="time out")
+
+
+async def _found(connection: Client, deployment: Deployment) -> ModelsState:
+    settings = LiveSettings()
+    now = datetime.now(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    database = Database(deployment, name="mnemon-status")
+    try:
+        async with settings.watched(connection):
+            await database.open()
+            in_hand = await database.read(backlog(now, midnight))
+            spent = await database.read(spent_by_tenant(midnight))
+    finally:
+        await database.close()
+    broke = out_of_budget(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
+    return ModelsState(
+        windows=WindowsState(
+            due=in_hand.due, later=in_hand.later, in_batches=in_hand.in_batches, dead_today=in_hand.dead
+        ),
+        batches=_batches(in_hand),
+        out_of_budget=tuple(OutOfBudgetState(**each._asdict()) for each in broke),
+    )
+
+
+def _batches(in_hand: Backlog) -> tuple[BatchesState, ...]:
+    return tuple(
+        BatchesState(
+            state=each.state, batches=each.batches, lines=each.lines, age_seconds=each.age.total_seconds()
+        )
+        for each in in_hand.batches
+    )
