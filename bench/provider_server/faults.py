@@ -24,7 +24,7 @@ class Fault:
         retry_after: seconds, as the header says them.
         seconds: that the answer is late; what was asked for has been done before.
         is_half: half of the answer's body is all there is.
-        path: only requests whose path holds this have it.
+        path: only requests whose method and path, as in `GET /v1/models`, hold this have it.
     """
 
     status: int = 200

@@ -20,11 +20,11 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from bench.provider_server import openai
+from bench.provider_server import anthropic, google, openai
 from bench.provider_server.state import State
 from bench.provider_server.wire import Request, Response, Route, refusal
 
-ROUTES: Sequence[Route] = (*openai.ROUTES,)
+ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
 
 
 def answered(state: State, request: Request) -> Response:
@@ -36,7 +36,7 @@ def answered(state: State, request: Request) -> Response:
         return route.refusal(401, f"Incorrect API key provided: {_keys(request)}")
     with state.lock:
         state.requests.append(f"{request.method} {request.path}")
-        fault = state.faults.take(request.path)
+        fault = state.faults.take(f"{request.method} {request.path}")
     if fault is not None and fault.status != 200:
         refused = route.refusal(fault.status, f"no: {_keys(request)}")
         late = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
@@ -103,6 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._received(),
             self.server.url,
         )
+        if self.server.state.closing.is_set():  # the connection was there before
+            self.close_connection = True
+            return
         response = answered(self.server.state, request)
         body = _body(response)
         self.send_response(response.status)

@@ -1,0 +1,109 @@
+"""Models of Anthropic, by its own SDK."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+from anthropic import AsyncAnthropic
+from anthropic.types import Message
+
+from infra.config import Deployment
+from infra.models.language.anthropic_batches import AnthropicBatches
+from infra.models.language.anthropic_endpoint import Endpoint, not_for_long, outcome, params
+from infra.models.language.port import (
+    Answer,
+    LineFailed,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+    RequestRefused,
+)
+
+USUAL_MODEL = "claude-haiku-5-5"
+ANTHROPIC = "https://api.anthropic.com"
+
+RETRIES = 2
+"""How often a call is repeated. In between the SDK waits, as long as the server says."""
+
+NOTHING = "."
+"""Said in place of a text, to learn whether it was the text that was refused."""
+
+
+class AnthropicModel:
+    """A model of Anthropic's; see `LanguageModel`.
+
+    Attributes:
+        model: as Anthropic names it.
+    """
+
+    provider = "anthropic"
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.model = endpoint.model
+        self.batches = AnthropicBatches(endpoint)
+        self._endpoint = endpoint
+
+    async def complete(self, request: Request) -> Answer:
+        """Ask, and wait for the answer.
+
+        Raises:
+            ModelUnavailable: Anthropic does not answer.
+            ModelRefused: it refuses the key, the model or the kind of request.
+            RequestRefused: it will never take this request, or the model will not answer it.
+        """
+        try:
+            message = await self._message(request)
+        except RequestRefused:
+            await self._check(request)
+            raise
+        with self._endpoint.told():
+            said = outcome(message)
+        if isinstance(said, LineFailed):
+            raise RequestRefused(f"{self.model}: {said.error}")
+        return said
+
+    async def _message(self, request: Request) -> Message:
+        asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")
+        with self._endpoint.told():
+            return await self._endpoint.client.messages.create(**asked)
+
+    async def _check(self, request: Request) -> None:
+        """Were this refused too, no text would be the reason: limits of spending are told in the same way."""
+        try:
+            await self._message(replace(request, text=NOTHING))
+        except RequestRefused as error:
+            raise ModelRefused(f"{error}, whatever {self.model} is asked") from None
+
+
+@asynccontextmanager
+async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIterator[AnthropicModel]:
+    """The model, until the end of the block. What it takes is asked, and asked later where nobody answers.
+
+    Raises:
+        ModelNotConfigured: there is no key, or one that no request can carry.
+    """
+    logging.getLogger("anthropic").setLevel(logging.INFO)  # at DEBUG the SDK logs what is asked
+    async with AsyncAnthropic(
+        api_key=_key(deployment),
+        base_url=deployment.anthropic_url or ANTHROPIC,
+        timeout=deployment.model_timeout,
+        max_retries=RETRIES,
+        middleware=[not_for_long],
+        open_telemetry=False,  # its spans may hold what is asked
+    ) as client:
+        endpoint = Endpoint(client, model or USUAL_MODEL, deployment.model_timeout)
+        with suppress(ModelUnavailable):
+            await endpoint.takes()
+        yield AnthropicModel(endpoint)
+
+
+def _key(deployment: Deployment) -> str:
+    secret = deployment.anthropic_api_key
+    key = "" if secret is None else secret.get_secret_value().strip()
+    if not key and deployment.anthropic_url is None:
+        raise ModelNotConfigured("the provider anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
+    if not (key.isascii() and key.isprintable()):
+        raise ModelNotConfigured("ANTHROPIC_API_KEY has characters that no key has")
+    return key or "none"  # a server of one's own may ask for none; the SDK wants one

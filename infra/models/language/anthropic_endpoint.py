@@ -1,0 +1,192 @@
+"""How Anthropic's API is asked and understood: requests, answers, and what goes wrong."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+from anthropic import (
+    AnthropicError,
+    APIRequest,
+    APIStatusError,
+    AsyncAnthropic,
+    AsyncAPIResponse,
+    AsyncCallNext,
+    transform_schema,
+)
+from anthropic.types import Message, ModelInfo, OutputConfigParam, ThinkingConfigParam
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+
+from infra.models.language.port import (
+    Answer,
+    LineFailed,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+    RequestRefused,
+    Usage,
+)
+
+LONGEST_WAIT = 60.0
+"""Seconds between two tries. The SDK would wait for weeks, were it told to."""
+
+TAKES_TIMEOUT = 5.0
+"""Seconds that it is waited for what a model takes; it is asked again when it matters."""
+
+THINKING = 4000
+"""Tokens left, besides the answer's, to a model that cannot be kept from thinking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """What a model takes; left out, what is guessed of one that the provider says nothing of.
+
+    Attributes:
+        thinking: what keeps it from thinking: thoughts cost what answers do, and count against their length.
+        effort: how hard it shall think, where nothing keeps it from that.
+    """
+
+    schema: bool = True
+    thinking: ThinkingConfigParam | None = None
+    effort: Literal["low"] | None = None
+    thinking_tokens: int = 0
+
+
+class Endpoint:
+    """One model at one address.
+
+    Its errors carry neither the key nor what was asked: servers have been seen to repeat both.
+    """
+
+    def __init__(self, client: AsyncAnthropic, model: str, timeout: float) -> None:
+        self.client = client
+        self.model = model
+        self._timeout = min(TAKES_TIMEOUT, timeout)
+        self._takes: Takes | None = None
+
+    @property
+    def at(self) -> str:
+        return f"Anthropic at {self.client.base_url.host}"
+
+    async def takes(self) -> Takes:
+        """What the model takes; asked once. Where that is refused, the next request says what is wrong."""
+        if self._takes is None:
+            client = self.client.with_options(max_retries=0, timeout=self._timeout)
+            try:
+                with self.told():
+                    self._takes = _takes(await client.models.retrieve(self.model))
+            except (ModelRefused, RequestRefused):
+                self._takes = Takes()
+        return self._takes
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """What goes wrong within is told in the port's words.
+
+        Raises:
+            ModelUnavailable: the provider does not answer, or with something else.
+            ModelRefused: it answers that it will not.
+            RequestRefused: it will not take this request.
+        """
+        try:
+            yield
+        except APIStatusError as error:
+            raise self._refused(error) from None
+        except (AnthropicError, httpx2.HTTPError, AttributeError, TypeError, ValueError) as error:
+            raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
+
+    def _refused(self, error: APIStatusError) -> Exception:
+        status = error.status_code
+        if status == 402 or error.error_code == "enforced_spend_limit_reached":
+            return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
+        match status:
+            case 401 | 403:
+                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
+            case 404:
+                return ModelRefused(
+                    f"{self.at} has no model {self.model}, or not what it is asked for (HTTP 404)"
+                )
+            case 408 | 409 | 429:
+                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+            case 400 | 413 | 422:
+                return RequestRefused(f"{self.at} refuses a request (HTTP {status})")
+            case _ if status < 500:
+                return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
+            case _:
+                return ModelUnavailable(f"{self.at} fails (HTTP {status})", _wait(error.response))
+
+
+def params(
+    request: Request, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
+) -> MessageCreateParamsNonStreaming:
+    """A request as Anthropic wants it; what is the same every time stands first, to be cached."""
+    asked: MessageCreateParamsNonStreaming = {
+        "model": model,
+        "max_tokens": request.most_tokens + takes.thinking_tokens,
+        "system": [
+            {
+                "type": "text",
+                "text": request.instructions,
+                "cache_control": {"type": "ephemeral", "ttl": cached_for},
+            }
+        ],
+        "messages": [{"role": "user", "content": request.text}],
+    }
+    output: OutputConfigParam = {}
+    if request.schema is not None and takes.schema:
+        output["format"] = {"type": "json_schema", "schema": transform_schema(dict(request.schema))}
+    if takes.effort is not None:
+        output["effort"] = takes.effort
+    if output:
+        asked["output_config"] = output
+    if takes.thinking is not None:
+        asked["thinking"] = takes.thinking
+    return asked
+
+
+def outcome(message: Message) -> Answer | LineFailed:
+    """What a message says; AttributeError and its like where it is none."""
+    if message.stop_reason == "refusal":
+        return LineFailed("the model will not answer this", is_final=True)
+    usage = message.usage
+    cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    return Answer(
+        text="".join(block.text for block in message.content if block.type == "text"),
+        usage=Usage(usage.input_tokens + cached + written, cached, usage.output_tokens),
+        is_cut=message.stop_reason in ("max_tokens", "model_context_window_exceeded"),
+    )
+
+
+async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
+    """Between the SDK and the network: a long wait is the caller's matter, not the SDK's.
+
+    Raises:
+        ModelUnavailable: the provider has no time, and for longer than `LONGEST_WAIT`.
+    """
+    response = await call_next(request)
+    wait = _wait(response.http_response)
+    if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
+        await response.close()
+        raise ModelUnavailable(f"Anthropic has no time (HTTP {response.status_code})", wait)
+    return response
+
+
+def _takes(info: ModelInfo) -> Takes:
+    can = info.capabilities
+    if can is None:
+        return Takes()
+    schema = can.structured_outputs.supported
+    if can.thinking.types.disabled.supported:
+        return Takes(schema, thinking={"type": "disabled"})
+    if can.thinking.types.between_tools.supported:  # without tools: never
+        return Takes(schema, thinking={"type": "between_tools"})
+    return Takes(schema, None, "low" if can.effort.low.supported else None, THINKING)
+
+
+def _wait(response: httpx2.Response) -> float | None:
+    """Seconds that the server wants to be left alone; None where it says none, or a date."""
+    try:
+        return max(0.0, float(response.headers.get("retry-after", "")))
+    except ValueError:
+        return None
