@@ -1,6 +1,6 @@
 """What becomes of each event of a batch. No I/O."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +9,7 @@ from contracts.decode import UnknownEvent
 from contracts.subjects import InvalidSubject
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome
-from infra.database.rows import Rows, row_of
+from infra.database.rows import MessageRow, Owner, Rows, row_of
 
 NOT_PROJECTED: Final = Ack("no projection reads it yet")
 
@@ -40,3 +40,12 @@ def plan(deliveries: Sequence[Delivery]) -> Plan:
                 batch.rows.add(row)
         batch.outcomes.append(outcome)
     return batch
+
+
+def said(messages: Iterable[MessageRow]) -> dict[Owner, int]:
+    """The users who said something, each with the log position of the last of it."""
+    users: dict[Owner, int] = {}
+    for row in messages:
+        owner = row.key[:2]
+        users[owner] = max(row.seq, users.get(owner, 0))
+    return users

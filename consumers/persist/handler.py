@@ -1,9 +1,11 @@
-"""Writes the log, batch by batch, in one transaction each; then says who has changed, and acknowledges."""
+"""Writes the log, batch by batch, in one transaction each; says who changed, and who spoke; acknowledges."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
-from consumers.persist.decide import plan
+from consumers.persist.decide import plan, said
 from contracts.streams import LOG, WORK
 from contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
 from infra.broker.bulk import publish_all
@@ -12,11 +14,15 @@ from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.outcomes import ACK, Dead, Outcome, Retry
 from infra.broker.position import applied_position
 from infra.broker.stream_consumers import consume_stream
+from infra.broker.triggers import publish_said
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
 from infra.database.projecting import write
 from infra.database.rows import Rows
 from infra.database.sweeping import last_watermark, sweep
+
+TOLD: Final = "compact", "extract"
+"""Who wants to hear which users said something."""
 
 
 @asynccontextmanager
@@ -44,7 +50,11 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         for tenant, user in rows.watermarked():
             await publish(work_subject("persist", tenant, user), stream=WORK)
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in rows.changed().items()]
-        await publish_all(broker.config.connection_state.connection, notices)
+        users = said(rows.messages.values())
+        await asyncio.gather(
+            publish_all(broker.config.connection_state.connection, notices),
+            *(publish_said(broker.config.connection_state.stream, each, users) for each in TOLD),
+        )
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         position = await applied_position(broker.config.connection_state.stream)

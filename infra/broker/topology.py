@@ -61,6 +61,7 @@ STREAMS = (
         max_msgs_per_subject=1,
         discard=DiscardPolicy.OLD,
         allow_msg_schedules=True,
+        allow_msg_ttl=True,
     ),
     StreamConfig(
         name=DEAD,

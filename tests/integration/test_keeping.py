@@ -83,7 +83,9 @@ class Remembering:
                 for consumer in ("persist", "index"):
                     assert await Position(consumer).reach(stream_context, end, PATIENCE) >= end
                 waiting = (await stream_context.stream_info(WORK, subjects_filter="work.>")).state.subjects
-                if not waiting and (await stream_context.stream_info("LOG")).state.last_seq == end:
+                # Nobody here takes those that are for summaries and extraction.
+                for_us = [each for each in waiting or () if not each.startswith(("work.comp", "work.extr"))]
+                if not for_us and (await stream_context.stream_info("LOG")).state.last_seq == end:
                     return
                 await asyncio.sleep(0.02)
 

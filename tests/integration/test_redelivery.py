@@ -56,8 +56,9 @@ async def persisted(connection: Client) -> None:
 
 async def swept(connection: Client) -> None:
     """Wait until every sweep that was asked for is done."""
+    stream_context = connection.jetstream()
     async with asyncio.timeout(PATIENCE):
-        while (await connection.jetstream().stream_info(WORK)).state.messages:
+        while (await stream_context.stream_info(WORK, subjects_filter="work.persist.>")).state.subjects:
             pass
 
 

@@ -1,0 +1,65 @@
+"""Triggers that name users: who said something, many in one message."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Final
+
+from nats.js import JetStreamContext
+
+from contracts.base import InvalidBody
+from contracts.streams import WORK
+from contracts.subjects import said_subject
+
+USERS: Final = 500
+"""Users that one trigger names, at most."""
+
+KEPT: Final = "24h"
+"""Where nobody takes them, triggers do not pile up for ever. Who says something again is named again."""
+
+
+async def publish_said(
+    stream_context: JetStreamContext, consumer: str, users: Mapping[tuple[str, str], int]
+) -> None:
+    """Tell a consumer which users, by tenant and user, said something, and up to which log position each.
+
+    Raises:
+        nats.errors.Error: it is not known whether all of it is stored.
+    """
+    left = iter(users.items())
+    await asyncio.gather(
+        *(
+            stream_context.publish(
+                said_subject(consumer, max(seq for _, seq in some)),
+                encode(owner for owner, _ in some),
+                stream=WORK,
+                headers={"Nats-TTL": KEPT},
+            )
+            for some in iter(lambda: list(islice(left, USERS)), [])
+        )
+    )
+
+
+def encode(users: Iterable[tuple[str, str]]) -> bytes:
+    """The body of a trigger."""
+    return json.dumps({"users": list(users)}, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def decode(body: bytes) -> list[tuple[str, str]]:
+    """The users that a trigger names, by tenant and user.
+
+    Raises:
+        InvalidBody: it names none.
+    """
+    try:
+        return [_owner(named) for named in json.loads(body)["users"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise InvalidBody("users", "expected a list of [tenant, user]") from error
+
+
+def _owner(named: object) -> tuple[str, str]:
+    match named:
+        case [str(tenant), str(user)]:
+            return tenant, user
+    raise TypeError
