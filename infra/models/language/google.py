@@ -1,6 +1,5 @@
 """Google's models, by its SDK for the Gemini Developer API."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -46,12 +45,11 @@ class GoogleModel:
 
     provider = "google"
 
-    def __init__(self, server: Server, cached: CachedInstructions, requests: int) -> None:
+    def __init__(self, server: Server, cached: CachedInstructions) -> None:
         self.model = server.model
         self.batches = GoogleBatches(server)
         self._server = server
         self._cached = cached
-        self._free = asyncio.Semaphore(requests)
 
     async def complete(self, request: Request) -> Answer:
         """Ask, and wait for the answer. Instructions are those that Google keeps, where it keeps them.
@@ -61,16 +59,15 @@ class GoogleModel:
             ModelRefused: it refuses the key, the model or the kind of request.
             RequestRefused: it will never take this request, or the model will not answer it.
         """
-        async with self._free:
-            name = await self._cached.name(request.instructions)
-            if name is None:
-                return answer(await self._taken(request))
-            try:
-                response = await self._server.ask(partial(self._response, request, name))
-            except (ModelRefused, RequestRefused):  # so it says, too, that it has them no more
-                response = await self._taken(request)
-                self._cached.forget(request.instructions, name)
-            return answer(response)
+        name = await self._cached.name(request.instructions)
+        if name is None:
+            return answer(await self._taken(request))
+        try:
+            response = await self._server.ask(partial(self._response, request, name))
+        except (ModelRefused, RequestRefused):  # so it says, too, that it has them no more
+            response = await self._taken(request)
+            self._cached.forget(request.instructions, name)
+        return answer(response)
 
     async def _taken(self, request: Request) -> dict[str, Any]:
         """Were nothing refused too, the text would not be the reason."""
@@ -125,7 +122,7 @@ async def open_google(
         server = Server(client.aio, http, url, model or USUAL_MODEL, retries)
         cached = CachedInstructions(server, lifetime, clock)
         try:
-            yield GoogleModel(server, cached, deployment.model_requests)
+            yield GoogleModel(server, cached)
         finally:
             await cached.close()
             client.close()
