@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -29,7 +29,7 @@ class _Spent:
     usd: float = 0.0
     asked_at: datetime | None = None
     is_told: bool = False
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: asyncio.Task[None] | None = None
 
 
 class Budgets:
@@ -54,11 +54,11 @@ class Budgets:
         if limit is None:
             return True
         spent = self._today(tenant)
-        async with spent.asking:
-            now = self._now()
-            if spent.asked_at is None or now - spent.asked_at >= REMEMBERED:
-                stored = await self._database.read(spent_since(tenant, self._midnight))
-                spent.usd, spent.asked_at = max(spent.usd, stored), now
+        if spent.asked_at is None or self._now() - spent.asked_at >= REMEMBERED:
+            # Who asks at the same time has the same answer, or the same error.
+            if spent.asking is None or spent.asking.done():
+                spent.asking = asyncio.create_task(self._ask(tenant, spent))
+            await asyncio.shield(spent.asking)
         if spent.usd < limit:
             return True
         if not spent.is_told:
@@ -74,6 +74,10 @@ class Budgets:
     def spent(self, tenant: str, usd: float | None) -> None:
         """Count at once what this process spends; the log brings it to the others."""
         self._today(tenant).usd += usd or 0.0
+
+    async def _ask(self, tenant: str, spent: _Spent) -> None:
+        stored = await self._database.read(spent_since(tenant, self._midnight))
+        spent.usd, spent.asked_at = max(spent.usd, stored), self._now()
 
     def _today(self, tenant: str) -> _Spent:
         midnight = self._now().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -219,5 +219,7 @@ async def test_who_is_out_of_budget_is_told_once_a_day(database: Database) -> No
 
 async def test_a_database_that_does_not_answer(nowhere: Database) -> None:
     assert await Budgets(nowhere, limited(None)).left("acme"), "without a limit it is not asked"
-    with pytest.raises(DatabaseUnavailable):
-        await Budgets(nowhere, limited(1.0)).left("acme")
+    budgets = Budgets(nowhere, limited(1.0))
+    for _ in range(2):
+        ends = await asyncio.gather(*(budgets.left("acme") for _ in range(20)), return_exceptions=True)
+        assert {type(end) for end in ends} == {DatabaseUnavailable}
