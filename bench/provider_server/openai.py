@@ -10,7 +10,7 @@ from bench.provider_server.wire import Request, Response, Route
 
 def _complete(state: State, request: Request) -> Response:
     try:
-        question = asked(request.json(), state.formats)
+        question = asked(request.json(), state)
     except NotTaken as error:
         return Response(not_taken(error), 400)
     return Response(completion(question, state.ask(question)))

@@ -61,7 +61,7 @@ def _create(state: State, request: Request) -> Response:
         if (given["method"], given["url"]) != ("POST", COMPLETIONS):
             raise ValueError("a line is for something else")
         try:
-            question = asked(wanted, state.formats)
+            question = asked(wanted, state)
         except NotTaken as error:
             refused[line_id] = error
             question = Question(wanted["model"], "", line_id)

@@ -1,12 +1,12 @@
 """What a chat completion is asked for and answered with, alone and in a batch."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
 from bench.provider_server.answers import Question
-from bench.provider_server.state import Answered
+from bench.provider_server.state import Answered, State
 
 COMPLETIONS = "/v1/chat/completions"
 
@@ -19,16 +19,18 @@ class NotTaken(ValueError):
         self.parameter = parameter
 
 
-def asked(body: Mapping[str, Any], formats: Collection[str]) -> Question:
+def asked(body: Mapping[str, Any], state: State) -> Question:
     """What is asked.
 
     Raises:
         NotTaken: the server does not take it.
         ValueError, KeyError, TypeError: it is no request.
     """
+    if untaken := state.untaken & body.keys():
+        raise NotTaken(min(untaken), f"Unsupported parameter: {min(untaken)}")
     format_ = body.get("response_format", {"type": "text"})
     kind = format_["type"]
-    if kind != "text" and kind not in formats:
+    if kind != "text" and kind not in state.formats:
         raise NotTaken("response_format", f"'response_format' of type {kind} is not supported")
     said = "".join(message["content"] for message in body["messages"])
     if kind == "json_object" and "JSON" not in said:

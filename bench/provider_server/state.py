@@ -80,6 +80,7 @@ class State:
         polls: how often a batch is asked after before it ends.
         has_batches: otherwise their paths are not there, as with Ollama.
         formats: of answers, those that can be asked for.
+        untaken: parameters of a request that it does not take.
         longest: text that the model takes, in characters; None: any.
         answering: the model.
         requests: method and path of each request that had the right key, in the order in which they came.
@@ -87,6 +88,7 @@ class State:
         asked: how often each text was asked about and is paid for: a line of a batch counts as soon as the
             batch is there, and no longer when it is cancelled or has expired before it was done.
         used: tokens of all answers.
+        most_in_flight: questions that were answered at the same time, at most.
     """
 
     key: str | None = None
@@ -94,6 +96,7 @@ class State:
     polls: int = 2
     has_batches: bool = True
     formats: frozenset[str] = frozenset({"json_schema", "json_object"})
+    untaken: frozenset[str] = frozenset()
     longest: int | None = None
     answering: Callable[[Question], str] = answer
     faults: Faults = field(default_factory=Faults)
@@ -101,9 +104,11 @@ class State:
     questions: list[Question] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     used: Tokens = field(default_factory=Tokens)
+    most_in_flight: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    _in_flight: int = 0
     _batches: dict[str, Batch] = field(default_factory=dict)
     _beginnings: set[tuple[str, str]] = field(default_factory=set)
 
@@ -115,8 +120,12 @@ class State:
         """
         if self._is_too_long(question):
             raise ValueError("the context is too long")
+        with self.lock:
+            self._in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self._in_flight)
         self.closing.wait(self.seconds)
         with self.lock:
+            self._in_flight -= 1
             self.asked[question.text] += 1
             return self._answered(question)
 

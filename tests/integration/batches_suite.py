@@ -47,6 +47,12 @@ async def ended(batches: Batches, provider_id: str) -> Progress:
     raise AssertionError(f"it goes on: {progress}")
 
 
+async def gather(batches: Batches, provider_id: str, into: dict[str, Answer | LineFailed]) -> None:
+    """Keep what there is, even if it ends before its time."""
+    async for line_id, outcome in batches.results(provider_id):
+        into |= {line_id: outcome}
+
+
 async def outcomes(batches: Batches, provider_id: str) -> dict[str, Answer | LineFailed]:
     found = [result async for result in batches.results(provider_id)]
     by_line = dict(found)
@@ -193,8 +199,7 @@ class BatchesSuite(LanguageSuite):
         server.state.faults.results = results
         found: dict[str, Answer | LineFailed] = {}
         with suppress(ModelUnavailable):
-            async for line_id, outcome in batches.results(provider_id):
-                found |= {line_id: outcome}
+            await gather(batches, provider_id, found)
         assert 0 < len(answered(found)) < 1000
         assert found.keys() - answered(found) <= {line.id for line in asked}
         server.state.faults.results = "whole"
