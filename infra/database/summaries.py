@@ -2,16 +2,31 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Select, String, bindparam, cast, exists, func, select
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Select,
+    String,
+    Text,
+    bindparam,
+    exists,
+    func,
+    literal,
+    select,
+    true,
+)
 
 from infra.database import timeline as parts
 from infra.database.engine import Connection, Lookup, Query
-from infra.database.memories import SUMMARIES, named
+from infra.database.memories import SUMMARIES, sequence
 from infra.database.reading import Newest
 from infra.database.tables import memory_events as events
 from infra.database.timeline import owned, owner
+
+SLACK: Final = 8
+"""Summaries that are looked at besides as many as are asked for: one may stand for others of them."""
 
 
 class StoredSummary(NamedTuple):
@@ -19,11 +34,15 @@ class StoredSummary(NamedTuple):
 
     from_seq: int
     to_seq: int
-    id: str
     event_id: str
     seq: int
     at: datetime
+    id: str
     text: str
+
+
+_AT_MOST = bindparam("at_most", type_=BigInteger)
+_TO_SEQ = sequence("to_seq")
 
 
 def _newest() -> Select[Any]:
@@ -32,38 +51,45 @@ def _newest() -> Select[Any]:
     conversation = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
     lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
-    floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
-    floor_seq = select(floor.c.seq).scalar_subquery()
-    from_seq = cast(events.c.body["from_seq"].astext, BigInteger)
-    to_seq = cast(events.c.body["to_seq"].astext, BigInteger)
-    others = events.alias("others")
-    merged = exists().where(
-        owned(others),
-        others.c.event == "summary.merged",
-        others.c.conversation == conversation,
-        cast(others.c.body["from_seq"].astext, BigInteger) >= floor_seq,
-        others.c.body["merged"].has_key(events.c.item),
+    place = (
+        select(conversation.label("conversation"), lowest.label("floor"))
+        .cte("place")
+        .prefix_with("MATERIALIZED")
     )
-    return (
-        select(
-            from_seq,
-            to_seq,
-            events.c.item,
-            events.c.event_id,
-            events.c.seq,
-            events.c.at,
-            events.c.body["text"].astext,
-        )
+    name = func.unnest(literal(list(SUMMARIES), ARRAY(Text))).table_valued("name").render_derived("n")
+    # A conversation may have thousands, of which those that count are the newest: others stand for the rest.
+    last = (
+        select(events)
         .where(
             owned(events),
-            named(SUMMARIES),
-            events.c.conversation == conversation,
+            events.c.conversation == place.c.conversation,
+            events.c.event == name.c.name,
             events.c.body.isnot(None),
-            from_seq >= floor_seq,
-            ~merged,
+            place.c.floor <= _TO_SEQ,
         )
-        .order_by(to_seq.desc(), events.c.seq.desc())
-        .limit(bindparam("at_most", type_=BigInteger))
+        .order_by(_TO_SEQ.desc())
+        .limit(_AT_MOST + SLACK)
+        .correlate(place, name)
+        .lateral("last")
+    )
+    newest = (
+        select(
+            sequence("from_seq", last).label("from_seq"),
+            sequence("to_seq", last).label("to_seq"),
+            *(last.c[each] for each in ("item", "event_id", "seq", "at", "body")),
+        )
+        .select_from(place.join(name, true()).join(last, true()))
+        .where(place.c.floor <= sequence("from_seq", last))
+        .cte("newest")
+    )
+    mergers = newest.alias("mergers")
+    merged = exists().where(mergers.c.body["merged"].has_key(newest.c.item))
+    columns = (newest.c[each] for each in StoredSummary._fields if each not in ("id", "text"))
+    return (
+        select(*columns, newest.c.item, newest.c.body["text"].astext)
+        .where(~merged)
+        .order_by(newest.c.to_seq.desc(), newest.c.seq.desc())
+        .limit(_AT_MOST)
     )
 
 
