@@ -25,7 +25,8 @@ def stored(seq: int, subject: str, **body: Any) -> Delivery:
 
 def a_long_conversation() -> tuple[list[Delivery], list[str]]:
     """Its events: of six summaries one is made, again and again; and the ids of those that count then."""
-    events: list[Delivery] = []
+    said = chat_subject("acme", "anna", "c", "message")
+    events = [stored(seq, said, role="user", content="hello") for seq in range(1, WRITTEN * 6 + 1)]
     live: list[str] = []
     first_of_all = 1
     for number in range(WRITTEN):
