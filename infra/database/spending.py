@@ -1,6 +1,7 @@
 """What was spent on models."""
 
-from datetime import date, datetime
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Date, DateTime, Select, String, bindparam, cast, func, select
@@ -97,12 +98,25 @@ def usage(tenant: str | None, since: datetime, until: datetime) -> Query[list[Ca
     """What was asked from one moment up to another, of a tenant or of all, sorted."""
 
     async def query(connection: Connection) -> list[Calls]:
-        period: dict[str, Any] = {"since": since, "until": until}
-        if tenant is None:
-            (rows,) = await _USAGE.rows(connection, [period])
-        else:
-            (rows,) = await _USAGE_OF_TENANT.rows(connection, [{**period, "of_tenant": tenant}])
-        # A sum of bigints is numeric, which Python reads as Decimal.
-        return sorted(Calls._make((*row[1:9], *map(int, row[9:12]), row[12])) for row in rows)
+        found = []
+        # Day by day: a busy month would take longer than any statement may.
+        for begin, end in _days(since, until):
+            period: dict[str, Any] = {"since": begin, "until": end}
+            if tenant is None:
+                (rows,) = await _USAGE.rows(connection, [period])
+            else:
+                (rows,) = await _USAGE_OF_TENANT.rows(connection, [{**period, "of_tenant": tenant}])
+            # A sum of bigints is numeric, which Python reads as Decimal.
+            found += [Calls._make((*row[1:9], *map(int, row[9:12]), row[12])) for row in rows]
+        return sorted(found)
 
     return query
+
+
+def _days(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+    begin = since.astimezone(UTC)
+    while begin < until:
+        midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+        end = min(midnight + timedelta(days=1), until)
+        yield begin, end
+        begin = end.astimezone(UTC)

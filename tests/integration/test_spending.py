@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -110,7 +110,7 @@ async def test_any_order_any_batches_any_copies(database: Database, log: list[Ca
         size = chance.randint(1, 6)
         await write(database, plan([call.delivery() for call in copies[:size]]).rows)
         copies = copies[size:]
-    since, until = MIDNIGHT - 24 * HOUR, MIDNIGHT + 24 * HOUR
+    since, until = MIDNIGHT - 17 * HOUR, (MIDNIGHT + 23 * HOUR).astimezone(timezone(7 * HOUR))
     expected = summed(log, since, until)
     assert await database.read(usage(None, since, until)) == expected
     for tenant in ("acme", "globex"):
