@@ -151,6 +151,11 @@ def thing_filter(tenant: str, user: str, thing: str) -> str:
     return f"memory.{encode_token(tenant)}.{encode_token(user)}.{thing}.>"
 
 
+def chat_filter(tenant: str, user: str, event: str) -> str:
+    """The filter that matches what bots published of a user's conversations, of one kind, such as `cleared`."""
+    return f"chat.{encode_token(tenant)}.{encode_token(user)}.*.{event}.*"
+
+
 def event_filter(event: str) -> str:
     """The filter that matches a derived event of every user, such as `fact.proposed`, in every version."""
     return f"memory.*.*.{event}.*"

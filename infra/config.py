@@ -85,6 +85,18 @@ class Deployment(BaseSettings):
         le=86_400,
         description="How often expired facts are removed; set by the last to start.",
     )
+    extract_seconds: float = Field(
+        default=5,
+        ge=1,
+        le=3600,
+        description="How often batches are looked after; set by the last to start.",
+    )
+    extract_resume_seconds: float = Field(
+        default=60,
+        ge=0,
+        le=86_400,
+        description="How long a batch that a killed process was submitting may take to appear.",
+    )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     @field_validator("database_dsn")

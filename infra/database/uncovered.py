@@ -225,11 +225,11 @@ def uncovered(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list
     return query
 
 
-def long_uncovered(wanted: Sequence[Whose]) -> Query[list[list[str]]]:
-    """Of each set of messages, the conversations that have `at_most` of them which no summary covers."""
+def long_uncovered(wanted: Sequence[Whose], covered_by: CoveredBy = "summaries") -> Query[list[list[str]]]:
+    """Of each set of messages, the conversations that have `at_most` of them which are not covered."""
 
     async def query(connection: Connection) -> list[list[str]]:
-        places = await _scans(connection, wanted, "summaries")
+        places = await _scans(connection, wanted, covered_by)
         found = await _NUMBER.rows(connection, [scan for _, _, scan in places])
         numbers: list[Counter[str]] = [Counter() for _ in wanted]
         for (number, conversation, _), ((_, count),) in zip(places, found, strict=True):

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     Boolean,
     ColumnElement,
@@ -40,8 +41,8 @@ _AT_MOST: Final = bindparam("at_most", type_=BigInteger)
 _IS_WANTED: Final = or_(bindparam("every", type_=Boolean), windows.c.is_online)
 
 
-def _waiting() -> Select[Any]:
-    """From one tenant to the next by the index, a step each; of each what its own part of the index says."""
+def _tenants() -> CTE:
+    """From one tenant of whom something waits to the next by the index, a step each."""
     others = windows.alias("others")
     first = select(windows.c.tenant).where(_WAITS).order_by(windows.c.tenant).limit(1)
     tenants = first.cte("tenants", recursive=True)
@@ -52,7 +53,11 @@ def _waiting() -> Select[Any]:
         .limit(1)
         .lateral("following")
     )
-    tenants = tenants.union_all(select(following.c.tenant).select_from(tenants.join(following, true())))
+    return tenants.union_all(select(following.c.tenant).select_from(tenants.join(following, true())))
+
+
+def _for_batches() -> Select[Any]:
+    tenants = _tenants()
     due = (
         select(windows.c.due_at)
         .where(_WAITS, windows.c.tenant == tenants.c.tenant, ~windows.c.is_online, windows.c.due_at <= _NOW)
@@ -97,17 +102,28 @@ def _of_user() -> Select[Any]:
     return _due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
 
 
-_WAITING = Lookup(_waiting())
+_ALL = Lookup(select(_tenants().c.tenant))
+_FOR_BATCHES = Lookup(_for_batches())
 _FOR_BATCH = Lookup(_due(~windows.c.is_online).order_by(windows.c.due_at))
 _OF_USER = Lookup(_of_user())
 _ONLINE = Lookup(_due(_IS_WANTED))
 
 
-def waiting(now: datetime, at_most: int) -> Query[list[Waiting]]:
-    """Of each tenant what waits for a batch; no more than `at_most` are counted."""
+def tenants_waiting() -> Query[list[str]]:
+    """The tenants of whom something waits, due or not."""
+
+    async def query(connection: Connection) -> list[str]:
+        (found,) = await _ALL.rows(connection, [{}])
+        return sorted(tenant for _, tenant in found)
+
+    return query
+
+
+def waiting_for_batches(now: datetime, at_most: int) -> Query[list[Waiting]]:
+    """Of each tenant what is due and waits for a batch; no more than `at_most` are counted."""
 
     async def query(connection: Connection) -> list[Waiting]:
-        (found,) = await _WAITING.rows(connection, [{"now": now, "at_most": at_most}])
+        (found,) = await _FOR_BATCHES.rows(connection, [{"now": now, "at_most": at_most}])
         return sorted(Waiting._make(row[1:]) for row in found)
 
     return query
@@ -122,7 +138,7 @@ async def take_for_batch(
 
 
 async def take_of_users(
-    connection: Connection, users: Iterable[tuple[Owner, bool]], now: datetime
+    connection: Connection, users: Iterable[tuple[Owner, bool]], now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Of each conversation of users the first that waits, if it is due; nobody else gets them meanwhile.
 
@@ -130,9 +146,10 @@ async def take_of_users(
         connection: until the end of its transaction.
         users: each with whether all its stretches are wanted, or only those that no batch has come to.
         now: what is due is due by then.
+        at_most: of each user.
     """
     wanted = [
-        {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": 100}
+        {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}
         for (tenant, user), every in users
     ]
     found = await _OF_USER.rows(connection, wanted)
