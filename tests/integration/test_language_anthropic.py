@@ -156,6 +156,35 @@ class TestAnthropic(BatchesSuite):
         found = await outcomes(batches, provider_id)
         assert found == {line.id: LineFailed("the model will not answer this", is_final=True)}
 
+    async def test_results_that_end_too_early_are_told(
+        self, server: ProviderServer, batches: Batches
+    ) -> None:
+        server.state.faults.results = "half"
+        provider_id = await batches.submit("one", lines("one", 10))
+        await ended(batches, provider_id)
+        with pytest.raises(ModelUnavailable, match=r"of 10 results"):
+            await outcomes(batches, provider_id)
+
+    async def test_a_broken_line_is_told_by_its_id(self, server: ProviderServer, batches: Batches) -> None:
+        server.state.faults.damage = lambda text: "cut" if text == "I like thing 1" else None
+        provider_id = await batches.submit("one", lines("one", 3))
+        await ended(batches, provider_id)
+        assert (await outcomes(batches, provider_id))["one-1"] == LineFailed("the line is broken")
+
+    @pytest.mark.parametrize("ending", ["cancelled", "expired"])
+    async def test_lines_that_a_batch_did_not_come_to_are_told_from_those_that_failed(
+        self, ending: str, server: ProviderServer, batches: Batches
+    ) -> None:
+        provider_id = await batches.submit("one", lines("one", 2))
+        if ending == "cancelled":
+            await batches.cancel(provider_id)
+        server.state.faults.ending = "expired"
+        await ended(batches, provider_id)
+        failed = (await outcomes(batches, provider_id))["one-1"]
+        assert isinstance(failed, LineFailed)
+        assert failed.is_unasked
+        assert ending in failed.error
+
     async def test_separators_of_lines_in_an_answer_separate_no_results(
         self, server: ProviderServer, batches: Batches
     ) -> None:
@@ -165,6 +194,11 @@ class TestAnthropic(BatchesSuite):
         await ended(batches, provider_id)
         found = await outcomes(batches, provider_id)
         assert [outcome.text for outcome in found.values() if isinstance(outcome, Answer)] == [said, said]
+
+    async def test_who_need_not_think_does_not(self, server: ProviderServer, model: LanguageModel) -> None:
+        request = asking("I like tea")
+        assert facts(await model.complete(request)) == ["User likes tea"]
+        assert server.state.questions[0].most_tokens == request.most_tokens
 
     async def test_who_must_think_has_room_for_it(self, server: ProviderServer) -> None:
         async with self.opened(server, f"a-{THINKER}") as model:

@@ -58,14 +58,16 @@ class AnthropicBatches:
             ModelRefused: it refuses the key, or the batch.
         """
         takes = await self._endpoint.takes()
-        body = await asyncio.to_thread(_body, self._endpoint.model, takes, lines)
+        # In another thread, and never in one piece: it may be long, and a bot may be waiting meanwhile.
+        pieces = await asyncio.to_thread(_body, self._endpoint.model, takes, lines)
+        length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
         with self._told():
             batch = await client.post(
                 "/v1/messages/batches",
                 cast_to=MessageBatch,
-                content=body,
-                options={"headers": {"Content-Type": "application/json"}},
+                content=_in_turn(pieces),
+                options={"headers": {"Content-Type": "application/json", "Content-Length": str(length)}},
             )
             self._submitted[batch.id] = batch_id
             return batch.id
@@ -171,16 +173,20 @@ class AnthropicBatches:
             raise ModelRefused(str(error)) from None
 
 
-def _body(model: str, takes: Takes, lines: Sequence[Line]) -> bytes:
-    """A batch in JSON, for another thread: by the SDK it would keep the event loop for seconds."""
-    requests = (
-        json.dumps(
-            {"custom_id": line.id, "params": params(line.request, model, takes, cached_for="1h")},
-            ensure_ascii=False,
-        ).encode(errors="replace")
-        for line in lines
-    )
-    return b'{"requests":[' + b",".join(requests) + b"]}"
+def _body(model: str, takes: Takes, lines: Sequence[Line]) -> list[bytes]:
+    """A batch in JSON, a piece for each line."""
+    pieces = []
+    before = b'{"requests":['
+    for line in lines:
+        asked = {"custom_id": line.id, "params": params(line.request, model, takes, cached_for="1h")}
+        pieces.append(before + json.dumps(asked, ensure_ascii=False).encode(errors="replace"))
+        before = b","
+    return [*pieces, b"]}"]
+
+
+async def _in_turn(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
 
 
 def _counted(batch: MessageBatch) -> int:
