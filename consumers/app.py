@@ -7,7 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import structlog
 from nats.aio.client import Client
 
+from consumers.compact import handler as compact
 from consumers.dedupe import handler as dedupe
+from consumers.extract import handler as extract
 from consumers.index import handler as index
 from consumers.maintain import handler as maintain
 from consumers.persist import handler as persist
@@ -19,12 +21,13 @@ from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.finding import Finding, opened
+from infra.models.language.opening import language_models
 from infra.settings.store import read
 from infra.vectors.port import Collection
 
 log = structlog.get_logger("app")
 
-CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "maintain", "retrieve")
+CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve")
 """The names that `mnemon run` and `mnemon up --only` take."""
 
 WRITING: frozenset[str] = frozenset({"index", "dedupe"})
@@ -52,10 +55,13 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
         ends.push_async_callback(database.close)
         await database.open()
+        models = await ends.enter_async_context(language_models(deployment))
         starts = {
             "persist": lambda: persist.consuming(database, deployment),
             "index": lambda: index.consuming(database, _needed(finding), deployment),
             "dedupe": lambda: dedupe.consuming(database, _needed(finding), deployment),
+            "compact": lambda: compact.consuming(models, deployment),
+            "extract": lambda: extract.consuming(models, deployment),
             "maintain": lambda: maintain.consuming(database, deployment),
             "retrieve": lambda: retrieve.consuming(database, finding, deployment),
         }

@@ -125,6 +125,18 @@ def said_subject(consumer: str, seq: int) -> str:
     return f"work.{consumer}.{seq}"
 
 
+def said_position(subject: str) -> int:
+    """The log position that a `said_subject` names.
+
+    Raises:
+        InvalidSubject: it names none.
+    """
+    match subject.split("."):
+        case ["work", _, position] if position.isascii() and position.isdecimal():
+            return int(position)
+    raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<log position>")
+
+
 def user_schedule(kind: str, tenant: str, user: str) -> str:
     """A schedule that concerns one user: a newer one takes its place."""
     return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
@@ -152,7 +164,7 @@ def thing_filter(tenant: str, user: str, thing: str) -> str:
 
 
 def chat_filter(tenant: str, user: str, event: str) -> str:
-    """The filter that matches what bots published of a user's conversations, of one kind, such as `cleared`."""
+    """The filter that matches a user's `cleared`, say, in whatever conversation."""
     return f"chat.{encode_token(tenant)}.{encode_token(user)}.*.{event}.*"
 
 

@@ -5,12 +5,13 @@ What was submitted is paid for, and what was intended may be: neither is asked f
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import BigInteger, Select, String, bindparam, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from contracts.memory import BatchIntendedV1, Window
+from contracts.model_settings import Provider
 from infra.database import batches as batch_rows
 from infra.database.batches import StoredBatch
 from infra.database.engine import Connection, Database, Lookup, Query, Statement
@@ -134,7 +135,7 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
         connection,
         StoredBatch(
             batch_id=batch_id,
-            provider=intended[0][1].provider,
+            provider=cast("Provider", intended[0][1].provider),
             model=intended[0][1].model,
             state="completed" if owners <= over else "submitted" if submitted else "intended",
             provider_batch_id=submitted[0].body["provider_batch_id"] if submitted else None,

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from sqlalchemy import String, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
+from contracts.model_settings import Provider
 from infra.database.engine import Connection, Lookup, Query, Statement
 from infra.database.tables import IS_OPEN, batches
 
@@ -30,7 +31,7 @@ class StoredBatch:
     """
 
     batch_id: str
-    provider: str
+    provider: Provider
     model: str
     state: State
     provider_batch_id: str | None

@@ -1,0 +1,109 @@
+"""What becomes of a stretch when a model has said something about it, or has not. No I/O, no clock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from consumers.extract.answer import Unreadable, read
+from consumers.extract.decide import EXTRACTOR, answered, proposals
+from consumers.extract.questions import Question
+from consumers.spending.calls import called
+from contracts.identity import derived_id
+from contracts.memory import Window
+from infra.broker.appending import LogEvent
+from infra.broker.outcomes import Dead
+from infra.database.windows import StoredWindow
+from infra.models.language.port import Answer, LineFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who was asked. `batch_id`: as a line of that batch; None: by itself."""
+
+    provider: str
+    model: str
+    batch_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is to be done.
+
+    Attributes:
+        events: for the log, all or none of them.
+        is_answered: it is done with.
+        dead: why it is given up; a dead letter keeps what the model said.
+        error: why it has to be asked for again.
+    """
+
+    events: Sequence[LogEvent]
+    is_answered: bool = True
+    dead: Dead | None = None
+    error: str | None = None
+
+
+def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
+    """Judge an outcome; one that is no use is given up after as many attempts as the settings say."""
+    window, paid = question.window, _paid(question, outcome, asked)
+    if not question.said:
+        return Judged([gone(window, asked.batch_id), *paid])
+    is_last = window.attempts + 1 >= question.settings.extraction.attempts
+    match outcome:
+        case LineFailed(is_unasked=True):
+            return Judged((), is_answered=False)
+        case LineFailed(error, is_final):
+            dead = Dead("refused" if is_final else "no_answer", error)
+            is_last = is_last or is_final
+        case Answer(is_cut=True) if not is_last:
+            # What is there of it may be used in the end; before, it is asked for the whole.
+            dead = Dead("cut_off", "the answer ends for want of tokens")
+        case Answer():
+            try:
+                extracted = read(outcome, question.said, question.known)
+            except Unreadable as error:
+                dead = Dead("unreadable", str(error))
+            else:
+                events = proposals(
+                    event_window(window), extracted, f"{asked.provider}/{asked.model}", asked.batch_id
+                )
+                return Judged([*events, *paid])
+    if not is_last:
+        return Judged(paid, is_answered=False, error=dead.error)
+    return Judged([answered(event_window(window), "dead", batch_id=asked.batch_id), *paid], dead=dead)
+
+
+def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
+    """The event that a stretch has nothing left to read."""
+    return answered(event_window(window), "gone", batch_id=batch_id)
+
+
+def event_window(window: StoredWindow) -> Window:
+    """A stretch as events name it."""
+    return Window(
+        tenant=window.tenant,
+        user=window.user,
+        conversation=window.conversation,
+        from_seq=window.from_seq,
+        to_seq=window.to_seq,
+        line=window.line,
+    )
+
+
+def _paid(question: Question, outcome: Answer | LineFailed, asked: Asked) -> list[LogEvent]:
+    if not isinstance(outcome, Answer):
+        return []
+    window = question.window
+    place = window.conversation, str(window.from_seq), str(window.to_seq), str(window.attempts)
+    event_id = derived_id(*window.owner, EXTRACTOR, "called", asked.batch_id or "", *place)
+    spending = question.settings.spending
+    return [
+        called(
+            window.owner,
+            outcome.usage,
+            asked.provider,
+            asked.model,
+            "extract",
+            asked.batch_id,
+            spending,
+            event_id,
+        )
+    ]

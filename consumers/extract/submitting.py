@@ -1,0 +1,196 @@
+"""A claimed batch is handed over to its provider: once, however often that is begun."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from consumers.extract.judging import event_window, gone
+from consumers.extract.questions import Question, questions
+from contracts.identity import derived_id
+from contracts.memory import BatchIntendedV1, BatchSubmittedV1, Window
+from contracts.subjects import memory_subject
+from infra.broker.appending import LogEvent, append
+from infra.database.batches import State, StoredBatch, change
+from infra.database.engine import Database
+from infra.database.rows import Owner
+from infra.database.windows import Failed, StoredWindow, ask_again, mark_answered, of_batch
+from infra.models.language.patience import Patience
+from infra.models.language.port import LanguageModel, Line, ModelRefused, ModelUnavailable, Request
+from infra.settings.store import LiveSettings
+
+log = structlog.get_logger("extract")
+
+MOST_BYTES: Final = 100_000_000
+"""Of a batch, whatever the provider takes: they are held in memory while they are handed over."""
+
+PAGE: Final = 25
+"""Stretches that are read at a time: whatever else the process does is not to wait for it."""
+
+AROUND: Final = 2000
+"""Bytes of a line besides what is asked in it, at most."""
+
+WINDOWS: Final = 1000
+"""Of one event: more of one user are named in several."""
+
+
+class Submitting:
+    """Hands batches over."""
+
+    def __init__(
+        self, database: Database, settings: LiveSettings, patience: Patience, on_its_way: timedelta
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._on_its_way = on_its_way
+
+    async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        """Take up what somebody began who may have been killed.
+
+        The provider is asked whether it has the batch. It is submitted where the provider has none, and no
+        request for it can still be on its way.
+
+        Raises:
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
+        """
+        assert model.batches is not None, "looked at before"
+        if batch.error is None:
+            found = await model.batches.find(batch.batch_id, batch.lines, batch.created_at)
+            if found is not None:
+                log.info("a batch is found again", batch=batch.batch_id, provider=batch.provider)
+                await self._submitted(connection, batch, found)
+                return
+            if datetime.now(UTC) - batch.changed_at < self._on_its_way:
+                return
+        await self.submit(connection, batch, model)
+
+    async def submit(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        """Hand a batch over of which the provider has nothing.
+
+        What is to be asked is in the log before; whatever happens then, it is known that it may be there.
+
+        Raises:
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
+        """
+        assert model.batches is not None, "looked at before"
+        asked, lines = await self._lines(connection, batch, model)
+        if not lines:
+            await self._change(batch, "completed")
+            return
+        batch = replace(batch, lines=len(lines))
+        if batch.state == "claimed":
+            await append(connection, _intended(batch, asked))
+        await self._change(batch, "intended")
+        try:
+            provider_batch_id = await model.batches.submit(batch.batch_id, lines)
+        except ModelRefused as error:
+            # It does not have it: there is nothing to be looked for.
+            await self._change(batch, "intended", error=str(error))
+            self._patience.failed(batch.provider, batch.model, error)
+            raise
+        except ModelUnavailable as error:
+            # It may have it, or get it yet: from now on that is waited for.
+            await self._change(batch, "intended")
+            self._patience.failed(batch.provider, batch.model, error)
+            raise
+        self._patience.answered(batch.provider, batch.model)
+        await self._submitted(connection, batch, provider_batch_id)
+
+    async def _submitted(self, connection: Client, batch: StoredBatch, provider_batch_id: str) -> None:
+        owners = {window.owner for window in await self._database.read(of_batch(batch.batch_id))}
+        event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
+        await append(connection, of_users(batch, owners, "batch.submitted", event.body()))
+        await self._change(batch, "submitted", provider_batch_id=provider_batch_id)
+        log.info("a batch is submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
+
+    async def _lines(
+        self, connection: Client, batch: StoredBatch, model: LanguageModel
+    ) -> tuple[list[StoredWindow], list[Line]]:
+        """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much."""
+        assert model.batches is not None, "looked at before"
+        most_lines, room = model.batches.most_lines, min(model.batches.most_bytes, MOST_BYTES)
+        asked: list[StoredWindow] = []
+        lines: list[Line] = []
+        cleared: list[StoredWindow] = []
+        over: list[Failed] = []
+        windows = iter(await self._database.read(of_batch(batch.batch_id)))
+        while page := list(islice(windows, PAGE)):
+            for question in await self._questions(page):
+                window = question.window
+                if not question.said:
+                    cleared.append(window)
+                    continue
+                # A provider is sent the text of a request; what it is made of would be held for nothing.
+                request = replace(question.request(), said=(), known=())
+                size = _size(request)
+                if size > room or len(lines) == most_lines:
+                    is_alone_too_much = size > min(model.batches.most_bytes, MOST_BYTES)
+                    over.append(Failed(window, window.attempts, datetime.now(UTC), is_alone_too_much))
+                    continue
+                room -= size
+                asked.append(window)
+                lines.append(Line(f"{batch.batch_id}-{window.line}", request))
+        await append(connection, [gone(window, batch.batch_id) for window in cleared])
+        async with self._database.transaction() as held:
+            await mark_answered(held, cleared)
+            await ask_again(held, over)
+        return asked, lines
+
+    async def _questions(self, windows: Sequence[StoredWindow]) -> list[Question]:
+        now = datetime.now(UTC)
+        return await self._database.read(
+            partial(questions, windows=windows, settings=self._settings, now=now)
+        )
+
+    async def _change(
+        self,
+        batch: StoredBatch,
+        state: State,
+        *,
+        provider_batch_id: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        async with self._database.transaction() as held:
+            await change(
+                held, batch, state, datetime.now(UTC), provider_batch_id=provider_batch_id, error=error
+            )
+
+
+def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
+    """The same event for each user of a batch."""
+    return [
+        LogEvent(memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
+        for owner in sorted(owners)
+    ]
+
+
+def _intended(batch: StoredBatch, asked: Iterable[StoredWindow]) -> list[LogEvent]:
+    """An event for each user, with what is asked of that one alone."""
+    by_user: dict[Owner, list[Window]] = {}
+    for window in asked:
+        by_user.setdefault(window.owner, []).append(event_window(window))
+    events = []
+    for owner, windows in by_user.items():
+        for begin in range(0, len(windows), WINDOWS):
+            event = BatchIntendedV1(
+                batch_id=batch.batch_id,
+                provider=batch.provider,
+                model=batch.model,
+                purpose="extract",
+                windows=tuple(windows[begin : begin + WINDOWS]),
+            )
+            event_id = derived_id(*owner, "batch.intended", batch.batch_id, str(begin))
+            events.append(LogEvent(memory_subject(*owner, "batch.intended"), event.body(), event_id))
+    return events
+
+
+def _size(request: Request) -> int:
+    """Bytes of a line, at most, however its JSON is written."""
+    return len(json.dumps([request.instructions, request.text, request.schema])) + AROUND

@@ -1,0 +1,92 @@
+"""The parts of extraction, put together."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from nats.aio.client import Client
+
+from consumers.extract.answering import Answering
+from consumers.extract.asking import Asking
+from consumers.extract.batching import Batching
+from consumers.extract.cutting import Cutting
+from consumers.extract.interval import Interval
+from consumers.extract.pooling import Pooling
+from consumers.extract.projections import Projections
+from consumers.extract.results import Results
+from consumers.extract.submitting import Submitting
+from consumers.spending.budget import Budgets
+from contracts.streams import WORK
+from contracts.subjects import work_subject
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.rows import Owner
+from infra.database.waiting import tenants_waiting, users_online
+from infra.models.language.opening import LanguageModels
+from infra.models.language.patience import Patience
+from infra.settings.store import LiveSettings
+
+WOKEN: Final = 500
+"""Users of a tenant whose stretches are asked about one by one, of one tick."""
+
+
+class Extraction:
+    """Everything that extraction does; all of it may be done again, and by several processes.
+
+    All methods raise `DatabaseUnavailable` and `nats.errors.Error`: nothing is lost then.
+    """
+
+    def __init__(
+        self, database: Database, settings: LiveSettings, models: LanguageModels, deployment: Deployment
+    ) -> None:
+        patience, budgets = Patience(models), Budgets(database, settings)
+        on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
+        self._database = database
+        self._projections = Projections(database, settings)
+        self._cutting = Cutting(database, settings)
+        self._interval = Interval(database, settings, self._cutting)
+        self._asking = Asking(
+            database, settings, patience, budgets, self._projections, deployment.model_requests
+        )
+        self._batching = Batching(
+            database,
+            settings,
+            patience,
+            Pooling(database, settings, patience, self._asking),
+            Submitting(database, settings, patience, on_its_way),
+            Results(database, settings, self._projections, Answering(budgets)),
+        )
+
+    async def said(self, connection: Client, users: Mapping[Owner, int]) -> None:
+        """Users said something, each up to a log position: they are looked at when they rest, or at once."""
+        await self._projections.reach(connection, max(users.values(), default=0))
+        await self._cutting.said(connection, users)
+
+    async def read(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+        """Cut what is due of users, and ask what is not left to batches; returns those with whom it is not
+        done: somebody else is at it, or it takes long, or not all is projected.
+        """
+        if not await self._projections.ready(connection):
+            return set(owners)
+        busy = await self._cutting.cut(connection, owners)
+        return busy | await self._asking.ask(connection, owners)
+
+    async def tick(self, connection: Client) -> None:
+        """Go on with whatever waits."""
+        if not await self._projections.ready(connection):
+            return
+        await self._interval.tick(connection)
+        await self._batching.tick(connection)
+        await self._wake(connection)
+
+    async def _wake(self, connection: Client) -> None:
+        """Trigger those who are to be asked about: they failed, or a batch did, or nobody was there."""
+        tenants = [
+            (tenant, every)
+            for tenant in await self._database.read(tenants_waiting())
+            if (every := await self._asking.every(tenant)) is not None
+        ]
+        async with self._database.transaction(keep=False) as held:
+            owners = await users_online(held, tenants, datetime.now(UTC), WOKEN)
+        for owner in owners:
+            await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
