@@ -10,7 +10,7 @@ from nats.js import JetStreamContext
 
 from contracts.base import InvalidBody
 from contracts.streams import WORK
-from contracts.subjects import said_subject
+from contracts.subjects import encode_token, said_subject
 
 USERS: Final = 500
 """Users that one trigger names, at most."""
@@ -55,11 +55,11 @@ def decode(body: bytes) -> list[tuple[str, str]]:
     try:
         return [_owner(named) for named in json.loads(body)["users"]]
     except (ValueError, TypeError, KeyError) as error:
-        raise InvalidBody("users", "expected a list of [tenant, user]") from error
+        raise InvalidBody("users", "expected a list of [tenant, user], each an id") from error
 
 
 def _owner(named: object) -> tuple[str, str]:
     match named:
-        case [str(tenant), str(user)]:
+        case [str(tenant), str(user)] if encode_token(tenant) and encode_token(user):
             return tenant, user
     raise TypeError

@@ -12,7 +12,15 @@ def test_users_come_back_as_they_went() -> None:
     assert decode(encode([])) == []
 
 
-NO_USERS = (b"1", b'["ab"]', b'[["a"]]', b'[["a",1]]', b'[["a","b","c"]]')
+NO_USERS = (
+    b"1",
+    b'["ab"]',
+    b'[["a"]]',
+    b'[["a",1]]',
+    b'[["a","b","c"]]',
+    b'[["a",""]]',
+    b'[["\\u0000","b"]]',
+)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,217 @@
+"""Compacting one conversation, under its lock, one step at a time, until nothing is due.
+
+Nothing of it is kept but in the log. Each step begins with what the projections say once they have all that
+the log has of the user; before its outcome goes into the log that is looked at again, because the model took
+its time. What is cleared in the very moment after that is below the watermark, and so is the summary.
+"""
+
+import asyncio
+import time
+from typing import Final
+from uuid import uuid4
+
+import nats.errors
+import structlog
+from cachetools import TTLCache
+from nats.aio.client import Client
+
+from consumers.compact.decide import Place, Step, Write, cleaned, next_step, summary
+from consumers.compact.prompt import of_messages, of_summaries
+from consumers.spending.budget import Budgets
+from consumers.spending.calls import called, cost
+from contracts.model_settings import Compaction, Spending
+from contracts.settings import SettingsV1
+from contracts.subjects import thing_filter, user_filters
+from infra.broker.appending import LogEvent, append
+from infra.broker.log_reader import last_position
+from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from infra.broker.position import Position
+from infra.database.engine import Connection, Database
+from infra.database.locking import locked_if_free
+from infra.database.reading import Newest
+from infra.database.rows import Owner
+from infra.database.summaries import newest_summaries
+from infra.database.uncovered import Whose, uncovered
+from infra.models.language.patience import Patience
+from infra.models.language.port import Answer, LanguageModel, ModelUnavailable, RequestRefused
+from infra.settings.store import LiveSettings
+
+log = structlog.get_logger("compact")
+
+LONGEST: Final = 60.0
+"""Seconds after which no other step is begun: the trigger comes again, and others have had their turn."""
+
+PROJECTED: Final = 2.0
+"""Seconds for which the projections are waited for, and after which they are looked at again."""
+
+ANSWERED: Final = 30.0
+"""Seconds for which they are waited for once there is an answer, which is paid for."""
+
+BUSY: Final = 1.0
+"""Seconds after which a conversation that somebody else has in hand is looked at again."""
+
+WITHOUT_BUDGET: Final = 300.0
+"""Seconds after which a tenant's budget is looked at again."""
+
+ATTEMPTS: Final = 3
+"""Answers that are no use to one step; then there is a dead letter."""
+
+GIVEN_UP: Final = 3600.0
+"""Seconds for which such a step is not tried again: each message would pay for it."""
+
+TRIES, PAUSE = 5, 1.0
+"""How often an answer is put into the log, which may be away for a moment, and seconds in between."""
+
+MOST_GIVEN_UP: Final = 100_000
+
+_OFF: Final = Ack("compaction is switched off")
+_DEAD_ALREADY: Final = Ack("there is a dead letter of it")
+
+
+_Failing = tuple[Place, str, Compaction]
+"""A step that no answer was any use to; with other settings it is another."""
+
+
+class Compacting:
+    """Compacts conversations, any number at the same time.
+
+    Args:
+        database: where the projections are; of its connections half are held while models think.
+        settings: of all tenants.
+        patience: the models.
+        budgets: what tenants may still spend.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings: LiveSettings,
+        patience: Patience,
+        budgets: Budgets,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._budgets = budgets
+        self._position = Position()
+        self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVEN_UP)
+
+    async def compact(self, connection: Client, place: Place) -> Outcome:
+        """Compact a conversation until nothing is due; how its trigger ends.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: nothing is lost, and it can be asked for again.
+        """
+        begun = time.monotonic()
+        async with locked_if_free(self._database, *place, "compact") as is_mine:
+            if not is_mine:
+                return Retry(BUSY)
+            while time.monotonic() - begun < LONGEST:
+                ended = await self._step(connection, place)
+                if ended is not None:
+                    return ended
+        return Retry(0)
+
+    async def _step(self, connection: Client, place: Place) -> Outcome | None:
+        """Take one step; None when there may be another."""
+        tenant, user, _ = place
+        settings = self._settings.of(tenant)
+        compaction = settings.compaction
+        if not compaction.enabled:
+            return _OFF
+        if not await self._is_projected(connection, (tenant, user), PROJECTED):
+            return Retry(PROJECTED)
+        step = await self._due(place, compaction)
+        if step is None:
+            return ACK
+        if self._failed.get((place, step.name, compaction), 0) >= ATTEMPTS:
+            return _DEAD_ALREADY
+        if not await self._budgets.left(tenant):
+            return Retry(WITHOUT_BUDGET)
+        model = await self._patience.model(compaction.provider, compaction.model)
+        if model is None:
+            return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
+        try:
+            return await self._take(connection, place, step, model, settings)
+        except RequestRefused as error:
+            return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
+        except ModelUnavailable as error:
+            self._patience.failed(compaction.provider, compaction.model, error)
+            return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
+
+    async def _take(
+        self, connection: Client, place: Place, step: Step, model: LanguageModel, settings: SettingsV1
+    ) -> Outcome | None:
+        """Ask a model, and put what it says into the log if it is still wanted."""
+        tenant, user, _ = place
+        compaction = settings.compaction
+        failing = place, step.name, compaction
+        answer = await model.complete(
+            of_messages(step.messages, settings)
+            if isinstance(step, Write)
+            else of_summaries(step.summaries, settings)
+        )
+        self._patience.answered(compaction.provider, compaction.model)
+        self._budgets.spent(tenant, cost(answer.usage, model.model, settings.spending, in_batch=False))
+        paid = _paid((tenant, user), answer, model, settings.spending)
+        text = cleaned(answer.text)
+        if not text:
+            await _append(connection, paid)
+            return self._no_use(failing, step, "the answer is empty")
+        is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
+        if not is_known or await self._due(place, compaction) != step:
+            log.info("what was to become a summary may be gone", tenant=tenant, is_known=is_known)
+            await _append(connection, paid)
+            return None
+        await _append(connection, summary(place, step, text, f"{model.provider}/{model.model}"), paid)
+        self._failed.pop(failing, None)
+        return None
+
+    async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
+        """Whether the projections have all that the user said, and all summaries of it."""
+        said, _ = user_filters(*owner)
+        patterns = said, thing_filter(*owner, "summary")
+        last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
+        return await self._position.reach(connection.jetstream(), last, patience) >= last
+
+    async def _due(self, place: Place, compaction: Compaction) -> Step | None:
+        tenant, user, conversation = place
+        whose = Whose(tenant, user, compaction.after_messages + 1, self._position.value, conversation)
+        newest = Newest(tenant, user, conversation, compaction.merge_above + 1)
+
+        async def query(connection: Connection) -> Step | None:
+            (stretches,) = await uncovered([whose], "summaries")(connection)
+            (summaries,) = await newest_summaries([newest])(connection)
+            messages = stretches[0].messages if stretches else ()
+            return next_step(messages, summaries, compaction)
+
+        return await self._database.read(query)
+
+    def _no_use(self, failing: _Failing, step: Step, problem: str) -> Outcome:
+        attempts = self._failed[failing] = self._failed.get(failing, 0) + 1
+        (tenant, _, conversation), _, _ = failing
+        from_seq, to_seq = step.covers
+        error = f"conversation {conversation}, log positions {from_seq} to {to_seq}: {problem}"
+        if attempts >= ATTEMPTS:
+            return Dead("no_summary", error)
+        log.warning("no summary yet, will be tried again", tenant=tenant, error=error)
+        return Retry()
+
+
+def _paid(owner: Owner, answer: Answer, model: LanguageModel, spending: Spending) -> LogEvent:
+    """The event of the call. Asked twice is paid twice, whatever for: it has an id of its own."""
+    of = model.provider, model.model
+    return called(owner, answer.usage, *of, "compact", None, spending, uuid4().hex)
+
+
+async def _append(connection: Client, *events: LogEvent) -> None:
+    """They are paid for: what keeps them out of the log for a moment does not lose them."""
+    for _ in range(TRIES - 1):
+        try:
+            await append(connection, events)
+        except nats.errors.Error as error:
+            log.warning("a summary is not in the log yet, will be tried again", error=repr(error))
+            await asyncio.sleep(PAUSE)
+        else:
+            return
+    await append(connection, events)

@@ -1,0 +1,169 @@
+"""What a conversation is due, what a summary covers, and what is kept of a model's answer."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.compact.decide import MOST_CHARACTERS, MOST_WORDS, Merge, Write, cleaned, next_step, summary
+from contracts.memory import SummaryMergedV1, SummaryWrittenV1
+from contracts.model_settings import Compaction
+from infra.database.summaries import StoredSummary
+from infra.database.uncovered import SpokenRow
+
+PLACE = ("acme", "anna", "trip")
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def said(*seqs: int) -> list[SpokenRow]:
+    return [SpokenRow(seq, f"e{seq}", "user", "words", None, None, None, None, AT) for seq in seqs]
+
+
+def stored(*ranges: tuple[int, int]) -> list[StoredSummary]:
+    return [
+        StoredSummary(*each, f"e{each[1]}", each[1], AT, f"s{each[1]}", "They talked.") for each in ranges
+    ]
+
+
+class TestNextStep:
+    def test_as_many_as_may_stay_are_left_alone(self) -> None:
+        assert next_step(said(*range(16)), [], Compaction()) is None
+
+    def test_of_more_the_oldest_become_a_summary(self) -> None:
+        step = next_step(said(*range(3, 54, 3)), [], Compaction())
+        assert step == Write(tuple(said(3, 6, 9, 12, 15, 18)))
+        assert step.covers == (3, 18)
+
+    def test_before_there_would_be_too_many_summaries_they_become_one(self) -> None:
+        six = stored(*((n, n + 5) for n in range(0, 36, 6)))
+        step = next_step(said(*range(36, 53)), six, Compaction())
+        assert step == Merge(tuple(six))
+        assert step.covers == (0, 35)
+        assert next_step(said(*range(36, 53)), six[1:], Compaction()) == Write(tuple(said(*range(36, 42))))
+
+    def test_as_many_summaries_as_there_may_be_stay_while_nothing_comes(self) -> None:
+        assert next_step(said(*range(36, 52)), stored(*((n, n) for n in range(6))), Compaction()) is None
+
+    def test_of_more_than_there_may_be_one_is_made_at_once(self) -> None:
+        seven = stored(*((n, n) for n in range(7)))
+        assert next_step([], seven, Compaction()) == Merge(tuple(seven))
+
+    @given(st.integers(2, 40), st.data(), st.integers(2, 10), st.integers(0, 300))
+    def test_a_conversation_of_any_length(
+        self, after: int, data: st.DataObject, merge_above: int, length: int
+    ) -> None:
+        settings = Compaction(
+            after_messages=after, messages=data.draw(st.integers(1, after)), merge_above=merge_above
+        )
+        left, live = said(*range(length)), list[StoredSummary]()
+        while step := next_step(left[: after + 1], live[-merge_above - 1 :], settings):
+            made = stored(step.covers)
+            if isinstance(step, Write):
+                assert len(step.messages) == settings.messages
+                left, live = left[settings.messages :], live + made
+            else:
+                assert len(step.summaries) > 1
+                live = made
+            assert len(live) <= merge_above
+        assert len(left) <= after
+        ends = [-1, *(each.to_seq for each in live)]
+        assert [each.from_seq for each in live] == [end + 1 for end in ends[:-1]]
+        assert left == said(*range(ends[-1] + 1, length))
+
+
+class TestSummary:
+    def test_says_what_it_covers_and_who_wrote_it(self) -> None:
+        event = summary(PLACE, Write(said(3, 7)), "They talked.", "openai/m")
+        assert event.subject == "memory.acme.anna.summary.written.v1"
+        written = SummaryWrittenV1.read(event.body)
+        assert written.summary_id == event.id
+        assert (written.conversation, written.from_seq, written.to_seq) == ("trip", 3, 7)
+        assert written.text == "They talked."
+        assert json.loads(event.body)["lineage"] == {
+            "sources": [3, 7],
+            "conversation": "trip",
+            "extractor": "compact",
+            "prompt_version": "compact-1",
+            "model": "openai/m",
+        }
+
+    def test_in_the_place_of_others_names_them(self) -> None:
+        event = summary(PLACE, Merge(stored((1, 6), (7, 12), (14, 19))), "They talked.", "openai/m")
+        assert event.subject == "memory.acme.anna.summary.merged.v1"
+        merged = SummaryMergedV1.read(event.body)
+        assert merged.merged == ("s6", "s12", "s19")
+        assert (merged.from_seq, merged.to_seq, merged.lineage.sources) == (1, 19, ())
+
+    def test_has_an_id_that_follows_from_where_it_begins(self) -> None:
+        def ids(*steps: Write | Merge, place: tuple[str, str, str] = PLACE) -> set[str]:
+            return {summary(place, step, text, "m").id for step in steps for text in ("They.", "Talked.")}
+
+        first, second, third = stored((1, 6), (7, 12), (13, 18))
+        assert len(ids(Write(said(3, 7)), Write(said(3, 7, 9)))) == 1
+        assert len(ids(Merge([first, second]), Merge([first, second, third]))) == 1
+        others = (Write(said(4, 7)), Merge([second, third]))
+        assert len(ids(Write(said(3, 7)), Merge([first, second]), *others)) == 4
+        assert not ids(Write(said(3))) & ids(Write(said(3)), place=("acme", "anna", "else"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ("  They talked\n\n about  tea. ", "They talked about tea."),
+        ("Summary: They talked.", "They talked."),
+        ("**Summary:** They talked.", "They talked."),
+        ("Краткое содержание: Говорили о чае.", "Говорили о чае."),
+        ('"They talked."', "They talked."),
+        ("«Говорили о чае.»", "Говорили о чае."),
+        ('"Tea" and "coffee"', '"Tea" and "coffee"'),
+        ("```text\nThey talked.\n```", "They talked."),
+        ("<think>What was it?\nTea.</think>\nThey talked.", "They talked."),
+        ("What was it? Tea.</think>They talked.", "They talked."),
+        ("Summary of the trip: they went by train.", "Summary of the trip: they went by train."),
+        ("", ""),
+        (" \n", ""),
+        ("...", ""),
+        ('""', ""),
+        ("```\n```", ""),
+        ("Summary:", ""),
+    ],
+)
+def test_what_stands_around_the_sentences_is_left_out(answer: str, kept: str) -> None:
+    assert cleaned(answer) == kept
+
+
+def words(text: str) -> Sequence[str]:
+    return text.split()
+
+
+def test_a_long_answer_ends_with_a_sentence() -> None:
+    sentence = "The user went by train to St. Petersburg, see example.com (it was late!) and liked it. "
+    kept = cleaned(sentence * 20)
+    assert kept.endswith("liked it.")
+    assert MOST_WORDS - len(words(sentence)) < len(words(kept)) <= MOST_WORDS
+    assert cleaned("Говорили о чае. " * 50) == ("Говорили о чае. " * 33).strip()
+
+
+def test_one_endless_sentence_ends_with_a_word() -> None:
+    kept = cleaned("и ещё слово, " * 200)
+    assert words(kept)[-1] in {"и…", "ещё…", "слово…"}
+    assert len(words(kept)) <= MOST_WORDS
+
+
+def test_a_language_without_spaces_is_cut_too() -> None:
+    kept = cleaned("用户谈到了茶。" * 500)
+    assert kept.endswith("茶。")
+    assert MOST_CHARACTERS - 7 <= len(kept) <= MOST_CHARACTERS
+    assert len(cleaned("茶" * 5000)) == MOST_CHARACTERS + 1
+
+
+@given(st.text())
+def test_whatever_is_answered_is_kept_on_one_line(answer: str) -> None:
+    kept = cleaned(answer)
+    assert kept == " ".join(kept.split())
+    assert len(kept) <= MOST_CHARACTERS + 1
+    assert len(words(kept)) <= MOST_WORDS
+    assert not kept or any(character.isalnum() for character in kept)
