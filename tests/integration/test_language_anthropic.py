@@ -108,13 +108,8 @@ class TestAnthropic(BatchesSuite):
         server.state.faults.requests.append(Fault(500, path=self.creating))
         with pytest.raises(ModelUnavailable):
             await batches.submit(second := new_id(), lines(second, 3))
+        assert server.state.requests == [self.creating] * 2  # nothing is submitted again by itself
         assert await batches.find(second, 3, long_ago()) is None
-
-    async def test_a_submission_is_not_repeated(self, server: ProviderServer, batches: Batches) -> None:
-        server.state.faults.requests.extend([Fault(500, path=self.creating)] * 3)
-        with pytest.raises(ModelUnavailable):
-            await batches.submit(batch_id := new_id(), lines(batch_id, 3))
-        assert server.state.requests == [self.creating]
 
     async def test_a_line_that_is_too_long_will_always_be(
         self, server: ProviderServer, batches: Batches
