@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from consumers.extract.answering import again
 from consumers.extract.pooling import Pooling
 from consumers.extract.results import Results
-from consumers.extract.submitting import Submitting, of_users
+from consumers.extract.submitting import Submitting, batches_of, of_users
 from contracts.memory import BatchFailedV1
 from infra.broker.appending import append
 from infra.database.batches import StoredBatch, change, open_batches, stored
@@ -19,7 +19,7 @@ from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.locking import locked_if_free
 from infra.database.windows import Failed, StoredWindow, ask_again, counted, of_batch
 from infra.models.language.patience import Patience
-from infra.models.language.port import Batches, ModelRefused, ModelUnavailable, Progress
+from infra.models.language.port import Batches, LanguageModel, ModelRefused, ModelUnavailable, Progress
 from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -93,17 +93,24 @@ class Batching:
         if await self._give_up(connection, batch):
             return
         model = await self._patience.model(batch.provider, batch.model)
-        if model is None or model.batches is None:
+        if model is None:
             return
-        match batch.state:
-            case "claimed":
-                await self._submitting.submit(connection, batch, model)
-            case "intended":
-                await self._submitting.resume(connection, batch, model)
-            case "submitted":
-                await self._ask_after(connection, batch, model.batches)
+        try:
+            match batch.state:
+                case "claimed":
+                    await self._submitting.submit(connection, batch, model)
+                case "intended":
+                    await self._submitting.resume(connection, batch, model)
+                case "submitted":
+                    await self._ask_after(connection, batch, model)
+        except ModelRefused as error:
+            if model.batches is not None:
+                raise
+            # It was found out just now: from now on each is asked for by itself.
+            await self._fail(connection, batch, str(error))
 
-    async def _ask_after(self, connection: Client, batch: StoredBatch, batches: Batches) -> None:
+    async def _ask_after(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        batches = batches_of(model)
         progress = await batches.progress(str(batch.provider_batch_id))
         match progress.state:
             case "failed":
@@ -144,9 +151,13 @@ class Batching:
         return False
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
-        """Whether the settings of any of its tenants still lead to its provider."""
+        """Whether the settings of any of its tenants still lead to where it would go."""
         of = await self._database.read(counted(batch.batch_id))
-        return any(self._settings.of(tenant).extraction.provider == batch.provider for tenant, _ in of)
+        extractions = [self._settings.of(tenant).extraction for tenant, _ in of]
+        return any(
+            each.mode == "batch" and each.provider == batch.provider and each.model in (None, batch.model)
+            for each in extractions
+        )
 
     async def _fail(
         self,

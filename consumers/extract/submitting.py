@@ -22,7 +22,7 @@ from infra.database.engine import Database
 from infra.database.rows import Owner
 from infra.database.windows import Failed, StoredWindow, ask_again, mark_answered, of_batch
 from infra.models.language.patience import Patience
-from infra.models.language.port import LanguageModel, Line, ModelRefused, ModelUnavailable, Request
+from infra.models.language.port import Batches, LanguageModel, Line, ModelRefused, ModelUnavailable, Request
 from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -60,9 +60,8 @@ class Submitting:
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
         """
-        assert model.batches is not None, "looked at before"
         if batch.error is None:
-            found = await model.batches.find(batch.batch_id, batch.lines, batch.created_at)
+            found = await batches_of(model).find(batch.batch_id, batch.lines, batch.created_at)
             if found is not None:
                 log.info("a batch is found again", batch=batch.batch_id, provider=batch.provider)
                 await self._submitted(connection, batch, found)
@@ -79,8 +78,8 @@ class Submitting:
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
         """
-        assert model.batches is not None, "looked at before"
-        asked, lines = await self._lines(connection, batch, model)
+        batches = batches_of(model)
+        asked, lines = await self._lines(connection, batch, batches)
         if not lines:
             await self._change(batch, "completed")
             return
@@ -89,11 +88,12 @@ class Submitting:
             await append(connection, _intended(batch, asked))
         await self._change(batch, "intended")
         try:
-            provider_batch_id = await model.batches.submit(batch.batch_id, lines)
+            provider_batch_id = await batches.submit(batch.batch_id, lines)
         except ModelRefused as error:
             # It does not have it: there is nothing to be looked for.
             await self._change(batch, "intended", error=str(error))
-            self._patience.failed(batch.provider, batch.model, error)
+            if model.batches is not None:
+                self._patience.failed(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
             # It may have it, or get it yet: from now on that is waited for.
@@ -111,11 +111,11 @@ class Submitting:
         log.info("a batch is submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
     async def _lines(
-        self, connection: Client, batch: StoredBatch, model: LanguageModel
+        self, connection: Client, batch: StoredBatch, batches: Batches
     ) -> tuple[list[StoredWindow], list[Line]]:
         """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much."""
-        assert model.batches is not None, "looked at before"
-        most_lines, room = model.batches.most_lines, min(model.batches.most_bytes, MOST_BYTES)
+        most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
+        room = most_bytes
         asked: list[StoredWindow] = []
         lines: list[Line] = []
         cleared: list[StoredWindow] = []
@@ -131,8 +131,8 @@ class Submitting:
                 request = replace(question.request(), said=(), known=())
                 size = _size(request)
                 if size > room or len(lines) == most_lines:
-                    is_alone_too_much = size > min(model.batches.most_bytes, MOST_BYTES)
-                    over.append(Failed(window, window.attempts, datetime.now(UTC), is_alone_too_much))
+                    now = datetime.now(UTC)
+                    over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
                     continue
                 room -= size
                 asked.append(window)
@@ -194,3 +194,14 @@ def _intended(batch: StoredBatch, asked: Iterable[StoredWindow]) -> list[LogEven
 def _size(request: Request) -> int:
     """Bytes of a line, at most, however its JSON is written."""
     return len(json.dumps([request.instructions, request.text, request.schema])) + AROUND
+
+
+def batches_of(model: LanguageModel) -> Batches:
+    """A model's batches.
+
+    Raises:
+        ModelRefused: it has none.
+    """
+    if model.batches is None:
+        raise ModelRefused(f"the provider {model.provider} has no batches")
+    return model.batches

@@ -132,6 +132,7 @@ class TestOpenAI(BatchesSuite):
         assert model.batches is not None
         with pytest.raises(ModelRefused, match=r"no batches.*extraction\.mode=online"):
             await model.batches.submit("b", lines("b", 1))
+        assert model.batches is None
 
     async def test_lines_that_expired_and_batches_that_failed_say_why(
         self, server: ProviderServer, batches: Batches
@@ -141,7 +142,8 @@ class TestOpenAI(BatchesSuite):
         expired = await batches.submit(batch_id, lines(batch_id, 4))
         await ended(batches, expired)
         found = await outcomes(batches, expired)
-        assert [found[f"{batch_id}-{number}"] for number in (2, 3)] == [LineFailed("batch_expired")] * 2
+        late = LineFailed("batch_expired", is_unasked=True)
+        assert [found[f"{batch_id}-{number}"] for number in (2, 3)] == [late] * 2
         server.state.faults.ending = "failed"
         failed = await batches.submit(new_id(), lines(batch_id, 4))
         assert (await ended(batches, failed)).error == "token_limit_exceeded"

@@ -38,8 +38,13 @@ class OpenAIModel:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.model = endpoint.model
-        self.batches = OpenAIBatches(endpoint)
         self._endpoint = endpoint
+        self._batches = OpenAIBatches(endpoint)
+
+    @property
+    def batches(self) -> OpenAIBatches | None:
+        """None once the server has shown that it has none."""
+        return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: Request) -> Answer:
         """Ask, and wait for the answer.

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from openai import BadRequestError, ConflictError, omit
+from openai import APIStatusError, BadRequestError, ConflictError, omit
 from openai.types import Batch
 from openai.types.batch_create_params import OutputExpiresAfter
 
@@ -26,11 +26,14 @@ PAGE = 100
 SLACK = timedelta(minutes=10)
 """By how much the provider's clock may be behind ours."""
 
+NO_SUCH_PATH = (404, 405, 501)
+
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
 """How long OpenAI keeps results: as long as what was asked, and no longer."""
 
 _TOO_LONG = ("context_length_exceeded", "string_above_max_length")
 _FORM_REFUSED = LineFailed("the server does not hold the model to a schema")
+_NOT_COME_TO = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 _CODE = re.compile(r"[a-z0-9_]{1,64}")
 
@@ -50,10 +53,10 @@ class OpenAIBatches:
         # In another thread: it may take seconds, and a bot may be waiting for something else.
         content = await asyncio.to_thread(self._written, lines)
         with self._told():
-            file = await self._client.files.create(file=(f"{batch_id}.jsonl", content), purpose="batch")
+            file_id = await self._uploaded(batch_id, content)
             # Once only: a repetition would be a second batch where it was the answer that got lost.
             batch = await self._client.with_options(max_retries=0).batches.create(
-                input_file_id=file.id,
+                input_file_id=file_id,
                 endpoint=COMPLETIONS,
                 completion_window="24h",
                 metadata={OURS: batch_id},
@@ -117,6 +120,18 @@ class OpenAIBatches:
         with self._told(), suppress(BadRequestError, ConflictError):
             await self._client.batches.cancel(provider_batch_id)
 
+    async def _uploaded(self, batch_id: str, content: bytes) -> str:
+        try:
+            file = await self._client.files.create(file=(f"{batch_id}.jsonl", content), purpose="batch")
+        except APIStatusError as error:
+            self._endpoint.has_batches = error.status_code not in NO_SUCH_PATH
+            raise
+        if not isinstance(getattr(file, "id", None), str):
+            # Some servers say so of whatever they do not have, as if they had it.
+            self._endpoint.has_batches = False
+            raise ModelRefused(f"{self._endpoint.at} has no batches: set extraction.mode=online")
+        return file.id
+
     def _written(self, lines: Iterable[Line]) -> bytes:
         """The file of a batch."""
         return b"".join(
@@ -156,7 +171,8 @@ class OpenAIBatches:
     def _outcome(self, given: Mapping[str, Any]) -> Answer | LineFailed:
         response = given["response"]
         if response is None:
-            return LineFailed(_named(given["error"]["code"]))
+            code = _named(given["error"]["code"])
+            return LineFailed(code, is_unasked=code in _NOT_COME_TO)
         status = response["status_code"]
         if status == 200:
             return outcome(response["body"])

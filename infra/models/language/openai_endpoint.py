@@ -49,6 +49,9 @@ class Endpoint:
     """One model at one address. What it has refused to be asked is not tried again.
 
     Its errors carry neither the key nor what the server said: servers have been seen to repeat the key.
+
+    Attributes:
+        has_batches: until the server has shown that it has none.
     """
 
     def __init__(self, client: AsyncOpenAI, model: str, is_openai: bool) -> None:
@@ -56,6 +59,7 @@ class Endpoint:
         self.model = model
         self.form: Form = FORMS[0]
         self.is_openai = is_openai
+        self.has_batches = True
         self._untaken: set[str] = set()
 
     @property

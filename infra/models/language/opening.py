@@ -8,7 +8,7 @@ from typing import assert_never
 
 from contracts.model_settings import Provider
 from infra.config import Deployment
-from infra.models.language.port import Answer, LanguageModel, ModelNotConfigured, Request
+from infra.models.language.port import Answer, Batches, LanguageModel, ModelNotConfigured, Request
 
 
 class LanguageModels:
@@ -43,9 +43,13 @@ class _Bounded:
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
         self.provider = model.provider
         self.model = model.model
-        self.batches = model.batches
         self._model = model
         self._free = free
+
+    @property
+    def batches(self) -> Batches | None:
+        """See `LanguageModel`; a server may show later on that it has none."""
+        return self._model.batches
 
     async def complete(self, request: Request) -> Answer:
         """See `LanguageModel`."""
