@@ -5,12 +5,10 @@ import time
 import traceback
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from anthropic.resources.messages.messages import DEPRECATED_MODELS
-from anthropic.types import ModelParam
 
 from bench.provider_server.answers import Question
 from bench.provider_server.anthropic import FORBIDDEN, FORMAT, THINKER
@@ -18,13 +16,12 @@ from bench.provider_server.faults import Fault
 from bench.provider_server.server import ProviderServer
 from bench.provider_server.state import Asked, Batch
 from infra.config import Deployment
-from infra.models.language.anthropic import USUAL_MODEL, open_anthropic
+from infra.models.language.anthropic import open_anthropic
 from infra.models.language.port import (
     Answer,
     Batches,
     LanguageModel,
     LineFailed,
-    ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
     RequestRefused,
@@ -110,6 +107,17 @@ class TestAnthropic(BatchesSuite):
             await batches.submit(second := new_id(), lines(second, 3))
         assert server.state.requests == [self.creating] * 2  # nothing is submitted again by itself
         assert await batches.find(second, 3, long_ago()) is None
+
+    async def test_a_server_without_batches_says_what_to_do(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
+        server.state.has_batches = False
+        assert model.batches is not None
+        with pytest.raises(ModelRefused, match=r"no batches.*extraction\.mode=online"):
+            await model.batches.submit("one", lines("one", 1))
+        assert model.batches is None
+        async with self.opened(server) as another:
+            assert another.batches is None
 
     async def test_a_line_that_is_too_long_will_always_be(
         self, server: ProviderServer, batches: Batches
@@ -261,40 +269,3 @@ class TestAnthropic(BatchesSuite):
         assert server.url in caplog.text
         for secret in (KEY, "I like", "User likes", INSTRUCTIONS[:20]):
             assert secret not in caplog.text
-
-
-def test_the_usual_model_is_one_that_the_sdk_names() -> None:
-    literal, _ = get_args(ModelParam)
-    assert USUAL_MODEL in get_args(literal)
-    assert USUAL_MODEL not in DEPRECATED_MODELS
-
-
-async def test_a_key_is_needed_for_anthropic_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    with pytest.raises(ModelNotConfigured, match="needs ANTHROPIC_API_KEY"):
-        async with open_anthropic(None, Deployment()):
-            pass
-
-
-async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
-    deployment = Deployment(anthropic_api_key="ключ\n1")
-    with pytest.raises(ModelNotConfigured) as raised:
-        async with open_anthropic(None, deployment):
-            pass
-    assert "ключ" not in "".join(traceback.format_exception(raised.value))
-
-
-@pytest.mark.parametrize(("variables", "key"), [({}, "none"), ({"ANTHROPIC_API_KEY": f"{KEY}\n"}, KEY)])
-async def test_the_key_and_the_address_are_ours_to_say(
-    variables: dict[str, str], key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "of-another-program")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
-    with ProviderServer() as server:
-        server.state.key = key
-        for name, value in {"MNEMON_ANTHROPIC_URL": server.url, **variables}.items():
-            monkeypatch.setenv(name, value)
-        async with open_anthropic(None, Deployment()) as model:
-            await model.complete(asking("I like tea"))
-        assert server.state.questions[0].model == USUAL_MODEL

@@ -42,8 +42,13 @@ class AnthropicModel:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.model = endpoint.model
-        self.batches = AnthropicBatches(endpoint)
+        self._batches = AnthropicBatches(endpoint)
         self._endpoint = endpoint
+
+    @property
+    def batches(self) -> AnthropicBatches | None:
+        """None once the server has said or shown that it has none."""
+        return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: Request) -> Answer:
         """Ask, and wait for the answer.

@@ -63,12 +63,19 @@ class AnthropicBatches:
         length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
         with self._told():
-            batch = await client.post(
-                "/v1/messages/batches",
-                cast_to=MessageBatch,
-                content=_in_turn(pieces),
-                options={"headers": {"Content-Type": "application/json", "Content-Length": str(length)}},
-            )
+            try:
+                batch = await client.post(
+                    "/v1/messages/batches",
+                    cast_to=MessageBatch,
+                    content=_in_turn(pieces),
+                    options={"headers": {"Content-Type": "application/json", "Content-Length": str(length)}},
+                )
+            except APIStatusError as error:
+                if error.status_code not in (404, 405, 501):
+                    raise
+                self._endpoint.has_batches = False
+                none = f"has no batches (HTTP {error.status_code}): set extraction.mode=online"
+                raise ModelRefused(f"{self._endpoint.at} {none}") from None
             self._submitted[batch.id] = batch_id
             return batch.id
 

@@ -57,11 +57,15 @@ class Endpoint:
     """One model at one address.
 
     Its errors carry neither the key nor what was asked: servers have been seen to repeat both.
+
+    Attributes:
+        has_batches: until the server says, or shows, that it has none.
     """
 
     def __init__(self, client: AsyncAnthropic, model: str, timeout: float) -> None:
         self.client = client
         self.model = model
+        self.has_batches = True
         self._timeout = min(TAKES_TIMEOUT, timeout)
         self._takes: Takes | None = None
 
@@ -75,8 +79,14 @@ class Endpoint:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
             try:
                 with self.told():
-                    self._takes = _takes(await client.models.retrieve(self.model))
+                    info = await client.models.retrieve(self.model)
             except (ModelRefused, RequestRefused):
+                self._takes = Takes()
+                return self._takes
+            try:
+                self.has_batches = info.capabilities is None or info.capabilities.batch.supported
+                self._takes = _takes(info)
+            except AttributeError:  # servers of one's own say less than Anthropic
                 self._takes = Takes()
         return self._takes
 
