@@ -37,6 +37,14 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
         assert sum(server.state.asked.values()) == 12
 
 
+async def test_the_rules_have_one_name() -> None:
+    async with language_models(Deployment()) as models:
+        assert (await models.of("offline", None)).model == "rules"
+        assert (await models.of("offline", "rules")).batches is None
+        with pytest.raises(ModelNotConfigured, match="offline has no model gpt-5; it has rules"):
+            await models.of("offline", "gpt-5")
+
+
 @pytest.mark.parametrize(("provider", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
 async def test_a_package_that_is_missing_is_named(
     provider: Provider, package: str, monkeypatch: pytest.MonkeyPatch

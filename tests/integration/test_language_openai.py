@@ -200,6 +200,19 @@ class TestOpenAI(BatchesSuite):
         routed("GET /v1/batches", turned)
         assert await batches.find(batch_id, 1, long_ago()) == provider_id
 
+    async def test_batches_from_before_its_time_are_not_listed(
+        self, server: ProviderServer, batches: Batches
+    ) -> None:
+        batch_id = new_id()
+        await batches.submit(batch_id, lines(batch_id, 1))
+        (batch,) = server.state.batches()
+        batch.created_at -= 86_400
+        for _ in range(250):
+            server.state.create(batch.format, batch.lines, batch.given).created_at -= 86_400
+        server.state.requests.clear()
+        assert await batches.find(new_id(), 1, long_ago()) is None
+        assert server.state.requests == ["GET /v1/batches"]
+
     async def test_a_list_without_end_is_not_read_for_ever(
         self, routed: Any, server: ProviderServer, batches: Batches
     ) -> None:
