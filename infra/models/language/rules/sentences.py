@@ -1,0 +1,49 @@
+"""Taking a message apart into sentences, in any language."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import sentencex
+
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED: Final = re.compile(r"^\s*>.*$", re.MULTILINE)
+_BREAK: Final = re.compile(
+    # Emoji and the brackets that Russians smile with end sentences in a chat.
+    "[\n\r]+|[\u2600-\u27bf\U0001f000-\U0001faff\u200d\ufe0f]+|(?<=[\\w.!?…])\\s*\\){2,}|\\s[:;=][-']?[)(DPp/]+(?=\\s|$)"
+)
+_LIST_MARK: Final = re.compile(r"^(?:[-*•–—]|\d{1,2}[.)])\s+")
+_CYRILLIC: Final = re.compile("[А-Яа-яЁё]")
+_LATIN: Final = re.compile("[A-Za-z]")
+_QUESTION: Final = re.compile(r"[?？؟][\s!?.…)\]}\"'»”]*$")
+
+LONGEST: Final = 20_000
+"""Characters of a text that are taken apart."""
+
+
+class Sentence(NamedTuple):
+    """A sentence with single spaces, and whether most of its letters are Cyrillic."""
+
+    text: str
+    is_cyrillic: bool
+
+    @property
+    def is_question(self) -> bool:
+        return _QUESTION.search(self.text) is not None
+
+
+def is_cyrillic(text: str) -> bool:
+    """Whether a text has more Cyrillic letters than Latin ones."""
+    return len(_CYRILLIC.findall(text)) > len(_LATIN.findall(text))
+
+
+def sentences(text: str) -> Iterator[Sentence]:
+    """The sentences of a text, in order; code, and what is quoted by `>`, is left out."""
+    prose = _QUOTED.sub("", _CODE.sub("\n", text[:LONGEST]))
+    for line in _BREAK.split(prose):
+        line = _LIST_MARK.sub("", " ".join(line.split()))
+        if line:
+            cyrillic = is_cyrillic(line)
+            for part in sentencex.segment("ru" if cyrillic else "en", line):
+                if sentence := part.strip():
+                    yield Sentence(sentence, is_cyrillic(sentence))
