@@ -18,8 +18,8 @@ BEGINNING: Final = 3000
 ENDING: Final = 1000
 """Characters of a message that are shown: of a longer one its beginning and its end."""
 
-MOST_TOKENS: Final = 4000
-"""Of an answer; fifty facts have room in it."""
+MOST_TOKENS: Final = 8000
+"""Of an answer. Fifty facts have room in half of it, but models that think count what they think."""
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Whatever the locale of the process."""
