@@ -79,7 +79,8 @@ def mnemon(
 
     `mnemon up` starts all of it here, without Docker. With servers of your own, set MNEMON_NATS_URL,
     MNEMON_QDRANT_URL and DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD); then
-    `mnemon provision`, `mnemon migrate` and `mnemon run persist index dedupe maintain retrieve`.
+    `mnemon provision`, `mnemon migrate` and
+    `mnemon run persist index dedupe compact extract maintain retrieve`.
 
     Ends with 0 done, 1 it is not so, 2 wrong use, 3 a needed part is missing or does not answer.
     """
