@@ -56,12 +56,17 @@ def _statement(sentence: Sentence, at: datetime) -> Statement | None:
     if text.endswith("?") or len(text) > LONGEST:
         return None
     plain, day = text.translate(_STRAIGHT), at.date()
-    named = {direction: spans(plain, day, direction) for direction in (-1, 0, 1)}
     for rule in language.rules:
-        if _applies(rule, plain, named[rule.needs], day, language):
-            shown = dated(text, named[rule.needs])
-            ends_on = max(span.last for span in named[1]) + timedelta(days=1) if rule.needs > 0 else None
-            undated = without(plain, named[rule.needs])
+        begins = [match.start() for match in rule.pattern.finditer(plain)]
+        if not begins:
+            continue
+        named = spans(plain, day, rule.needs)
+        if rule.needs and not any(_lies(span, day, rule.needs) for span in named):
+            continue
+        if any(_begins_a_clause(plain[:begin], named, language) for begin in begins):
+            shown = dated(text, named)
+            ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
+            undated = without(plain, named)
             return Statement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
     return None
 
@@ -76,14 +81,6 @@ def _standing_alone(text: str, language: Language) -> str:
         end = request.start()
     kept = text[begin:end].strip(_ENDING)
     return kept[:1].upper() + kept[1:] if begin else kept
-
-
-def _applies(rule: Rule, plain: str, named: list[Span], day: date, language: Language) -> bool:
-    if rule.needs and not any(_lies(span, day, rule.needs) for span in named):
-        return False
-    return any(
-        _begins_a_clause(plain[: match.start()], named, language) for match in rule.pattern.finditer(plain)
-    )
 
 
 def _begins_a_clause(before: str, named: list[Span], language: Language) -> bool:
