@@ -142,6 +142,19 @@ class Compacting:
         assert len(found) == number
         return found
 
+    async def has_more(self, number: int, event: str) -> None:
+        """Wait until the log has more events of a name than that."""
+        async with asyncio.timeout(PATIENCE):
+            while len(await self.log_of(event)) <= number:
+                await asyncio.sleep(0.02)
+
+    async def waits(self, number: int) -> bool:
+        """Whether so many conversations were looked at, and all of them wait."""
+        stream_context = self.connection.jetstream()
+        info = await stream_context.consumer_info(WORK, "compact")
+        left = (await stream_context.stream_info(WORK, subjects_filter="work.compact.*.*.*")).state.subjects
+        return len(left or ()) == info.num_ack_pending == number and not info.num_pending
+
     async def said(self, user: str = "u1", conversation: str = "talk") -> list[int]:
         """Where the messages of a conversation are that were published under its name."""
         found = pages(self.connection, f"chat.acme.{user}.{conversation}.message.v1", 0)
