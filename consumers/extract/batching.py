@@ -74,8 +74,6 @@ class Batching:
 
     async def _look_after(self, connection: Client, batch_id: str) -> None:
         async with self._room:
-            if self._not_before.get(batch_id, datetime.min.replace(tzinfo=UTC)) > datetime.now(UTC):
-                return
             try:
                 async with locked_if_free(self._database, "batch", batch_id) as is_mine:
                     batch = await self._database.read(stored(batch_id)) if is_mine else None
@@ -91,6 +89,8 @@ class Batching:
 
     async def _advance(self, connection: Client, batch: StoredBatch) -> None:
         if await self._give_up(connection, batch):
+            return
+        if self._not_before.get(batch.batch_id, batch.created_at) > datetime.now(UTC):
             return
         model = await self._patience.model(batch.provider, batch.model)
         if model is None:

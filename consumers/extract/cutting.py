@@ -28,8 +28,11 @@ USERS: Final = 100_000
 PAGE: Final = 5
 """Stretches of each conversation that are cut at a time, about."""
 
-LOOKED: Final = timedelta(seconds=5)
-"""For so long nobody looks again whether a user has said enough: at the latest they rest."""
+SELDOM: Final = 5.0
+"""Seconds between two looks at whether a user has said enough: who says much is not looked at each time."""
+
+LOOKED_AT: Final = 200
+"""Users who are looked at together."""
 
 MARGIN: Final = timedelta(seconds=2)
 """By how much the server's clock may be ahead of ours."""
@@ -42,34 +45,57 @@ class Cutting:
         self._database = database
         self._settings = settings
         self._armed: LRUCache[Owner, datetime] = LRUCache(USERS)
-        self._looked: LRUCache[Owner, datetime] = LRUCache(USERS)
+        self._looked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(USERS)
 
-    async def said(self, connection: Client, users: Mapping[Owner, int]) -> None:
-        """See to it that users are looked at when they rest, or at once if they have said enough.
+    async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+        """See to it that users are read when they rest, or at once if they have said enough.
 
         Args:
             connection: where triggers and schedules go.
             users: each with the log position of the last that was said.
 
+        Returns:
+            Those who were looked at just now: they are to be looked at again, after `SELDOM`.
+
         Raises:
             DatabaseUnavailable, nats.errors.Error: it may be done again.
         """
+        heard = [owner for owner in users if self._settings.of(owner[0]).extraction.enabled]
+        later: set[Owner] = set()
+        for begin in range(0, len(heard), LOOKED_AT):
+            some = {owner: users[owner] for owner in heard[begin : begin + LOOKED_AT]}
+            await self._arm(connection, self._resting(some))
+            later |= await self._look(connection, some)
+        return later
+
+    def _resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
+        """When users will have rested, who are not looked at by then as it is."""
         now = datetime.now(UTC)
-        of = {owner: self._settings.of(owner[0]).extraction for owner in users}
-        heard = [owner for owner in users if of[owner].enabled]
-        resting = {
-            owner: now + timedelta(seconds=of[owner].idle_seconds)
-            for owner in heard
-            if self._armed.get(owner, now) < now + min(MARGIN, timedelta(seconds=of[owner].idle_seconds / 2))
+        idle = {
+            owner: timedelta(seconds=self._settings.of(owner[0]).extraction.idle_seconds) for owner in users
         }
-        await self._arm(connection, resting)
-        looked = [owner for owner in heard if self._looked.get(owner, now) <= now]
-        wanted = [Whose(*owner, of[owner].after_messages, users[owner]) for owner in looked]
+        return {
+            owner: now + idle[owner]
+            for owner in users
+            if self._armed.get(owner, now) < now + min(MARGIN, idle[owner] / 2)
+        }
+
+    async def _look(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+        """Trigger those who have said enough; returns those who were looked at just now."""
+        now = datetime.now(UTC)
+        new = [owner for owner in users if users[owner] > self._looked.get(owner, (now, 0))[1]]
+        looked = [owner for owner in new if self._looked.get(owner, (now, 0))[0] <= now]
+        wanted = [
+            Whose(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
+            for owner in looked
+        ]
         found = await self._database.read(long_uncovered(wanted, "windows"))
-        self._looked.update((owner, now + LOOKED) for owner in looked)
+        again = now + timedelta(seconds=SELDOM)
+        self._looked.update((owner, (again, users[owner])) for owner in looked)
         await asyncio.gather(
             *(self._trigger(connection, owner) for owner, long in zip(looked, found, strict=True) if long)
         )
+        return set(new) - set(looked)
 
     async def cut(self, connection: Client, owners: Iterable[Owner], *, rested: bool = False) -> set[Owner]:
         """Cut what is new of users; returns those whom somebody else is cutting now.

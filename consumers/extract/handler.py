@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import nats.errors
 import structlog
 
+from consumers.extract.cutting import SELDOM
 from consumers.extract.working import Extraction
 from contracts.base import InvalidBody
 from contracts.streams import WORK
@@ -46,23 +47,20 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
     extraction = Extraction(database, settings, models, deployment)
 
     async def said(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        triggers = [_said(each) for each in deliveries]
         users: dict[Owner, int] = {}
-        outcomes: list[Outcome] = []
-        for each in deliveries:
-            try:
-                position = said_position(each.subject)
-                for owner in decode(each.body):
-                    users[owner] = max(position, users.get(owner, 0))
-            except (InvalidSubject, InvalidBody) as error:
-                outcomes.append(Dead("invalid_trigger", str(error)))
-            else:
-                outcomes.append(ACK)
+        for trigger in triggers:
+            if not isinstance(trigger, Dead):
+                users.update({owner: max(seq, users.get(owner, 0)) for owner, seq in trigger.items()})
+        later = set(users)
         try:
-            await extraction.said(broker.config.connection_state.connection, users)
+            later = await extraction.said(broker.config.connection_state.connection, users)
         except LATER as error:
             log.warning("nobody is looked at yet, will be tried again", error=repr(error))
-            return [Retry() if each is ACK else each for each in outcomes]
-        return outcomes
+        return [
+            trigger if isinstance(trigger, Dead) else ACK if later.isdisjoint(trigger) else Retry(SELDOM)
+            for trigger in triggers
+        ]
 
     async def read(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         owners = [_owner(each) for each in deliveries]
@@ -103,6 +101,14 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             yield
     finally:
         await database.close()
+
+
+def _said(delivery: Delivery) -> dict[Owner, int] | Dead:
+    """Who said something, and up to which log position."""
+    try:
+        return dict.fromkeys(decode(delivery.body), said_position(delivery.subject))
+    except (InvalidSubject, InvalidBody) as error:
+        return Dead("invalid_trigger", str(error))
 
 
 def _owner(delivery: Delivery) -> Owner | Dead:

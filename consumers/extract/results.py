@@ -27,7 +27,7 @@ from infra.database.windows import (
     of_batch,
     of_lines,
 )
-from infra.models.language.port import Answer, Batches, LineFailed, Progress
+from infra.models.language.port import Answer, Batches, LineFailed, ModelUnavailable, Progress
 from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -65,14 +65,18 @@ class Results:
         """
         failed: dict[StoredWindow, Failed] = {}
         page: dict[int, Answer | LineFailed] = {}
-        async for result in batches.results(str(batch.provider_batch_id)):
-            line = _line(batch, result.line_id)
-            if line is None or line in page:
-                continue
-            page[line] = result.outcome
-            if len(page) == LINES:
-                failed |= await self._take(connection, batch, page)
-                page = {}
+        try:
+            async for result in batches.results(str(batch.provider_batch_id)):
+                line = _line(batch, result.line_id)
+                if line is None or line in page:
+                    continue
+                page[line] = result.outcome
+                if len(page) == LINES:
+                    failed |= await self._take(connection, batch, page)
+                    page = {}
+        except ModelUnavailable:
+            await self._take(connection, batch, page)
+            raise
         failed |= await self._take(connection, batch, page)
         await self.end(connection, batch, progress, failed)
 

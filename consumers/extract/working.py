@@ -57,10 +57,13 @@ class Extraction:
             Results(database, settings, self._projections, Answering(budgets)),
         )
 
-    async def said(self, connection: Client, users: Mapping[Owner, int]) -> None:
-        """Users said something, each up to a log position: they are looked at when they rest, or at once."""
+    async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+        """See to it that users who said something, each up to a log position, are read when it is time.
+
+        Returns those who are to be looked at again a little later.
+        """
         await self._projections.reach(connection, max(users.values(), default=0))
-        await self._cutting.said(connection, users)
+        return await self._cutting.said(connection, users)
 
     async def read(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Cut what is due of users, and ask what is not left to batches; returns those with whom it is not
