@@ -28,6 +28,10 @@ class Bench(StrEnum):
     DEDUPE = "dedupe"
     CONTEXT = "context"
     RECALL = "recall"
+    COST = "cost"
+    EXTRACT = "extract"
+    COMPACT = "compact"
+    FRONT = "front"
 
 
 def bench(
@@ -66,7 +70,20 @@ def _load(path: Path) -> "Data":
 
 
 async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
-    from bench import context, dedupe, ingest, publish, recall, retrieve, search, searchable
+    from bench import (
+        compact,
+        context,
+        cost,
+        dedupe,
+        extract,
+        front,
+        ingest,
+        publish,
+        recall,
+        retrieve,
+        search,
+        searchable,
+    )
     from infra.config import Deployment
     from infra.embedded.stack import embedded
     from infra.telemetry.logging import configure_logging
@@ -94,6 +111,14 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
                     measured = await dedupe.run(stack.deployment, report=report)
                 case Bench.CONTEXT:
                     measured = await context.run(stack.deployment, report=report)
+                case Bench.COST:
+                    measured = await cost.run(stack.deployment, report=report)
+                case Bench.EXTRACT:
+                    measured = await extract.run(stack.deployment, report=report)
+                case Bench.COMPACT:
+                    measured = await compact.run(stack.deployment, report=report)
+                case Bench.FRONT:
+                    measured = await front.run(stack.deployment, report=report)
                 case Bench.RECALL:
                     assert data is not None
                     measured = await recall.run(stack.deployment, data, report=report)
@@ -140,8 +165,10 @@ def _show(measured: dict[str, Any]) -> None:
     typer.echo()
     if "methods" in measured:
         _show_methods(measured["methods"])
+    if "growth" in measured:
+        _show_growth(measured["growth"])
     for name, value in measured.items():
-        if name not in ("ratios", "targets", "methods") and name not in figures:
+        if name not in ("ratios", "targets", "methods", "growth") and name not in figures:
             typer.echo(f"{name}: {json.dumps(value)}")
 
 
@@ -155,4 +182,12 @@ def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
         for category, part in found["categories"].items():
             rows.append(("", category, *(f"{part[each]:.3f}" for each in columns), "", ""))
     show_table(("method", "category", *columns, "p50 ms", "p99 ms"), rows)
+    typer.echo()
+
+
+def _show_growth(stages: list[dict[str, int]]) -> None:
+    """A conversation as it becomes longer."""
+    columns = "messages", "context_tokens", "summaries", "uncompacted"
+    rows = [tuple(str(stage[column]) for column in columns) for stage in stages]
+    show_table(tuple(column.replace("_", " ") for column in columns), rows)
     typer.echo()

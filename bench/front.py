@@ -1,0 +1,128 @@
+"""`context` while facts are extracted in the same process, beside `context` while nothing else is done."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any
+
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from bench.processes import consuming
+from bench.provider_server.process import provider
+from bench.sentences import question
+from bench.talk import TENANT, answered_windows, connected, conversations, publish, read, user
+from consumers.app import CONSUMERS
+from contracts.ask import ContextReplyV1
+from contracts.model_settings import Extraction
+from contracts.settings import SettingsV1
+from contracts.subjects import ask_subject
+from infra.broker.position import applied_position
+from infra.config import Deployment
+from infra.settings.store import write
+
+MODEL = "bench-model"
+SECONDS = 0.3
+"""That the model takes to answer."""
+
+ASKER, ASKER_MESSAGES = 9_999_999, 1_000
+WINDOW = Extraction().window_messages
+TARGETS = {"at_most": {"p99_busy_to_idle": 2.0}}
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    users: int = 300,
+    rounds: int = 5,
+    requests: int = 400,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure both, turn about, at one caller, with all consumers in one process, as `mnemon up` has them.
+
+    While it is busy, a model is asked for as many windows at once as it ever is, and more wait in line.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        users: users whose conversations are extracted in each round.
+        rounds: measurements of each; the medians count.
+        requests: requests per measurement.
+        report: told what is going on.
+
+    Returns:
+        `milliseconds`: p50 and p99, idle and busy. `ratios`: of the one to the other.
+
+    Raises:
+        RuntimeError: a context fails, or extraction was done before the contexts were measured.
+    """
+    taken: dict[str, list[tuple[float, float]]] = {"idle": [], "busy": []}
+    async with provider("--seconds", str(SECONDS), "--no-batches") as url:
+        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        async with connected(asking) as connection, consuming(CONSUMERS, asking):
+            await _extract(connection, enabled=False)
+            await _settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
+            await _contexts(connection, requests)
+            for number in range(rounds):
+                speakers = range(number * users, (number + 1) * users)
+                await _settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
+                taken["idle"].append(_percentiles(await _contexts(connection, requests)))
+                await _extract(connection, enabled=True)
+                # With its last message each conversation is as long as a window.
+                last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
+                await _settled(connection, last)
+                taken["busy"].append(_percentiles(await _contexts(connection, requests)))
+                if await answered_windows(connection) >= (number + 1) * users:
+                    raise RuntimeError("extraction was done before the contexts were measured")
+                await read(connection, last)
+                await _extract(connection, enabled=False)
+                now = ", ".join(f"{name} {each[-1]}" for name, each in taken.items())
+                report(f"round {number + 1} of {rounds}: {now}")
+    milliseconds = {
+        name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
+        for name, each in taken.items()
+    }
+    return {
+        "ratios": {
+            f"{which}_busy_to_idle": round(milliseconds["busy"][which] / milliseconds["idle"][which], 2)
+            for which in ("p99", "p50")
+        },
+        "targets": TARGETS,
+        "milliseconds": milliseconds,
+    }
+
+
+async def _extract(connection: Client, *, enabled: bool) -> None:
+    extraction = Extraction(
+        enabled=enabled, provider="openai", model=MODEL, mode="online", after_messages=WINDOW
+    )
+    await write(connection, SettingsV1(extraction=extraction))
+
+
+async def _settled(connection: Client, last: Mapping[str, int]) -> None:
+    """Return when what was published is stored and can be found."""
+    for consumer in "persist", "index":
+        while await applied_position(connection.jetstream(), consumer) < max(last.values()):
+            await asyncio.sleep(0.02)
+
+
+async def _contexts(connection: Client, requests: int) -> list[float]:
+    """Milliseconds of each."""
+    subject = ask_subject(TENANT, user(ASKER), "context")
+    taken = []
+    for number in range(requests):
+        body = json.dumps({"query": question(number)}).encode()
+        begun = time.perf_counter()
+        message = await connection.request(subject, body, timeout=30)
+        taken.append((time.perf_counter() - begun) * 1000)
+        reply = ContextReplyV1.read(message.data)
+        if reply.error or reply.degraded:
+            raise RuntimeError(f"context: {message.data.decode()}")
+    return taken
+
+
+def _percentiles(taken: list[float]) -> tuple[float, float]:
+    """The median and the 99th percentile."""
+    taken = sorted(taken)
+    return round(taken[len(taken) // 2], 3), round(taken[len(taken) * 99 // 100], 3)
