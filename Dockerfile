@@ -1,7 +1,7 @@
 FROM python:3.11-slim AS build
 WORKDIR /src
 COPY . .
-RUN python -m venv /opt/mnemon && /opt/mnemon/bin/pip install --no-cache-dir ".[server]"
+RUN python -m venv /opt/mnemon && /opt/mnemon/bin/pip install --no-cache-dir ".[server,anthropic,google]"
 
 FROM python:3.11-slim
 COPY --from=build /opt/mnemon /opt/mnemon

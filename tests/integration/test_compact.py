@@ -108,6 +108,24 @@ async def test_in_the_language_that_is_spoken(compacting: Compacting) -> None:
     assert questions == {0, 6}
 
 
+async def test_without_a_model_the_sentences_that_tell_most_are_kept(compacting: Compacting) -> None:
+    await compacting.set(provider="offline", model=None, merge_above=2)
+    async with compacting.running():
+        await compacting.talk(35, ["анна"], text="В день {number} я купила билет в Рим за {number} евро.")
+        await compacting.talk(
+            35, ["ben"], text="On day {number} I bought a ticket to Rome for {number} euros."
+        )
+        await compacting.settled()
+
+    assert not compacting.server.state.questions
+    for user, said in (("анна", "купила билет в Рим"), ("ben", "bought a ticket to Rome")):
+        summaries = await compacting.summaries(user)
+        covers_once(summaries, await compacting.said(user), 6)
+        assert all(said in each["text"] for each in summaries)
+        assert {each["lineage"]["model"] for each in summaries} == {"offline/rules"}
+        assert len(live(summaries)) == 2
+
+
 async def test_the_numbers_are_settings(compacting: Compacting) -> None:
     await compacting.set(after_messages=4, messages=2, merge_above=2, instructions="Mention boats.")
     async with compacting.running():
