@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
 from contracts.base import Event, JsonObject
+from contracts.chat import MessageV1
 from contracts.memory import FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
 from contracts.tools import Scope, SearchHit, StoredFact
 
@@ -137,6 +138,57 @@ class Facts:
         }
 
 
+class Drawn(NamedTuple):
+    """A fact that was drawn from what was said; `source` is the first message that says it."""
+
+    user: str
+    id: str
+    text: str
+    source: MessageV1 | None
+
+
+class Spent(NamedTuple):
+    """What a model was asked, and how many tokens that took."""
+
+    model: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was learned while nobody asked.
+
+    Attributes:
+        model: that was asked; None: rules.
+        summaries: of what was said, by user, oldest first.
+        drawn: facts that were new.
+        decisions: how many proposed facts ended in which way, such as `saved`.
+        spent: by purpose.
+        seq: the log position that has all of it.
+    """
+
+    model: str | None
+    summaries: Mapping[str, Sequence[str]]
+    drawn: Sequence[Drawn]
+    decisions: Mapping[str, int]
+    spent: Mapping[str, Spent]
+    seq: int
+
+    def numbers(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "model": self.model or "offline",
+            "summaries": self.summaries,
+            "facts": {
+                user: [each.text for each in self.drawn if each.user == user] for user in self.summaries
+            },
+            "decisions": self.decisions,
+            "spent": {purpose: spent._asdict() for purpose, spent in self.spent.items()},
+        }
+
+
 @dataclass(slots=True)
 class Report:
     """How every event ended.
@@ -152,6 +204,7 @@ class Report:
         dead_letters: what could not be applied.
         seconds: how long each part took.
         facts: what became of those that were told.
+        learned: what was learned while nobody asked.
         remembered: what the bot is given, once everything is persisted.
     """
 
@@ -165,6 +218,7 @@ class Report:
     dead_letters: list[DeadLetter] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     facts: Facts | None = None
+    learned: Learned | None = None
     remembered: Remembered = Remembered()
 
     @property
@@ -196,5 +250,6 @@ class Report:
             "messages_by_user": self.kept,
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
             "facts": self.facts.numbers() if self.facts else None,
+            "learned": self.learned.numbers() if self.learned else None,
             "seconds": {part: round(seconds, 3) for part, seconds in self.seconds.items()},
         }

@@ -21,6 +21,7 @@ from infra.broker.position import Position, log_end
 from infra.config import Deployment
 from infra.embedded.stack import embedded
 from mnemon.demo.facts import tell
+from mnemon.demo.learning import LEARNING, learn
 from mnemon.demo.report import DeadLetter, Duplicate, Remembered, Removed, Report
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, Line, read_sample
 from producers.client import MemoryClient
@@ -30,6 +31,9 @@ from producers.publishing import Published
 TENANT: Final = "demo"
 SURPRISE: Final = "сюрприз"
 """The conversation that Lena clears."""
+
+ANSWERING: Final = tuple(name for name in CONSUMERS if name not in LEARNING)
+"""The consumers that run from the start; those that learn have their own part."""
 
 RUN: Final = 20
 """Messages published together, at most."""
@@ -55,13 +59,17 @@ class Watcher(Protocol):
         """So many events of the log are persisted; what was sent twice is there once."""
 
 
-async def run(watcher: Watcher) -> Report:
+async def run(watcher: Watcher, model: str | None = None) -> Report:
     """Run the demo. On return, as on any error, its servers have ended and its folder is gone.
+
+    Args:
+        watcher: is told how far it has come.
+        model: of the OpenAI-compatible server that the environment names; None: rules do its work.
 
     Raises:
         ServerFailed, NoAccount: a server does not start.
         PublishFailed, AskFailed: mnemon does not answer.
-        NotDone: a consumer does not come to the end of the log.
+        NotDone, NotLearned: a consumer does not come to its end.
     """
     report = Report()
     with _timed(report, "total"):
@@ -69,13 +77,16 @@ async def run(watcher: Watcher) -> Report:
             folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
             with _timed(report, "servers"):
                 # Not `Deployment()`: the servers that the environment names are somebody's real ones.
-                configured = Deployment.model_construct()
+                named = Deployment()
+                configured = Deployment.model_construct(
+                    model_url=named.model_url, model_api_key=named.model_api_key
+                )
                 stack = await ends.enter_async_context(embedded(Path(folder), configured))
             url = str(stack.deployment.nats_url)
             watcher.answers(", ".join(server.title for server in stack.servers), report.seconds["servers"])
             with _timed(report, "consumers"):
-                await ends.enter_async_context(running(CONSUMERS, stack.deployment))
-            watcher.answers(f"consumers {', '.join(CONSUMERS)}", report.seconds["consumers"])
+                await ends.enter_async_context(running(ANSWERING, stack.deployment))
+            watcher.answers(f"consumers {', '.join(ANSWERING)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)
             connection = await connect(url, name="mnemon-demo")
@@ -89,6 +100,8 @@ async def run(watcher: Watcher) -> Report:
                 report.facts = await tell(memory, connection.jetstream())
             with _timed(report, "questions"):
                 await demo.ask()
+            with _timed(report, "learning"):
+                report.learned = await learn(connection, TENANT, stack.deployment, model)
     return report
 
 

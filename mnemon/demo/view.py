@@ -15,6 +15,7 @@ from rich.text import Text
 from contracts.ask import RenderedMessage
 from contracts.base import JsonObject
 from mnemon.demo.facts_view import facts
+from mnemon.demo.learning_view import learned
 from mnemon.demo.panels import call, heading, inset
 from mnemon.demo.report import DeadLetter, Remembered, Removed, Report
 
@@ -102,6 +103,10 @@ def show(report: Report, console: Console) -> None:
     if report.facts:
         told = f"{len(report.facts.told)} facts proposed, {sum(map(len, report.facts.kept.values()))} kept"
         console.print(_done(told, report.seconds["facts"]))
+    if report.learned:
+        summaries = sum(map(len, report.learned.summaries.values()))
+        done = f"{summaries} summaries written, {sum(report.learned.decisions.values())} facts drawn"
+        console.print(_done(done, report.seconds["learning"]))
     console.print()
     for part in (
         *(facts(report.facts) if report.facts else ()),
@@ -110,6 +115,7 @@ def show(report: Report, console: Console) -> None:
         call('memory.history("иван", limit=8)', "the last messages", _chat(remembered.history)),
         call('memory.profile("иван")', "the user's data", _fields(remembered.profile)),
         "",
+        *(learned(report.learned) if report.learned else ()),
         *heading("What is gone, and what never came in"),
         *(_discarded(removed) for removed in report.discarded),
         *(_cleared(removed, remembered) for removed in report.cleared),

@@ -15,6 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
+from bench.provider_server.server import ProviderServer
+from bench.provider_server.state import State
 from consumers.app import CONSUMERS, running
 from infra.config import Deployment
 from infra.embedded.stack import embedded
@@ -30,7 +32,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-async def start_demo(folder: Path, *arguments: str) -> Process:
+async def start_demo(folder: Path, *arguments: str, **more: str) -> Process:
     # Servers that are configured must not be touched, so nothing answers at these addresses.
     environment = {
         **os.environ,
@@ -38,6 +40,7 @@ async def start_demo(folder: Path, *arguments: str) -> Process:
         "MNEMON_NATS_URL": "nats://127.0.0.1:1",
         "DATABASE_URL": "postgresql://127.0.0.1:1/precious",
         "PYTHONIOENCODING": "utf-8",
+        **more,
     }
     command = (sys.executable, "-m", "mnemon", "demo", *arguments)
     return await asyncio.create_subprocess_exec(*command, env=environment, stdout=PIPE, stderr=PIPE)
@@ -60,9 +63,11 @@ async def test_the_numbers_are_those_of_the_sample(folder: Path) -> None:
 
     numbers = json.loads(output)
     seconds = numbers.pop("seconds")
-    assert seconds.keys() == {"servers", "consumers", "events", "index", "facts", "questions", "total"}
+    parts = {"servers", "consumers", "events", "index", "facts", "questions", "learning", "total"}
+    assert seconds.keys() == parts
     assert seconds["total"] < 30
     assert_facts(numbers.pop("facts"))
+    assert_learned(numbers.pop("learned"))
     reasons = [(letter["subject"], letter["reason"]) for letter in numbers.pop("dead_letters")]
     assert reasons == [
         ("chat.demo.иван.-.message.v1", "invalid_body"),
@@ -119,6 +124,33 @@ def assert_facts(facts: dict[str, Any]) -> None:
     assert 0 < facts["context_tokens"] <= CONTEXT_BUDGET
 
 
+def assert_learned(learned: dict[str, Any]) -> None:
+    assert learned["model"] == "offline"
+    assert all(1 <= len(texts) <= 6 for texts in learned["summaries"].values())
+    assert any("Соня" in text for text in learned["summaries"]["иван"])
+    assert "I prefer British spelling in everything we send, by the way" in learned["facts"]["lena"]
+    assert any("41, инженер" in text for text in learned["facts"]["иван"])
+    assert sum(map(len, learned["facts"].values())) == learned["decisions"]["saved"]
+    assert learned["spent"].keys() == {"compact", "extract"}
+
+
+async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
+    with ProviderServer(State(has_batches=False)) as server:
+        demo = await start_demo(
+            folder, "--json", MNEMON_MODEL_URL=server.openai_url, MNEMON_MODEL="a-model-of-mine"
+        )
+        output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
+        assert (demo.returncode, errors.decode()) == (0, "")
+        purposes = {question.schema is not None for question in server.state.questions}
+    learned = json.loads(output)["learned"]
+    assert learned["model"] == "a-model-of-mine"
+    assert purposes == {True, False}, "it was asked for facts, and for summaries"
+    assert all(text.startswith("They spoke of") for text in learned["summaries"]["anna"])
+    assert all(text.startswith("Говорили о том") for text in learned["summaries"]["иван"])
+    assert {each["model"] for each in learned["spent"].values()} == {"openai/a-model-of-mine"}
+    assert left_behind(folder) == []
+
+
 async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
     demo = await start_demo(folder)
     output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
@@ -139,6 +171,9 @@ async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
         "Sent twice, stored once",
         "not 'narrator'",
         "every event is accounted for",
+        "Learned in the background",
+        "I prefer British spelling",
+        "MNEMON_MODEL=qwen3:8b mnemon demo",
         "mnemon up --data ./memory",
         "nats pub chat.acme.u42.-.message.v1",
     ):

@@ -1,0 +1,72 @@
+"""What was learned while nobody asked, as the demo shows it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mnemon.demo.panels import heading, inset
+from mnemon.demo.report import Drawn, Learned, Spent
+
+FACTS: Final = 6
+"""Of each user that are shown."""
+
+SUMMARIES: Final = 3
+"""Of each user that are shown, the newest: so many are in a context."""
+
+_PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
+
+
+def learned(learned: Learned) -> Iterator[RenderableType]:
+    """Summaries, facts, and what they cost."""
+    yield from heading("Learned in the background: nobody asked for it")
+    yield "[bold]What a context says in place of old messages[/] (the newest summaries):"
+    yield inset(_summaries(learned.summaries))
+    count = ", ".join(f"{number} {name}" for name, number in learned.decisions.items())
+    yield f"[bold]Facts drawn from what was said[/] ({count}), some of them with the words they are from:"
+    yield inset(_facts(learned.drawn))
+    yield Group("[bold]What was asked[/]", inset(_spent(learned.spent)))
+    if learned.model is None:
+        yield "[dim]`offline` did this: rules that know a few phrases. A language model does it better:[/]"
+        yield inset(
+            Text(
+                "$ MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo", style="cyan"
+            )
+        )
+
+
+def _summaries(summaries: Mapping[str, Sequence[str]]) -> Table:
+    rows = _grid("cyan", "")
+    for user, texts in summaries.items():
+        for number, text in enumerate(texts[-SUMMARIES:]):
+            rows.add_row(Text("" if number else user), Text(text))
+    return rows
+
+
+def _facts(drawn: Sequence[Drawn]) -> Table:
+    rows = _grid("cyan", "dim", "", "dim")
+    for user in dict.fromkeys(each.user for each in drawn):
+        of_user = [each for each in drawn if each.user == user]
+        for number, each in enumerate(of_user[:FACTS]):
+            said = f"{each.source.sent_at:%d %B}" if each.source and each.source.sent_at else ""
+            rows.add_row(Text("" if number else user), Text(each.id), Text(each.text), Text(said))
+        if len(of_user) > FACTS:
+            rows.add_row("", "", Text(f"and {len(of_user) - FACTS} more", style="dim"), "")
+    return rows
+
+
+def _spent(spent: Mapping[str, Spent]) -> Table:
+    rows = _grid("cyan", "", "dim")
+    for purpose, of in spent.items():
+        asked = f"{of.calls} times, {of.input_tokens:,} tokens in, {of.output_tokens:,} out"
+        rows.add_row(Text(of.model), Text(_PURPOSES[purpose]), Text(asked))
+    return rows
+
+
+def _grid(*styles: str) -> Table:
+    rows = Table.grid(padding=(0, 2))
+    for style in styles:
+        rows.add_column(style=style, overflow="fold")
+    return rows
