@@ -159,7 +159,7 @@ class ContextSettings(Settings):
     """How `context` is put together."""
 
     budget: int = Field(
-        default=2000, ge=1, le=1_000_000, description="Tokens of the whole, where the request does not say."
+        default=1300, ge=1, le=1_000_000, description="Tokens of the whole, where the request does not say."
     )
     sections: Sections = Field(default=Sections(), description="Tokens of each section, at most.")
     summaries: int = Field(default=3, ge=0, le=100, description="Summaries shown at most, the newest.")
