@@ -132,7 +132,7 @@ def _clipped(text: str) -> str:
     if _words(text) <= OF_A_SENTENCE:
         return text if _END.search(text) else f"{text}."
     beginning = " ".join(text.split()[:OF_A_SENTENCE])[: OF_A_SENTENCE * LONGEST_WORD - 1]
-    return f"{beginning.rstrip(' ,;:–—-')}…"
+    return f"{beginning.rstrip(' ,;:–—-.…')}…"
 
 
 def _written(units: Sequence[_Unit]) -> str:
