@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from uuid import uuid4
 
 import pytest
@@ -94,13 +94,18 @@ async def test_what_has_not_waited_long_enough_is_not_submitted(extracting: Extr
         await extracting.has(3, "window.answered")
 
 
-BROKEN = {"thing 7\n": "nameless", "thing 99\n": "hollow", "thing 123\n": "failed", "thing 500\n": "left out"}
+BROKEN: Mapping[str, Damage] = {
+    "thing 7\n": "nameless",
+    "thing 99\n": "hollow",
+    "thing 123\n": "failed",
+    "thing 500\n": "left out",
+}
 
 
 @pytest.mark.timeout(400)
 async def test_of_a_thousand_lines_five_are_broken(extracting: Extracting) -> None:
     def damage(text: str) -> Damage | None:
-        return next((kind for mark, kind in BROKEN.items() if mark in text), None)  # type: ignore[return-value]
+        return next((kind for mark, kind in BROKEN.items() if mark in text), None)
 
     extracting.server.state.faults.damage = damage
     extracting.server.state.answering = lambda question: (
@@ -219,10 +224,8 @@ async def test_a_provider_without_batches_is_asked_one_by_one(extracting: Extrac
         answers = await extracting.has(6, "window.answered")
     assert all("batch_id" not in each for each in answers)
     assert set(extracting.server.state.asked.values()) == {1}
-    assert (
-        extracting.server.state.requests.count("POST /v1/files") == 0
-        or len(await extracting.log_of("batch.failed")) == 5
-    )
+    # It was found out by one batch, which came to nothing.
+    assert len(await extracting.log_of("batch.failed")) == 5
 
 
 async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(extracting: Extracting) -> None:

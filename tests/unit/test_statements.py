@@ -2,12 +2,30 @@
 
 import pytest
 
-from infra.database import documents, facts, found, reading, sampling, summaries, tasks, uncovered
+from infra.database import (
+    adopting,
+    batches,
+    documents,
+    facts,
+    found,
+    reading,
+    rounds,
+    sampling,
+    stretches,
+    summaries,
+    tasks,
+    uncovered,
+    waiting,
+    windows,
+)
 from infra.database.engine import Lookup
 
 LOOKUPS = [
     value
-    for module in (reading, facts, summaries, tasks, documents, found, sampling, uncovered)
+    for module in (
+        *(reading, facts, summaries, tasks, documents, found, sampling, uncovered),
+        *(windows, waiting, stretches, batches, rounds, adopting),
+    )
     for value in vars(module).values()
     if isinstance(value, Lookup)
 ]
