@@ -53,7 +53,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         users = said(rows.messages.values())
         await asyncio.gather(
             publish_all(broker.config.connection_state.connection, notices),
-            *(publish_said(broker.config.connection_state.stream, each, users) for each in TOLD),
+            publish_said(broker.config.connection_state.stream, TOLD, users),
         )
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:

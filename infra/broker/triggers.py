@@ -20,23 +20,24 @@ KEPT: Final = "24h"
 
 
 async def publish_said(
-    stream_context: JetStreamContext, consumer: str, users: Mapping[tuple[str, str], int]
+    stream_context: JetStreamContext, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
 ) -> None:
-    """Tell a consumer which users, by tenant and user, said something, and up to which log position each.
+    """Tell consumers which users, by tenant and user, said something, and up to which log position each.
 
     Raises:
         nats.errors.Error: it is not known whether all of it is stored.
     """
     left = iter(users.items())
+    parts = [
+        (max(seq for _, seq in some), encode(owner for owner, _ in some))
+        for some in iter(lambda: list(islice(left, USERS)), [])
+    ]
+    publish = stream_context.publish
     await asyncio.gather(
         *(
-            stream_context.publish(
-                said_subject(consumer, max(seq for _, seq in some)),
-                encode(owner for owner, _ in some),
-                stream=WORK,
-                headers={"Nats-TTL": KEPT},
-            )
-            for some in iter(lambda: list(islice(left, USERS)), [])
+            publish(said_subject(consumer, seq), body, stream=WORK, headers={"Nats-TTL": KEPT})
+            for consumer in consumers
+            for seq, body in parts
         )
     )
 
