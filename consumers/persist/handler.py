@@ -49,8 +49,10 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         publish = broker.config.connection_state.stream.publish
         for tenant, user in rows.watermarked():
             await publish(work_subject("persist", tenant, user), stream=WORK)
-        notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in rows.changed().items()]
-        users = said(rows.messages.values())
+        changed = rows.changed()
+        # Most batches hold nothing but messages.
+        users = said(rows.messages.values()) if rows.memories or rows.events else changed
+        notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         await asyncio.gather(
             publish_all(broker.config.connection_state.connection, notices),
             publish_said(broker.config.connection_state.stream, TOLD, users),

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
 
+import msgspec
 from nats.js import JetStreamContext
 
 from contracts.base import InvalidBody
 from contracts.streams import WORK
 from contracts.subjects import encode_token, said_subject
 
-USERS: Final = 500
-"""Users that one trigger names, at most."""
+USERS: Final = 1000
+"""Users that one trigger names, at most: all of a usual batch of messages."""
 
 KEPT: Final = "24h"
 """Where nobody takes them, triggers do not pile up for ever. Who says something again is named again."""
@@ -44,7 +45,7 @@ async def publish_said(
 
 def encode(users: Iterable[tuple[str, str]]) -> bytes:
     """The body of a trigger."""
-    return json.dumps({"users": list(users)}, ensure_ascii=False, separators=(",", ":")).encode()
+    return msgspec.json.encode({"users": list(users)})
 
 
 def decode(body: bytes) -> list[tuple[str, str]]:
