@@ -115,7 +115,7 @@ async def run(
 
 def _talk(first: int, count: int) -> Iterator[ChatEvent]:
     for number in range(first, first + count):
-        sentences = (fact(number * 3), question(number * 3 + 1), fact(number * 3 + 2))
+        sentences = fact(number * 2), question(number * 2 + 1)
         role = "assistant" if number % 2 else "user"
         yield ChatEvent(USER, MessageV1(role=role, content=". ".join(sentences)))
 
