@@ -1,7 +1,7 @@
 """What models say goes into the log: of each stretch all that follows from it, or nothing."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,18 +12,14 @@ from consumers.extract.judging import Asked, Judged, event_window, judge
 from consumers.extract.questions import Question
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import cost
-from infra.broker.appending import append
+from infra.broker.appending import append_groups
 from infra.broker.dead_letters import bury
-from infra.database.rows import Owner
 from infra.database.windows import Failed, StoredWindow
 from infra.models.language.port import Answer, LineFailed
 
 log = structlog.get_logger("extract")
 
 Answered = tuple[Question, Answer | LineFailed]
-
-USERS_AT_ONCE: Final = 8
-"""Whose answers go into the log at the same time: it takes fifty batches at once, from all processes."""
 
 PAUSES: Final = (30.0, 120.0, 600.0)
 """Seconds before a stretch is asked for again, by how often it failed; the last one for all later ones."""
@@ -34,7 +30,6 @@ class Answering:
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
-        self._room = asyncio.Semaphore(USERS_AT_ONCE)
 
     async def take(
         self, connection: Client, answers: Sequence[Answered], asked: Asked
@@ -46,18 +41,14 @@ class Answering:
         Raises:
             nats.errors.Error: not all of it may be in the log.
         """
-        by_user: dict[Owner, list[Answered]] = {}
-        for each in sorted(answers, key=lambda each: each[0].window):
-            by_user.setdefault(each[0].window.owner, []).append(each)
-        taken = await asyncio.gather(
-            *(self._take_of_user(connection, of_user, asked) for of_user in by_user.values()),
-            return_exceptions=True,
-        )
         judged: list[tuple[Question, Judged]] = []
-        for of_user in taken:
-            if isinstance(of_user, BaseException):
-                raise of_user
-            judged += of_user
+        for question, outcome in sorted(answers, key=lambda each: each[0].window):
+            await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
+            each = judge(question, outcome, asked)
+            judged.append((question, each))
+            if each.dead is not None:
+                await self._bury(connection, question, outcome, each, asked)
+        await append_groups(connection, [each.events for _, each in judged])
         for question, outcome in answers:
             if isinstance(outcome, Answer):
                 in_batch = asked.batch_id is not None
@@ -65,28 +56,20 @@ class Answering:
                 self._budgets.spent(question.window.tenant, usd)
         return judged
 
-    async def _take_of_user(
-        self, connection: Client, answers: Iterable[Answered], asked: Asked
-    ) -> list[tuple[Question, Judged]]:
-        async with self._room:
-            return [
-                (question, await self._take(connection, question, outcome, asked))
-                for question, outcome in answers
-            ]
-
-    async def _take(
-        self, connection: Client, question: Question, outcome: Answer | LineFailed, asked: Asked
-    ) -> Judged:
-        judged = judge(question, outcome, asked)
-        if judged.dead is not None:
-            end = judged.events[0]
-            letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
-            said = outcome.text if isinstance(outcome, Answer) else None
-            letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
-            await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
-        if judged.events:
-            await append(connection, judged.events)
-        return judged
+    async def _bury(
+        self,
+        connection: Client,
+        question: Question,
+        outcome: Answer | LineFailed,
+        judged: Judged,
+        asked: Asked,
+    ) -> None:
+        assert judged.dead is not None, "looked at before"
+        end = judged.events[0]
+        letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
+        said = outcome.text if isinstance(outcome, Answer) else None
+        letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
+        await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
 
 
 def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> Failed:

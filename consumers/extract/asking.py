@@ -77,11 +77,10 @@ class Asking:
             DatabaseUnavailable, nats.errors.Error: what was not answered is asked about again.
         """
         begun = time.monotonic()
-        left = await self._projections.with_answers(connection, owners)
-        late = set(owners) - left
+        left = set(owners)
         while left and time.monotonic() - begun < LONGEST:
             left = await self._ask_once(connection, left)
-        return left | late
+        return left
 
     async def every(self, tenant: str) -> bool | None:
         """Whether all of a tenant's stretches are asked about one by one, and not only those that no batch
@@ -104,6 +103,9 @@ class Asking:
         at_most = max(1, self._at_once // len(wanted))
         async with self._database.lock_places, self._database.transaction() as held:
             taken = await take_of_users(held, wanted, datetime.now(UTC), at_most)
+            # Somebody may have died who had it in the log already.
+            known = await self._projections.with_answers(connection, {window.owner for window in taken})
+            taken = [window for window in taken if window.owner in known]
             done = await noted(taken)(held)
             await mark_answered(held, done)
             to_ask = [window for window in taken if window not in done]

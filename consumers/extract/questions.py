@@ -1,5 +1,6 @@
 """What is asked about a stretch of a conversation."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,6 +47,7 @@ async def questions(
     known = {owner: _known(of, now) for owner, of in facts.items()}
     asked = []
     for window, messages in zip(windows, rows, strict=True):
+        await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
         of = settings.of(window.tenant)
         worthy = [row for row in messages if worth_reading(row.role, row.content, row.metadata, row.name)]
         asked.append(Question(window, said(worthy, of.time_stamps.zone), known[window.owner], of))

@@ -32,7 +32,7 @@ from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
 
-LINES: Final = 40
+LINES: Final = 20
 """That are taken at a time: whatever else the process does is not to wait for it."""
 
 Outcomes = Mapping[int, Answer | LineFailed]

@@ -1,5 +1,6 @@
 """A claimed batch is handed over to its provider: once, however often that is begun."""
 
+import asyncio
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -123,6 +124,7 @@ class Submitting:
         windows = iter(await self._database.read(of_batch(batch.batch_id)))
         while page := list(islice(windows, PAGE)):
             for question in await self._questions(page):
+                await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
                 window = question.window
                 if not question.said:
                     cleared.append(window)

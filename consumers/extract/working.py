@@ -1,5 +1,6 @@
 """The parts of extraction, put together."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -27,7 +28,7 @@ from infra.models.language.patience import Patience
 from infra.settings.store import LiveSettings
 
 WOKEN: Final = 500
-"""Users of a tenant whose stretches are asked about one by one, of one tick."""
+"""Users who are triggered by one tick, about."""
 
 
 class Extraction:
@@ -90,6 +91,7 @@ class Extraction:
             if (every := await self._asking.every(tenant)) is not None
         ]
         async with self._database.transaction(keep=False) as held:
-            owners = await users_online(held, tenants, datetime.now(UTC), WOKEN)
-        for owner in owners:
-            await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
+            at_most = max(1, WOKEN // max(1, len(tenants)))
+            owners = await users_online(held, tenants, datetime.now(UTC), at_most)
+        publish = connection.jetstream().publish
+        await asyncio.gather(*(publish(work_subject("extract", *each), b"", stream=WORK) for each in owners))

@@ -52,6 +52,37 @@ async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appende
     return appended
 
 
+async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+    """Put groups of events into the log, of each group of up to `BATCH` all or none.
+
+    Many small groups go together: the log takes them in the time of one.
+
+    Raises:
+        nats.errors.Error: it is not known which of them are stored.
+    """
+    together: list[Sequence[LogEvent]] = []
+    for group in groups:
+        if together and sum(map(len, together)) + len(group) > BATCH:
+            await _together(connection, together)
+            together = []
+        together.append(group)
+    if together:
+        await _together(connection, together)
+
+
+async def _together(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+    events = [event for group in groups for event in group]
+    if len(groups) > 1 and events:
+        try:
+            await _atomically(connection, events)
+        except APIError:
+            # Most often the log has one of them: that refuses all, those of other groups too.
+            for group in groups:
+                await append(connection, group)
+        return
+    await append(connection, events)
+
+
 async def _one(connection: Client, event: LogEvent) -> Appended:
     acknowledged = await connection.jetstream().publish(
         event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers={"Nats-Msg-Id": event.id}
