@@ -44,7 +44,7 @@ class Answering:
         judged: list[tuple[Question, Judged]] = []
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
-            each = judge(question, outcome, asked)
+            each = _judged(question, outcome, asked)
             judged.append((question, each))
             if each.dead is not None:
                 await self._bury(connection, question, outcome, each, asked)
@@ -70,6 +70,16 @@ class Answering:
         said = outcome.text if isinstance(outcome, Answer) else None
         letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
         await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
+
+
+def _judged(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
+    try:
+        return judge(question, outcome, asked)
+    except Exception as error:
+        # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
+        name = type(error).__name__
+        log.error("an answer cannot be used", tenant=question.window.tenant, error=name)
+        return judge(question, LineFailed(f"the answer cannot be used: {name}"), asked)
 
 
 def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> Failed:

@@ -83,8 +83,9 @@ class Asking:
         return left
 
     async def every(self, tenant: str) -> bool | None:
-        """Whether all of a tenant's stretches are asked about one by one, and not only those that no batch
-        has come to. None: nobody is asked now.
+        """Whether all of a tenant's stretches are asked about one by one; False: those that no batch came to.
+
+        None: nobody is asked about any of them now.
 
         Raises:
             DatabaseUnavailable: it is not known whether the tenant may spend more.
@@ -101,7 +102,7 @@ class Asking:
         if not wanted:
             return set()
         at_most = max(1, self._at_once // len(wanted))
-        async with self._database.lock_places, self._database.transaction() as held:
+        async with self._database.transaction() as held:
             taken = await take_of_users(held, wanted, datetime.now(UTC), at_most)
             # Somebody may have died who had it in the log already.
             known = await self._projections.with_answers(connection, {window.owner for window in taken})
@@ -130,6 +131,12 @@ class Asking:
         except ModelUnavailable as error:
             self._patience.failed(of.provider, of.model, error)
             outcome = error
+        except Exception as error:
+            # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
+            log.error(
+                "a stretch cannot be asked about", tenant=question.window.tenant, error=type(error).__name__
+            )
+            outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
         return _Said(question, (model.provider, model.model), outcome)
 
     async def _settle(self, connection: Client, held: Connection, said: Sequence[_Said]) -> None:

@@ -1,6 +1,7 @@
 """Batches from their claim to their end; each is looked after by one process at a time."""
 
 import asyncio
+import traceback
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -82,10 +83,17 @@ class Batching:
             except (ModelUnavailable, DatabaseUnavailable, nats.errors.Error) as error:
                 self._leave(batch_id, SELDOM if isinstance(error, ModelRefused) else SELDOM / 4)
                 log.warning("a batch waits, it will be tried again", batch=batch_id, error=repr(error))
-            except Exception:
-                # Whatever it is, it is this batch's: the others go on.
+            except Exception as error:
+                # Whatever it is, it is this batch's: the others go on. Not its words: there may be people's
+                # messages in them.
                 self._leave(batch_id, SELDOM)
-                log.exception("a batch fails, it will be tried again", batch=batch_id)
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                log.error(
+                    "a batch cannot be looked after, it will be tried again",
+                    batch=batch_id,
+                    error=type(error).__name__,
+                    place=f"{place.name}, line {place.lineno}",
+                )
 
     async def _advance(self, connection: Client, batch: StoredBatch) -> None:
         if await self._give_up(connection, batch):

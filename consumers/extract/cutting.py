@@ -113,7 +113,7 @@ class Cutting:
         looked_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
         while users:
-            async with self._database.lock_places, self._database.transaction() as held:
+            async with self._database.transaction() as held:
                 free = await lock_those_free(held, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]

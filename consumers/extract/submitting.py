@@ -129,10 +129,9 @@ class Submitting:
                 if not question.said:
                     cleared.append(window)
                     continue
-                # A provider is sent the text of a request; what it is made of would be held for nothing.
-                request = replace(question.request(), said=(), known=())
-                size = _size(request)
-                if size > room or len(lines) == most_lines:
+                request = _request(question)
+                size = most_bytes + 1 if request is None else _size(request)
+                if request is None or size > room or len(lines) == most_lines:
                     now = datetime.now(UTC)
                     over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
                     continue
@@ -191,6 +190,18 @@ def _intended(batch: StoredBatch, asked: Iterable[StoredWindow]) -> list[LogEven
             event_id = derived_id(*owner, "batch.intended", batch.batch_id, str(begin))
             events.append(LogEvent(memory_subject(*owner, "batch.intended"), event.body(), event_id))
     return events
+
+
+def _request(question: Question) -> Request | None:
+    """What a provider is sent. None where it cannot be made: asked about by itself, it harms nobody else."""
+    try:
+        # What the text was made of would be held for nothing.
+        return replace(question.request(), said=(), known=())
+    except Exception as error:
+        # Not its words: there may be people's messages in them.
+        tenant = question.window.tenant
+        log.error("a stretch cannot be asked about in a batch", tenant=tenant, error=type(error).__name__)
+        return None
 
 
 def _size(request: Request) -> int:

@@ -13,18 +13,22 @@ from pydantic import SecretStr
 
 from bench.provider_server.server import ProviderServer
 from consumers.app import running
+from contracts.chat import MessageV1
 from contracts.streams import DEAD, WORK
 from infra.broker.log_reader import pages
 from infra.broker.position import Position
 from infra.broker.topology import BATCHES
 from infra.config import Deployment
 from infra.settings.store import change
+from producers.client import MemoryClient
+from producers.events import ChatEvent
 from tests.integration.conftest import Stock
 from tests.integration.setting import setting
 
 PATIENCE = 30.0
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"
+WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NULL"
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,17 @@ class Extracting:
     async def running(self, *consumers: str) -> AsyncIterator[None]:
         async with running(consumers or ("persist", "extract"), self.deployment):
             yield
+
+    async def cut_of(self, users: int) -> None:
+        """Each user says one thing, and all of it is cut before anything is submitted."""
+        await self.set(pool_seconds=3600)
+        said = (
+            ChatEvent(f"u{number}", MessageV1(role="user", content=f"I like thing {number}"))
+            for number in range(users)
+        )
+        await MemoryClient(self.connection, tenant="acme").publish_many(said)
+        await self.becomes(WAITING, (users,))
+        await self.set(pool_seconds=0)
 
     async def log_of(self, event: str, tenant: str = "*", user: str = "*") -> list[dict[str, Any]]:
         """The events of a name, in log order, each with `owner`."""

@@ -3,22 +3,15 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from uuid import uuid4
 
 import pytest
 
 from bench.provider_server.answers import answer
 from bench.provider_server.faults import Damage, Fault
 from bench.provider_server.server import ProviderServer
-from contracts.chat import MessageV1
 from infra.config import Deployment
-from infra.database.migrate import migrate
-from producers.client import MemoryClient
-from producers.events import ChatEvent
 from tests.integration.conftest import Stock
-from tests.integration.extracting import MODEL, Extracting
-
-WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NULL"
+from tests.integration.extracting import MODEL, WAITING, Extracting
 
 
 @pytest.fixture
@@ -32,19 +25,6 @@ async def extracting(stock: Stock, deployment: Deployment, server: ProviderServe
     extracting = Extracting.on(stock, deployment, server)
     await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
     return extracting
-
-
-async def said_by(extracting: Extracting, users: int, tenant: str = "acme") -> None:
-    """Each user says one thing, and all of it is cut before anything is submitted."""
-    await extracting.set(pool_seconds=3600)
-    client = MemoryClient(extracting.connection, tenant=tenant)
-    said = (
-        ChatEvent(f"u{number}", MessageV1(role="user", content=f"I like thing {number}"))
-        for number in range(users)
-    )
-    await client.publish_many(said)
-    await extracting.becomes(WAITING, (users,))
-    await extracting.set(pool_seconds=0)
 
 
 async def test_users_and_tenants_share_a_batch_and_learn_nothing_of_each_other(
@@ -84,7 +64,7 @@ async def test_users_and_tenants_share_a_batch_and_learn_nothing_of_each_other(
 
 async def test_what_has_not_waited_long_enough_is_not_submitted(extracting: Extracting) -> None:
     async with extracting.running():
-        await said_by(extracting, 3)
+        await extracting.cut_of(3)
         await extracting.set(pool_seconds=3600)
         for _ in range(3):
             await extracting.tick()
@@ -92,6 +72,22 @@ async def test_what_has_not_waited_long_enough_is_not_submitted(extracting: Extr
         assert extracting.server.state.requests == []
         await extracting.set(pool_seconds=0)
         await extracting.has(3, "window.answered")
+
+
+async def test_what_a_tenant_cannot_pay_for_is_in_no_batch(extracting: Extracting) -> None:
+    await extracting.set(pool_seconds=3600)
+    await extracting.set("acme", spending__usd_per_day=0.0)
+    async with extracting.running():
+        await extracting.stock.say("I like tea", "acme.u1.-")
+        await extracting.stock.say("I like tea", "globex.u1.-")
+        await extracting.becomes(WAITING, (2,))
+        await extracting.set(pool_seconds=0)
+        await extracting.has(1, "window.answered", tenant="globex")
+        await extracting.becomes(WAITING, (1,))
+        await extracting.set("acme", spending__usd_per_day=None)
+        await extracting.has(1, "window.answered", tenant="acme")
+    batches = extracting.server.state.batches("openai")
+    assert [len(batch.lines) for batch in batches] == [1, 1]
 
 
 BROKEN: Mapping[str, Damage] = {
@@ -113,7 +109,7 @@ async def test_of_a_thousand_lines_five_are_broken(extracting: Extracting) -> No
     )
     await extracting.set(attempts=2)
     async with extracting.running():
-        await said_by(extracting, 1000)
+        await extracting.cut_of(1000)
         await extracting.has(995, "window.answered")
         await extracting.becomes(WAITING, (5,))
         assert await extracting.sql(
@@ -142,7 +138,7 @@ async def test_of_a_thousand_lines_five_are_broken(extracting: Extracting) -> No
 async def test_half_a_file_of_results_is_read_again_and_nothing_asked_again(extracting: Extracting) -> None:
     extracting.server.state.faults.results = "half"
     async with extracting.running():
-        await said_by(extracting, 60)
+        await extracting.cut_of(60)
         async with asyncio.timeout(30):
             while not 20 < len(await extracting.log_of("window.answered")) < 60:
                 await asyncio.sleep(0.05)
@@ -155,7 +151,7 @@ async def test_half_a_file_of_results_is_read_again_and_nothing_asked_again(extr
 async def test_results_come_in_any_order(extracting: Extracting) -> None:
     extracting.server.state.faults.order = "shuffled"
     async with extracting.running():
-        await said_by(extracting, 60)
+        await extracting.cut_of(60)
         await extracting.has(60, "window.answered")
     for fact in await extracting.log_of("fact.proposed"):
         assert fact["text"] == f"User likes thing {fact['owner'][1][1:]}"
@@ -164,7 +160,7 @@ async def test_results_come_in_any_order(extracting: Extracting) -> None:
 async def test_what_an_expired_batch_has_not_come_to_is_asked_at_once(extracting: Extracting) -> None:
     extracting.server.state.faults.ending = "expired"
     async with extracting.running():
-        await said_by(extracting, 10)
+        await extracting.cut_of(10)
         answers = await extracting.has(10, "window.answered")
     assert Counter("batch_id" in each for each in answers) == {True: 5, False: 5}
     assert set(extracting.server.state.asked.values()) == {1}
@@ -178,7 +174,7 @@ async def test_a_batch_that_takes_too_long_is_cancelled_and_the_rest_asked_at_on
     extracting.server.state.polls = 1_000_000
     await extracting.set(deadline_hours=2 / 3600)
     async with extracting.running():
-        await said_by(extracting, 10)
+        await extracting.cut_of(10)
         answers = await extracting.has(10, "window.answered")
     assert Counter("batch_id" in each for each in answers) == {True: 5, False: 5}
     assert [batch.state for batch in extracting.server.state.batches("openai")] == ["cancelled"]
@@ -191,7 +187,7 @@ async def test_a_batch_that_failed_is_asked_for_again_and_in_the_end_line_by_lin
     extracting.server.state.faults.ending = "failed"
     await extracting.set(attempts=2)
     async with extracting.running():
-        await said_by(extracting, 3)
+        await extracting.cut_of(3)
         await extracting.becomes("SELECT state, error FROM batches", ("failed", "token_limit_exceeded"))
         assert await extracting.sql("SELECT DISTINCT attempts, batch_id FROM windows") == [(1, None)]
         await extracting.time_passes()
@@ -218,7 +214,7 @@ async def test_what_is_cleared_while_its_batch_runs_teaches_nothing(extracting: 
 async def test_a_provider_without_batches_is_asked_one_by_one(extracting: Extracting) -> None:
     extracting.server.state.has_batches = False
     async with extracting.running():
-        await said_by(extracting, 5)
+        await extracting.cut_of(5)
         await extracting.has(5, "window.answered")
         await extracting.stock.say("I like tea")
         answers = await extracting.has(6, "window.answered")
@@ -231,7 +227,7 @@ async def test_a_provider_without_batches_is_asked_one_by_one(extracting: Extrac
 async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(extracting: Extracting) -> None:
     extracting.server.state.faults.requests.append(Fault(is_half=True, path="POST /v1/batches"))
     async with extracting.running():
-        await said_by(extracting, 5)
+        await extracting.cut_of(5)
         await extracting.has(5, "window.answered")
     assert len(extracting.server.state.batches("openai")) == 1
     assert set(extracting.server.state.asked.values()) == {1}
@@ -242,7 +238,7 @@ async def test_a_key_that_is_refused_holds_a_batch_back_until_it_is_mended_or_an
 ) -> None:
     extracting.server.state.key = "another"
     async with extracting.running():
-        await said_by(extracting, 5)
+        await extracting.cut_of(5)
         await extracting.becomes("SELECT state, error IS NULL FROM batches", ("intended", False))
         await extracting.set(mode="online")
         await extracting.becomes(WAITING, (5,))
@@ -252,37 +248,3 @@ async def test_a_key_that_is_refused_holds_a_batch_back_until_it_is_mended_or_an
         await extracting.has(5, "window.answered")
     assert len(await extracting.log_of("batch.intended")) == 5
     assert set(extracting.server.state.asked.values()) == {1}
-
-
-@pytest.mark.parametrize("polls", [1_000_000, 2])
-async def test_a_database_that_is_made_anew_goes_on_and_pays_nothing_twice(
-    extracting: Extracting, polls: int
-) -> None:
-    """In the one case the batch is still with the provider, in the other all is answered."""
-    extracting.server.state.polls = polls
-    async with extracting.running():
-        await said_by(extracting, 10)
-        if polls > 2:
-            await extracting.has(10, "batch.submitted")
-        else:
-            await extracting.has(10, "batch.completed")
-    (batch,) = extracting.server.state.batches("openai")
-    batch.polls = extracting.server.state.polls = 0
-    schema = f"test_{uuid4().hex[:12]}"
-    anew = Extracting(
-        extracting.stock,
-        extracting.deployment.model_copy(update={"database_schema": schema}),
-        extracting.server,
-    )
-    assert anew.deployment.database_url is not None
-    migrate(anew.deployment.database_url, schema)
-    jetstream = anew.connection.jetstream()
-    await jetstream.delete_consumer("LOG", "persist")
-    async with anew.running():
-        await anew.has(10, "window.answered")
-        await anew.becomes("SELECT state FROM batches", ("completed",))
-        await anew.becomes("SELECT count(*) FROM windows WHERE is_answered", (10,))
-        await anew.stock.say("I like tea", "acme.u0.-")
-        await anew.has(11, "window.answered")
-    assert set(anew.server.state.asked.values()) == {1}
-    assert len(await anew.texts()) == 11

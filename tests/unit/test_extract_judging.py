@@ -1,0 +1,112 @@
+"""What becomes of a stretch, by what a model says of it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from consumers.extract.judging import Asked, Judged, judge
+from consumers.extract.questions import Question
+from contracts.decode import contract_of, upcast
+from contracts.memory import ModelCalledV1, WindowAnsweredV1
+from contracts.model_settings import Extraction
+from contracts.settings import SettingsV1
+from contracts.subjects import parse
+from infra.broker.appending import LogEvent
+from infra.database.windows import StoredWindow
+from infra.models.language.port import Answer, LineFailed, Said, Usage
+
+WINDOW = StoredWindow("acme", "u1", "talk", 7, 9)
+SAID = Said(7, "user", "Я люблю чай", datetime(2026, 3, 1, tzinfo=UTC))
+QUESTION = Question(WINDOW, [SAID], [], SettingsV1(extraction=Extraction(attempts=2)))
+ASKED = Asked("openai", "a-model", "b1")
+USAGE = Usage(100, 40, 10)
+GOOD = '{"facts": [{"text": "Пользователь любит чай", "sources": [1]}, {"text": "User likes green tea"}]}'
+
+
+def after(failures: int, question: Question = QUESTION) -> Question:
+    return replace(question, window=question.window._replace(attempts=failures))
+
+
+def names(judged: Judged) -> list[str]:
+    return [parse(event.subject).name for event in judged.events]
+
+
+def read(event: LogEvent) -> object:
+    address = parse(event.subject)
+    return upcast(contract_of(address), address.version, event.body)
+
+
+def test_facts_the_end_of_it_and_what_it_cost_go_together() -> None:
+    judged = judge(QUESTION, Answer(GOOD, USAGE), ASKED)
+    assert judged.is_answered
+    assert names(judged) == ["fact.proposed", "fact.proposed", "window.answered", "model.called"]
+    assert read(judged.events[2]) == WindowAnsweredV1(
+        conversation="talk", from_seq=7, to_seq=9, outcome="proposed", proposed=2, batch_id="b1"
+    )
+    called = read(judged.events[3])
+    assert isinstance(called, ModelCalledV1)
+    assert (called.tokens.input, called.tokens.cached, called.tokens.output) == (100, 40, 10)
+    assert judge(QUESTION, Answer(GOOD, USAGE), ASKED) == judged
+
+
+def test_ids_follow_from_the_stretch_and_costs_from_the_attempt() -> None:
+    once = judge(QUESTION, Answer(GOOD, USAGE), ASKED).events
+    again = judge(after(1), Answer('{"facts": []}', USAGE), replace(ASKED, batch_id=None)).events
+    assert names(Judged(again)) == ["window.answered", "model.called"]
+    assert again[0].id == once[2].id
+    assert again[1].id != once[3].id
+
+
+def test_where_everything_is_gone_nothing_is_learned_but_it_was_paid_for() -> None:
+    judged = judge(replace(QUESTION, said=[]), Answer(GOOD, USAGE), ASKED)
+    assert judged.is_answered
+    assert names(judged) == ["window.answered", "model.called"]
+    ended = read(judged.events[0])
+    assert isinstance(ended, WindowAnsweredV1)
+    assert ended.outcome == "gone"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (Answer("Sorry.", USAGE), "unreadable"),
+        (Answer("[1, 2", USAGE, is_cut=True), "unreadable"),
+        (LineFailed("HTTP 500"), "no_answer"),
+    ],
+)
+def test_what_is_no_use_is_asked_for_again_and_given_up_in_the_end(
+    outcome: Answer | LineFailed, reason: str
+) -> None:
+    first = judge(QUESTION, outcome, ASKED)
+    assert not first.is_answered
+    assert first.error
+    assert first.dead is None
+    last = judge(after(1), outcome, ASKED)
+    paid = ["model.called"] if isinstance(outcome, Answer) else []
+    assert names(first) == paid
+    assert names(last) == ["window.answered", *paid]
+    assert last.dead is not None
+    assert last.dead.reason == reason
+    ended = read(last.events[0])
+    assert isinstance(ended, WindowAnsweredV1)
+    assert (ended.outcome, ended.proposed) == ("dead", 0)
+
+
+def test_of_an_answer_that_is_cut_each_time_what_is_whole_is_used() -> None:
+    cut = Answer(GOOD[:-20], USAGE, is_cut=True)
+    assert not judge(QUESTION, cut, ASKED).is_answered
+    last = judge(after(1), cut, ASKED)
+    assert last.dead is None
+    assert names(last) == ["fact.proposed", "window.answered", "model.called"]
+
+
+def test_what_would_fail_for_ever_is_not_tried_again() -> None:
+    judged = judge(QUESTION, LineFailed("too long", is_final=True), ASKED)
+    assert judged.is_answered
+    assert judged.dead is not None
+    assert (judged.dead.reason, judged.dead.error) == ("refused", "too long")
+
+
+def test_what_a_batch_did_not_come_to_has_not_failed() -> None:
+    assert judge(after(1), LineFailed("expired", is_unasked=True), ASKED) == Judged((), is_answered=False)
