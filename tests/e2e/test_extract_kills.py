@@ -214,6 +214,7 @@ async def test_batches(provider: str, connection: Client, deployment: Deployment
             read = len(await log_of(connection, "window.answered"))
             await extractor.start()
             await everything_is_answered_once(connection, deployment)
+            await becomes(deployment, "SELECT count(*) FROM batches WHERE state = 'completed'", 1)
         finally:
             await extractor.kill()
 
