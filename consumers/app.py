@@ -1,8 +1,9 @@
 """Runs consumers: any of them, in any number of processes."""
 
+import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import structlog
 from nats.aio.client import Client
@@ -32,6 +33,9 @@ CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract"
 
 WRITING: frozenset[str] = frozenset({"index", "dedupe"})
 """Those that write vectors. With the embedded engine they run in one process, and `retrieve` with them."""
+
+ASKING: frozenset[str] = frozenset({"compact", "extract"})
+"""Those that may wait for a model's answer when they are to end."""
 
 
 @asynccontextmanager
@@ -66,11 +70,30 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
             "retrieve": lambda: retrieve.consuming(database, finding, deployment),
         }
         for name in names:
-            await ends.enter_async_context(starts[name]())
+            if name not in ASKING:
+                await ends.enter_async_context(starts[name]())
+        asking = [starts[name]() for name in names if name in ASKING]
+        await ends.enter_async_context(_ending_together(asking))
         # What is loaded by now stays: each search through it for garbage would hold up requests for 50 ms.
         gc.freeze()
         log.info("consumers are ready", consumers=list(names))
         yield
+
+
+@asynccontextmanager
+async def _ending_together(several: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
+    """Enter each; leave all at the same time, so that who ends waits once, and not once for each."""
+    entered: list[AsyncExitStack] = []
+    try:
+        for each in several:
+            stack = AsyncExitStack()
+            await stack.enter_async_context(each)
+            entered.append(stack)
+        yield
+    finally:
+        ended = await asyncio.gather(*(stack.aclose() for stack in entered), return_exceptions=True)
+        for error in filter(None, ended):
+            raise error
 
 
 def _needed(finding: Finding | None) -> Finding:

@@ -8,17 +8,21 @@ import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
 from bench.provider_server.server import ProviderServer
+from consumers.compact import handler
+from consumers.compact.working import Working
 from contracts.streams import WORK
-from infra.broker import topology
+from infra.broker import lifetime, topology
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.config import Deployment
-from tests.integration.compacting import KEY, Compacting, covers_once, live
+from tests.integration.compacting import KEY, MODEL, PATIENCE, Compacting, covers_once, live
 from tests.integration.conftest import Stock
 
 
@@ -134,3 +138,21 @@ async def test_a_worker_that_ends_keeps_what_the_model_answers_soon(compacting: 
             assert await process.wait() == 0
         assert len(await compacting.summaries()) == 1
     assert set(compacting.server.state.asked.values()) == {1}
+
+
+async def test_those_who_wait_for_models_end_at_the_same_time(
+    compacting: Compacting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetime, "GRACEFUL_TIMEOUT", 3.0)
+    monkeypatch.setattr(handler, "Working", partial(Working, 3.0))
+    state = compacting.server.state
+    state.seconds = 20
+    asking: dict[str, Any] = {"provider": "openai", "model": MODEL, "mode": "online", "after_messages": 17}
+    await compacting.set(**{f"extraction__{name}": value for name, value in asking.items()})
+    async with compacting.running("persist", "compact", "extract"):
+        await compacting.talk(17)
+        async with asyncio.timeout(PATIENCE):
+            while state.most_in_flight < 2:
+                await asyncio.sleep(0.02)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 5
