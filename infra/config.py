@@ -1,5 +1,6 @@
 """Where the servers are, and how hard to work: fixed while a process runs, read from the environment."""
 
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +17,11 @@ class Deployment(BaseSettings):
     """
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="ignore", populate_by_name=True, env_prefix="MNEMON_"
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        env_prefix="MNEMON_",
+        env_ignore_empty=True,  # a file of variables names what it does not set
     )
 
     nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
@@ -98,6 +103,13 @@ class Deployment(BaseSettings):
         description="How long a batch that a killed process was submitting may take to appear.",
     )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
+
+    @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
+    @classmethod
+    def _can_be_asked(cls, url: str | None) -> str | None:
+        if url is None or re.match(r"https?://[^/?#]", url):
+            return url
+        raise ValueError("expected something like http://host:11434/v1")
 
     @field_validator("database_dsn")
     @classmethod

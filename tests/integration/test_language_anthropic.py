@@ -244,7 +244,7 @@ class TestAnthropic(BatchesSuite):
         [
             (402, "wants to be paid"),
             (403, "refuses the key"),
-            (404, f"has no model {MODEL}"),
+            (404, f"has no model {MODEL}, .*see the setting of the model, and MNEMON_ANTHROPIC_URL"),
             (405, f"refuses what model {MODEL} is asked"),
         ],
     )

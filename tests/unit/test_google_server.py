@@ -60,7 +60,7 @@ async def test_who_wants_to_be_left_alone_for_long_is_not_waited_for(asked: Serv
         (failing(400, "INVALID_ARGUMENT", reason="API_KEY_INVALID"), r"the key \(HTTP 400\): see GEMINI_API"),
         (failing(403, "PERMISSION_DENIED"), "refuses the key"),
         (failing(400, "FAILED_PRECONDITION"), "does not serve this account"),
-        (failing(404, "NOT_FOUND"), f"models.example has no model {MODEL}"),
+        (failing(404, "NOT_FOUND"), f"models.example has no model {MODEL}, .*and MNEMON_GOOGLE_URL"),
         (failing(402, "UNKNOWN"), "refuses what model"),
     ],
 )

@@ -71,7 +71,7 @@ class Endpoint:
 
     @property
     def at(self) -> str:
-        return f"Anthropic at {self.client.base_url.host}"
+        return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
     async def takes(self) -> Takes:
         """What the model takes; asked once. Where that is refused, the next request says what is wrong."""
@@ -115,7 +115,8 @@ class Endpoint:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or not what it is asked for (HTTP 404)"
+                    f"{self.at} has no model {self.model}, or not what it is asked for (HTTP 404): "
+                    "see the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
             case 408 | 409 | 429:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))

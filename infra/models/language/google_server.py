@@ -41,7 +41,7 @@ class Server:
         self.client = client
         self.model = model
         self._http = http
-        self._at = f"the language model at {urlsplit(url).hostname}"
+        self._at = f"the language model at {urlsplit(url).netloc.rpartition('@')[2]}"
         self._tries = 1 + retries
 
     async def ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
@@ -97,7 +97,10 @@ class Server:
             return ModelRefused(f"{self._at} does not serve this account (HTTP {status})")
         match status:
             case 404:
-                return ModelRefused(f"{self._at} has no model {self.model}, or not for this (HTTP 404)")
+                return ModelRefused(
+                    f"{self._at} has no model {self.model}, or not for this (HTTP 404): "
+                    "see the setting of the model, and MNEMON_GOOGLE_URL"
+                )
             case 408 | 409 | 429 | 499:
                 return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _retry_after(error))
             case 400 | 413 | 422:

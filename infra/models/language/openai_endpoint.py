@@ -64,7 +64,7 @@ class Endpoint:
 
     @property
     def at(self) -> str:
-        return f"the language model at {self.client.base_url.host}"
+        return f"the language model at {self.client.base_url.netloc.decode()}"
 
     def body(self, request: Request, form: Form | None = None) -> dict[str, Any]:
         """The request as the server takes it. What is the same every time stands first: that is cached."""
@@ -138,7 +138,8 @@ class Endpoint:
                 )
             case 404:
                 return ModelRefused(
-                    f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404)"
+                    f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): "
+                    "see the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 408 | 409 | 429:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))

@@ -1,0 +1,41 @@
+"""What the environment says of a deployment, and what is wrong with it."""
+
+import pytest
+from pydantic import ValidationError
+from typer.testing import CliRunner
+
+from infra.config import Deployment
+from mnemon.cli.app import app
+
+ADDRESSES = ("MNEMON_EMBEDDING_URL", "MNEMON_MODEL_URL", "MNEMON_ANTHROPIC_URL", "MNEMON_GOOGLE_URL")
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize("address", ["127.0.0.1:11434", "localhost:11434/v1", "ollama", "http:///v1"])
+def test_an_address_that_nobody_can_ask_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, name: str, address: str
+) -> None:
+    monkeypatch.setenv(name, address)
+    with pytest.raises(ValidationError, match="expected something like http://host:11434/v1"):
+        Deployment()
+
+
+def test_the_command_says_which_it_is_and_repeats_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMON_NATS_URL", "nats://127.0.0.1:1")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://127.0.0.1:1/none")
+    monkeypatch.setenv("MNEMON_MODEL_URL", "me:one-that-must-not-be-seen@host/v1")
+    result = CliRunner().invoke(app, ["run", "compact"])
+    assert result.exit_code == 2
+    assert "model_url: Value error, expected something like http://host:11434/v1" in result.output
+    assert "must-not-be-seen" not in result.output
+
+
+def test_a_variable_that_is_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*ADDRESSES, "MNEMON_MODEL_API_KEY", "GEMINI_API_KEY", "DATABASE_URL"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("OPENAI_API_KEY", "one")
+    monkeypatch.setenv("GOOGLE_API_KEY", "another")
+    deployment = Deployment()
+    assert (deployment.model_url, deployment.google_url, deployment.database_url) == (None, None, None)
+    keys = [deployment.model_api_key, deployment.google_api_key]
+    assert [key and key.get_secret_value() for key in keys] == ["one", "another"]
