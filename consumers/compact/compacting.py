@@ -64,6 +64,9 @@ TRIES, PAUSE = 5, 1.0
 
 MOST_GIVEN_UP: Final = 100_000
 
+MOST_STORED: Final = 1000
+"""Summaries of a conversation, whatever the settings were."""
+
 _OFF: Final = Ack("compaction is switched off")
 _DEAD_ALREADY: Final = Ack("there is a dead letter of it")
 
@@ -182,6 +185,8 @@ class Compacting:
         async def query(connection: Connection) -> Step | None:
             (stretches,) = await uncovered([whose], "summaries")(connection)
             (summaries,) = await newest_summaries([newest])(connection)
+            if len(summaries) > compaction.merge_above:  # fewer are kept than before: there may be more
+                (summaries,) = await newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = stretches[0].messages if stretches else ()
             return next_step(messages, summaries, compaction)
 

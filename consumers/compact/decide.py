@@ -20,6 +20,9 @@ EXTRACTOR: Final = "compact"
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
 """Of a summary. Some models say more, however little they are asked for; not all languages part words."""
 
+MOST_MERGED: Final = 50
+"""Summaries of which one is made at once, where not more of them may be: a model reads only so much."""
+
 Place = tuple[str, str, str]
 """Tenant, user and conversation."""
 
@@ -73,7 +76,7 @@ def next_step(
     """
     is_due = len(uncovered) > settings.after_messages
     if len(summaries) + is_due > settings.merge_above and len(summaries) > 1:
-        return Merge(tuple(summaries))
+        return Merge(tuple(summaries[: max(MOST_MERGED, settings.merge_above)]))
     return Write(tuple(uncovered[: settings.messages])) if is_due else None
 
 
@@ -125,7 +128,9 @@ def summary(place: Place, step: Step, text: str, model: str) -> LogEvent:
 
 
 _THOUGHT: Final = re.compile(
-    r"<think(?:ing)?>.*?</think(?:ing)?>|\A.*</think(?:ing)?>", re.DOTALL | re.IGNORECASE
+    # A model that thinks to the last token it has does not come to an end of it.
+    r"<think(?:ing)?>.*?</think(?:ing)?>|\A.*</think(?:ing)?>|\A\s*<think(?:ing)?>.*",
+    re.DOTALL | re.IGNORECASE,
 )
 _FENCE: Final = re.compile(r"\A```\w*\s*|\s*```\Z")
 _LABEL: Final = re.compile(

@@ -124,6 +124,8 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
             "Writes summaries of conversations",
             filter_subject="work.compact.*.*.*",
             ack_wait=MODEL_WAIT,
+            # Those that wait for a model or for a budget count: they must not keep others out.
+            max_ack_pending=1_000_000,
         ),
         _consumer_config("extract-said", "Looks who has said something", filter_subject="work.extract.*"),
         _consumer_config(

@@ -119,10 +119,10 @@ class Compacting:
                     return
                 await asyncio.sleep(0.02)
 
-    async def log_of(self, event: str, user: str = "*") -> list[dict[str, Any]]:
+    async def log_of(self, event: str, user: str = "*", tenant: str = "acme") -> list[dict[str, Any]]:
         """The events of a name, in log order; `seq`, `name` and `user` say where each came from."""
         found = []
-        async for page in pages(self.connection, f"memory.acme.{user}.{event}.v1", 0):
+        async for page in pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
                 _, _, user_of_it, *name, _ = delivery.subject.split(".")
                 origin = {"seq": delivery.sequence, "name": ".".join(name), "user": user_of_it}

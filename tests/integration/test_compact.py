@@ -139,6 +139,22 @@ async def test_the_numbers_are_settings(compacting: Compacting) -> None:
     assert all("Mention boats." in each.instructions for each in compacting.server.state.questions)
 
 
+async def test_fewer_summaries_than_before_cover_all_that_there_were(compacting: Compacting) -> None:
+    await compacting.set(after_messages=2, messages=2, merge_above=30)
+    async with compacting.running():
+        await compacting.talk(62)
+        await compacting.settled()
+        assert len(live(await compacting.summaries())) == 30
+        await compacting.set(merge_above=3)
+        await compacting.talk(2, first=62)
+        await compacting.settled()
+
+    summaries, said = await compacting.summaries(), await compacting.said()
+    left = sorted((said.index(each["from_seq"]), said.index(each["to_seq"])) for each in live(summaries))
+    assert left == [(0, 59), (60, 61)]
+    assert len(covers_once(summaries, said, 2)) == 2
+
+
 async def test_each_conversation_by_itself(compacting: Compacting, stock: Stock) -> None:
     async with compacting.running():
         for name in "abab":

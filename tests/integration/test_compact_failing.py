@@ -14,6 +14,7 @@ from bench.provider_server.server import ProviderServer
 from consumers.compact import compacting as module
 from infra.broker.appending import Appended, LogEvent, append
 from infra.config import Deployment
+from producers.client import MemoryClient
 from tests.integration.compacting import KEY, PATIENCE, Compacting
 from tests.integration.conftest import Stock
 
@@ -205,3 +206,21 @@ async def test_a_tenant_without_budget_waits(compacting: Compacting) -> None:
         await compacting.has(1, "summary.written")
     (call,) = await compacting.log_of("model.called")
     assert call["usd"] > 0
+
+
+async def test_however_many_wait_others_have_their_turn(compacting: Compacting) -> None:
+    # More than a server hands out by itself before the first of them are acknowledged.
+    many = [f"w{number}" for number in range(1100)]
+    await compacting.set(after_messages=2, messages=1)
+    await compacting.set(tenant="acme", spending__usd_per_day=0.0)
+    async with compacting.running():
+        await compacting.talk(3, many)
+        async with asyncio.timeout(PATIENCE):
+            while not await compacting.waits(len(many)):
+                await asyncio.sleep(0.1)
+        globex = MemoryClient(compacting.connection, tenant="globex")
+        for number in range(3):
+            await globex.publish("u1", "user", f"number {number}", conversation="talk")
+        async with asyncio.timeout(PATIENCE):
+            while not await compacting.log_of("summary.written", tenant="globex"):
+                await asyncio.sleep(0.05)

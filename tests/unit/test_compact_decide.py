@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.compact.decide import MOST_CHARACTERS, MOST_WORDS, Merge, Write, cleaned, next_step, summary
+from consumers.compact.decide import (
+    MOST_CHARACTERS,
+    MOST_MERGED,
+    MOST_WORDS,
+    Merge,
+    Write,
+    cleaned,
+    next_step,
+    summary,
+)
 from contracts.memory import SummaryMergedV1, SummaryWrittenV1
 from contracts.model_settings import Compaction
 from infra.database.summaries import StoredSummary
@@ -50,6 +59,12 @@ class TestNextStep:
     def test_of_more_than_there_may_be_one_is_made_at_once(self) -> None:
         seven = stored(*((n, n) for n in range(7)))
         assert next_step([], seven, Compaction()) == Merge(tuple(seven))
+
+    def test_of_very_many_the_oldest_are_made_one_first(self) -> None:
+        many = stored(*((n, n) for n in range(1000)))
+        assert next_step([], many, Compaction()) == Merge(tuple(many[:MOST_MERGED]))
+        more = Compaction(merge_above=2 * MOST_MERGED)
+        assert next_step([], many, more) == Merge(tuple(many[: 2 * MOST_MERGED]))
 
     @given(st.integers(2, 40), st.data(), st.integers(2, 10), st.integers(0, 300))
     def test_a_conversation_of_any_length(
@@ -122,6 +137,9 @@ class TestSummary:
         ("```text\nThey talked.\n```", "They talked."),
         ("<think>What was it?\nTea.</think>\nThey talked.", "They talked."),
         ("What was it? Tea.</think>They talked.", "They talked."),
+        ("<think>What was it? Tea. So it is", ""),
+        ("  <thinking>\nWhat was it?\n\nTea.", ""),
+        ("They spoke of <think> tags.", "They spoke of <think> tags."),
         ("Summary of the trip: they went by train.", "Summary of the trip: they went by train."),
         ("", ""),
         (" \n", ""),
