@@ -26,7 +26,7 @@ from infra.broker.appending import LogEvent, append
 from infra.broker.log_reader import last_position
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import Position
-from infra.database.engine import Connection, Database
+from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.locking import locked_if_free
 from infra.database.reading import Newest
 from infra.database.rows import Owner
@@ -161,8 +161,13 @@ class Compacting:
         if not text:
             await _append(connection, paid)
             return self._no_use(failing, step, "the answer is empty")
-        is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
-        if not is_known or await self._due(place, compaction) != step:
+        try:
+            is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
+            is_wanted = is_known and await self._due(place, compaction) == step
+        except DatabaseUnavailable:
+            await _append(connection, paid)
+            raise
+        if not is_wanted:
             log.info("what was to become a summary may be gone", tenant=tenant, is_known=is_known)
             await _append(connection, paid)
             return None

@@ -14,6 +14,8 @@ from bench.provider_server.server import ProviderServer
 from consumers.compact import compacting as module
 from infra.broker.appending import Appended, LogEvent, append
 from infra.config import Deployment
+from infra.database.engine import DatabaseUnavailable, Query
+from infra.database.uncovered import CoveredBy, Stretch, Whose, uncovered
 from producers.client import MemoryClient
 from tests.integration.compacting import KEY, PATIENCE, Compacting
 from tests.integration.conftest import Stock
@@ -107,6 +109,25 @@ async def test_an_answer_is_not_lost_while_the_log_is_away(
     assert len(await compacting.summaries()) == 1
     assert len(await compacting.log_of("model.called")) == 1
     assert set(compacting.server.state.asked.values()) == {1}
+
+
+async def test_an_answer_is_counted_though_the_database_is_away_when_it_comes(
+    compacting: Compacting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Sequence[Whose]] = []
+
+    def looking(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list[Stretch]]]:
+        looked.append(wanted)
+        if len(looked) == 2:
+            raise DatabaseUnavailable("it restarts")
+        return uncovered(wanted, covered_by)
+
+    monkeypatch.setattr(module, "uncovered", looking)
+    async with compacting.running():
+        await compacting.talk(17)
+        await compacting.settled()
+    assert len(await compacting.summaries()) == 1
+    assert len(await compacting.log_of("model.called")) == len(compacting.server.state.questions) == 2
 
 
 async def test_a_model_that_thinks_long_keeps_no_other_conversation_waiting(compacting: Compacting) -> None:
