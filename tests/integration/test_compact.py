@@ -112,9 +112,7 @@ async def test_without_a_model_the_sentences_that_tell_most_are_kept(compacting:
     await compacting.set(provider="offline", model=None, merge_above=2)
     async with compacting.running():
         await compacting.talk(35, ["анна"], text="В день {number} я купила билет в Рим за {number} евро.")
-        await compacting.talk(
-            35, ["ben"], text="On day {number} I bought a ticket to Rome for {number} €."
-        )
+        await compacting.talk(35, ["ben"], text="On day {number} I bought a ticket to Rome for {number} €.")
         await compacting.settled()
 
     assert not compacting.server.state.questions

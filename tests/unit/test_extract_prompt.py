@@ -97,3 +97,9 @@ def test_the_examples_are_answers_that_can_be_read() -> None:
     assert all(
         fact.memory_type and fact.tier and fact.importance for each in extracted for fact in each.facts
     )
+
+
+def test_a_name_without_an_end_is_shortened() -> None:
+    text = request([message("Hi!", name="A" * 900_000)], [], SETTINGS).text
+    assert len(text) < 400
+    assert f"({'A' * 100}…): Hi!" in text

@@ -5,6 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
+# The SDK would load these when they are first used, and hold up the event loop for a second.
+import anthropic.resources.messages
+import anthropic.resources.models  # noqa: F401
 from anthropic import AsyncAnthropic
 from anthropic.types import Message
 
@@ -89,7 +92,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
     Raises:
         ModelNotConfigured: there is no key, or one that no request can carry.
     """
-    logging.getLogger("anthropic").setLevel(logging.INFO)  # at DEBUG the SDK logs what is asked
+    logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs what is asked
     async with AsyncAnthropic(
         api_key=_key(deployment),
         base_url=deployment.anthropic_url or ANTHROPIC,

@@ -6,6 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+# The SDK would load these when they are first used, and hold up the event loop for a second.
+import openai.resources.batches
+import openai.resources.chat
+import openai.resources.files  # noqa: F401
 from openai import AsyncOpenAI
 
 from infra.config import Deployment
@@ -106,7 +110,7 @@ async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterato
     Raises:
         ModelNotConfigured: there is no key, or one that no request can carry.
     """
-    logging.getLogger("openai").setLevel(logging.INFO)  # at DEBUG the SDK logs what is asked
+    logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs what is asked
     base_url = deployment.model_url or OPENAI
     async with AsyncOpenAI(
         api_key=_key(deployment),

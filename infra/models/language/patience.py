@@ -12,7 +12,7 @@ from infra.models.language.port import LanguageModel, ModelNotConfigured, ModelR
 log = structlog.get_logger("models")
 
 REFUSED: Final = 60.0
-"""Seconds. Whoever mends a key does not want to wait long; whoever reads the log does not want it more often."""
+"""Seconds. Whoever mends a key does not want to wait long; whoever reads the log wants it no more often."""
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds, by how many calls failed one after the other; the last one for all later ones.
