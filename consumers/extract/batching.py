@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from consumers.extract.answering import again
 from consumers.extract.pooling import Pooling
 from consumers.extract.results import Results
-from consumers.extract.submitting import Submitting, batches_of, of_users
+from consumers.extract.submitting import Submitting, batches_of, leads_to, of_users
 from contracts.memory import BatchFailedV1
 from infra.broker.appending import append
 from infra.database.batches import StoredBatch, change, open_batches, stored
@@ -37,6 +37,10 @@ SELDOM: Final = 60.0
 READINGS: Final = 8
 """How often results are read that end too early. What is missing then counts as failed."""
 
+GRACE: Final = timedelta(hours=1)
+"""For how long a process asks after a batch that takes too long before it gives it up: it may have ended long
+ago, while nobody looked."""
+
 
 class Batching:
     """Looks after batches."""
@@ -57,6 +61,7 @@ class Batching:
         self._submitting = submitting
         self._results = results
         self._room = asyncio.Semaphore(AT_ONCE)
+        self._since: dict[str, datetime] = {}
         self._not_before: dict[str, datetime] = {}
         self._readings: dict[str, int] = {}
 
@@ -68,8 +73,9 @@ class Batching:
         """
         await self._pooling.claim()
         found = await self._database.read(open_batches())
-        for gone in self._not_before.keys() - set(found):
-            del self._not_before[gone]
+        for gone in self._since.keys() - set(found):
+            del self._since[gone]
+            self._not_before.pop(gone, None)
             self._readings.pop(gone, None)
         await asyncio.gather(*(self._look_after(connection, batch_id) for batch_id in found))
 
@@ -149,7 +155,9 @@ class Batching:
     async def _give_up(self, connection: Client, batch: StoredBatch) -> bool:
         """Give up a batch of which nothing will come; False where something may."""
         now = datetime.now(UTC)
-        if now > batch.deadline_at + (batch.deadline_at - batch.created_at):
+        time = batch.deadline_at - batch.created_at
+        since = self._since.setdefault(batch.batch_id, now)
+        if now > max(batch.deadline_at + time, since + min(time, GRACE)):
             await self._fail(connection, batch, "it takes too long", is_online=True)
             return True
         never_taken = batch.state == "claimed" or (batch.state == "intended" and batch.error is not None)
@@ -161,11 +169,7 @@ class Batching:
     async def _is_wanted(self, batch: StoredBatch) -> bool:
         """Whether the settings of any of its tenants still lead to where it would go."""
         of = await self._database.read(counted(batch.batch_id))
-        extractions = [self._settings.of(tenant).extraction for tenant, _ in of]
-        return any(
-            each.mode == "batch" and each.provider == batch.provider and each.model in (None, batch.model)
-            for each in extractions
-        )
+        return any(leads_to(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
 
     async def _fail(
         self,

@@ -14,8 +14,10 @@ from nats.aio.client import Client
 
 from consumers.extract.judging import event_window, gone
 from consumers.extract.questions import Question, questions
+from consumers.spending.budget import Budgets
 from contracts.identity import derived_id
 from contracts.memory import BatchIntendedV1, BatchSubmittedV1, Window
+from contracts.model_settings import Extraction
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent, append
 from infra.database.batches import State, StoredBatch, change
@@ -45,11 +47,17 @@ class Submitting:
     """Hands batches over."""
 
     def __init__(
-        self, database: Database, settings: LiveSettings, patience: Patience, on_its_way: timedelta
+        self,
+        database: Database,
+        settings: LiveSettings,
+        patience: Patience,
+        budgets: Budgets,
+        on_its_way: timedelta,
     ) -> None:
         self._database = database
         self._settings = settings
         self._patience = patience
+        self._budgets = budgets
         self._on_its_way = on_its_way
 
     async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
@@ -114,14 +122,22 @@ class Submitting:
     async def _lines(
         self, connection: Client, batch: StoredBatch, batches: Batches
     ) -> tuple[list[StoredWindow], list[Line]]:
-        """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much."""
+        """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much, or
+        its tenant would not have it asked there any more.
+        """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes
         asked: list[StoredWindow] = []
         lines: list[Line] = []
         cleared: list[StoredWindow] = []
         over: list[Failed] = []
-        windows = iter(await self._database.read(of_batch(batch.batch_id)))
+        held_by = await self._database.read(of_batch(batch.batch_id))
+        staying = {
+            tenant for tenant in {window.tenant for window in held_by} if await self._stays(batch, tenant)
+        }
+        now = datetime.now(UTC)
+        over += [Failed(each, each.attempts, now) for each in held_by if each.tenant not in staying]
+        windows = iter([window for window in held_by if window.tenant in staying])
         while page := list(islice(windows, PAGE)):
             for question in await self._questions(page):
                 await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
@@ -132,7 +148,6 @@ class Submitting:
                 request = _request(question)
                 size = most_bytes + 1 if request is None else _size(request)
                 if request is None or size > room or len(lines) == most_lines:
-                    now = datetime.now(UTC)
                     over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
                     continue
                 room -= size
@@ -143,6 +158,9 @@ class Submitting:
             await mark_answered(held, cleared)
             await ask_again(held, over)
         return asked, lines
+
+    async def _stays(self, batch: StoredBatch, tenant: str) -> bool:
+        return leads_to(batch, self._settings.of(tenant).extraction) and await self._budgets.left(tenant)
 
     async def _questions(self, windows: Sequence[StoredWindow]) -> list[Question]:
         now = datetime.now(UTC)
@@ -162,6 +180,12 @@ class Submitting:
             await change(
                 held, batch, state, datetime.now(UTC), provider_batch_id=provider_batch_id, error=error
             )
+
+
+def leads_to(batch: StoredBatch, extraction: Extraction) -> bool:
+    """Whether settings would still have something asked where a batch goes."""
+    is_there = extraction.provider == batch.provider and extraction.model in (None, batch.model)
+    return extraction.enabled and extraction.mode == "batch" and is_there
 
 
 def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:

@@ -54,7 +54,7 @@ class Extraction:
             settings,
             patience,
             Pooling(database, settings, patience, self._asking),
-            Submitting(database, settings, patience, on_its_way),
+            Submitting(database, settings, patience, budgets, on_its_way),
             Results(database, settings, self._projections, Answering(budgets)),
         )
 
