@@ -22,7 +22,14 @@ from infra.database.stretches import noted, spoken
 from infra.database.waiting import take_of_users
 from infra.database.windows import Failed, ask_again, mark_answered
 from infra.models.language.patience import Patience
-from infra.models.language.port import Answer, LineFailed, ModelRefused, ModelUnavailable, RequestRefused
+from infra.models.language.port import (
+    Answer,
+    LineFailed,
+    ModelBusy,
+    ModelRefused,
+    ModelUnavailable,
+    RequestRefused,
+)
 from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -147,7 +154,7 @@ class Asking:
         for each in said:
             outcome = each.outcome
             if isinstance(outcome, ModelUnavailable):
-                if isinstance(outcome, ModelRefused) or each.model not in answering:
+                if isinstance(outcome, ModelRefused | ModelBusy) or each.model not in answering:
                     failed.append(again(each.question.window, now, attempts=each.question.window.attempts))
                     continue
                 # The model answers others: it may be what it was asked.

@@ -18,7 +18,7 @@ from infra.broker.appending import LogEvent
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.config import Deployment
 from tests.integration.conftest import Stock
-from tests.integration.extracting import KEY, MODEL, Extracting
+from tests.integration.extracting import KEY, MODEL, WAITING, Extracting
 
 DAY = 86_400.0
 
@@ -129,6 +129,28 @@ async def test_a_model_that_is_away_is_waited_for_and_no_attempt_is_counted(extr
         await extracting.has(1, "window.answered")
     assert await extracting.texts() == ["User likes tea"]
     assert await extracting.letters() == []
+
+
+async def test_who_found_no_time_where_others_did_waits_and_no_attempt_is_counted(
+    extracting: Extracting,
+) -> None:
+    await extracting.set(mode="batch", pool_seconds=3600, attempts=1)
+    # Each is tried three times: whichever comes last is the only one that is answered.
+    extracting.server.state.faults.requests.extend([Fault(429, retry_after=0.1)] * 5)
+    async with extracting.running():
+        await extracting.stock.say("I like tea", "acme.u1.one")
+        await extracting.stock.say("I like tea", "acme.u1.two")
+        await extracting.becomes(WAITING, (2,))
+        await extracting.set(mode="online")
+        await extracting.becomes(
+            "SELECT attempts, due_at > cut_at FROM windows WHERE is_answered", (0, False)
+        )
+        await extracting.becomes(
+            "SELECT attempts, due_at > cut_at FROM windows WHERE NOT is_answered", (0, True)
+        )
+        await extracting.time_passes()
+        answers = await extracting.has(2, "window.answered")
+    assert [each["outcome"] for each in answers] == ["proposed", "proposed"]
 
 
 async def test_a_key_that_is_mended_is_used(extracting: Extracting) -> None:

@@ -1,6 +1,7 @@
 """Batches that are held up: nobody looked after them for days, or the settings went elsewhere meanwhile."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ async def test_a_batch_that_never_ends_is_given_up(extracting: Extracting) -> No
     assert all("batch_id" not in each for each in answers)
 
 
-LEAVING = {
+LEAVING: Mapping[str, Mapping[str, Any]] = {
     "another model": {"model": "another-model", "pool_seconds": 3600},
     "off": {"enabled": False},
     "no budget": {"spending__usd_per_day": 0.0},

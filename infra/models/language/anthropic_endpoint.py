@@ -21,6 +21,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from infra.models.language.port import (
     Answer,
     LineFailed,
+    ModelBusy,
     ModelRefused,
     ModelUnavailable,
     Request,
@@ -30,6 +31,9 @@ from infra.models.language.port import (
 
 LONGEST_WAIT = 60.0
 """Seconds between two tries. The SDK would wait for weeks, were it told to."""
+
+BUSY = (429, 529)
+"""What the provider says when too much is asked of it, by us or by all."""
 
 TAKES_TIMEOUT = 5.0
 """Seconds that it is waited for what a model takes; it is asked again when it matters."""
@@ -118,7 +122,9 @@ class Endpoint:
                     f"{self.at} has no model {self.model}, or not what it is asked for (HTTP 404): "
                     "see the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
-            case 408 | 409 | 429:
+            case _ if status in BUSY:
+                return ModelBusy(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+            case 408 | 409:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))
             case 400 | 413 | 422:
                 return RequestRefused(f"{self.at} refuses a request (HTTP {status})")
@@ -173,13 +179,14 @@ async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAP
     """Between the SDK and the network: a long wait is the caller's matter, not the SDK's.
 
     Raises:
-        ModelUnavailable: the provider has no time, and for longer than `LONGEST_WAIT`.
+        ModelUnavailable, ModelBusy: the provider has no time, and for longer than `LONGEST_WAIT`.
     """
     response = await call_next(request)
     wait = _wait(response.http_response)
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
-        raise ModelUnavailable(f"Anthropic has no time (HTTP {response.status_code})", wait)
+        of = ModelBusy if response.status_code in BUSY else ModelUnavailable
+        raise of(f"Anthropic has no time (HTTP {response.status_code})", wait)
     return response
 
 

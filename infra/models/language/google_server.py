@@ -15,7 +15,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
+from infra.models.language.port import ModelBusy, ModelRefused, ModelUnavailable, RequestRefused
 
 LONGEST_WAIT = 60.0
 """Seconds; who wants to be left alone for longer is not waited for."""
@@ -101,7 +101,9 @@ class Server:
                     f"{self._at} has no model {self.model}, or not for this (HTTP 404): "
                     "see the setting of the model, and MNEMON_GOOGLE_URL"
                 )
-            case 408 | 409 | 429 | 499:
+            case 429 | 503:  # it is 503 that Google says when a model is asked too much by all
+                return ModelBusy(f"{self._at} has no time (HTTP {status})", _retry_after(error))
+            case 408 | 409 | 499:
                 return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _retry_after(error))
             case 400 | 413 | 422:
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})")

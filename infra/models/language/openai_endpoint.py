@@ -12,6 +12,7 @@ from openai import APIStatusError, AsyncOpenAI, OpenAIError
 from infra.models.language.port import (
     Answer,
     LineFailed,
+    ModelBusy,
     ModelRefused,
     ModelUnavailable,
     Request,
@@ -141,7 +142,9 @@ class Endpoint:
                     f"{self.at} has no model {self.model}, or no /chat/completions (HTTP 404): "
                     "see the setting of the model, and MNEMON_MODEL_URL"
                 )
-            case 408 | 409 | 429:
+            case 429:
+                return ModelBusy(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+            case 408 | 409:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"

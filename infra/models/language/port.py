@@ -177,6 +177,7 @@ class LanguageModel(Protocol):
 
         Raises:
             ModelUnavailable: the provider does not answer; the same may work later.
+            ModelBusy: the same, as it is asked too much.
             ModelRefused: it refuses the key, the model or the kind of request.
             RequestRefused: it will never take this request.
         """
@@ -188,6 +189,10 @@ class ModelUnavailable(Exception):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class ModelBusy(ModelUnavailable):
+    """It is asked too much in too little time, whatever it is that is asked."""
 
 
 class ModelRefused(ModelUnavailable):
