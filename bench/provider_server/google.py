@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from bench.provider_server.answers import Question
 from bench.provider_server.faults import Damage
-from bench.provider_server.state import Answered, Asked, Batch, Done, State
+from bench.provider_server.state import Answered, Asked, Batch, State
 from bench.provider_server.wire import Request, Response, Route, results_file
 
 FORMAT = "google"
@@ -262,18 +262,21 @@ def _results(state: State, request: Request) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None or not _has_results(batch):
         return refusal(404, "Requested entity was not found.")
-    return results_file(state, _result_lines(state.results(batch), batch.given["model"]))
+    return results_file(state, _result_lines(state, batch))
 
 
-def _result_lines(results: Sequence[Done], model: str) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
-    for line_id, answered, damage in results:
+def _result_lines(state: State, batch: Batch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
+    questions = {asked.line_id: asked.question for asked in batch.lines}
+    for line_id, answered, damage in state.results(batch):
         match damage:
             case "failed":
-                yield {"key": line_id, "error": {"code": 13, "message": "an internal error"}}, damage
+                is_long = state.longest is not None and len(questions[line_id].text) > state.longest
+                error = {"code": 3, "message": "too long"} if is_long else {"code": 13, "message": "internal"}
+                yield {"key": line_id, "error": error}, damage
             case "hollow":
                 yield {"key": line_id, "response": {}}, damage
             case _:
-                yield {"key": line_id, "response": _response(answered, model)}, damage
+                yield {"key": line_id, "response": _response(answered, batch.given["model"])}, damage
 
 
 def _route(method: str, path: str, answer: Any, *, of_batches: bool = False) -> Route:

@@ -13,7 +13,7 @@ from bench.provider_server.faults import Fault
 from bench.provider_server.server import ProviderServer
 from infra.config import Deployment
 from infra.models.language.google import USUAL_MODEL, GoogleModel, open_google
-from infra.models.language.port import Line, ModelNotConfigured, ModelUnavailable
+from infra.models.language.port import Line, LineFailed, ModelNotConfigured, ModelUnavailable
 from tests.integration.batches_suite import BatchesSuite, answered, ended, lines, new_id, outcomes
 from tests.integration.language_suite import KEY, MODEL, asking, facts
 
@@ -65,6 +65,20 @@ class TestGoogle(BatchesSuite):
         (batch,) = server.state.batches()
         (at_once,) = server.state.questions
         assert [line.question for line in batch.lines] == [at_once, at_once._replace(schema=None)]
+
+    @pytest.mark.parametrize(("longest", "is_final"), [(len("I like thing 9"), True), (1, False)])
+    async def test_a_line_that_is_refused_will_always_be_unless_every_line_is(
+        self, server: ProviderServer, model: GoogleModel, longest: int, is_final: bool
+    ) -> None:
+        server.state.longest = longest
+        batch_id = new_id()
+        provider_id = await model.batches.submit(batch_id, lines(batch_id, 11))
+        await ended(model.batches, provider_id)
+        found = await outcomes(model.batches, provider_id)
+        failed = found[f"{batch_id}-10"]
+        assert isinstance(failed, LineFailed)
+        assert failed.is_final == is_final
+        assert len(answered(found)) == (10 if is_final else 0)
 
     async def test_a_batch_that_is_not_there_has_failed(self, model: GoogleModel) -> None:
         progress = await model.batches.progress("batches/gone")

@@ -47,7 +47,7 @@ SKEW = timedelta(minutes=10)
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 
 FINAL = frozenset({3, 400})
-"""Codes of a line that will always fail: INVALID_ARGUMENT, in Google's numbers and in HTTP's."""
+"""Codes of a line that is refused for good: INVALID_ARGUMENT, in Google's numbers and in HTTP's."""
 
 T = TypeVar("T")
 
@@ -87,19 +87,23 @@ class GoogleBatches:
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
         """Line by line, once the file has come down; of an expired batch there may be none."""
-        name = await self._ask(partial(self._results_file, provider_batch_id))
+        job = await self._ask(partial(self._job, provider_batch_id)) or {}
+        name = job.get("output", {}).get("responsesFile")
         if name is None:
             return
+        done, failed_lines = _counted(job)
+        # where most are refused it is not the lines: the model may not take what all of them have
+        is_final = 2 * failed_lines < done
         unreadable = 0
         failed: ModelUnavailable | None = None
         with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
             try:
-                await self._ask(partial(self._server.download, name, file))
+                await self._ask(partial(self._server.download, str(name), file))
             except ModelUnavailable as error:  # the lines that have come are right all the same
                 failed = error
             file.seek(0)
             for line in file:
-                result = _read(line)
+                result = _read(line, is_final)
                 if result is not None:
                     yield result
                 elif line.strip():
@@ -123,17 +127,11 @@ class GoogleBatches:
         job = await self._job(provider_batch_id)
         if job is None:
             return Progress("failed", error="Google has no such batch")
-        counts = job.get("batchStats", {})
-        done = sum(int(counts.get(name, 0)) for name in ("successfulRequestCount", "failedRequestCount"))
+        done, _ = _counted(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
             return Progress("failed", done, "Google says that the batch failed")
         return Progress("ended" if state in ENDED else "running", done)
-
-    async def _results_file(self, provider_batch_id: str) -> str | None:
-        job = await self._job(provider_batch_id)
-        name = None if job is None else job.get("output", {}).get("responsesFile")
-        return None if name is None else str(name)
 
     async def _job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
         """What Google says of a batch; None where it knows none of that id."""
@@ -194,8 +192,15 @@ def _body(request: Request) -> dict[str, Any]:
     }
 
 
-def _read(line: bytes) -> Result | None:
-    """None: nobody knows whose result it is."""
+def _counted(job: Mapping[str, Any]) -> tuple[int, int]:
+    """Lines that are done with, and those of them that failed."""
+    counts = job.get("batchStats", {})
+    failed = int(counts.get("failedRequestCount", 0))
+    return int(counts.get("successfulRequestCount", 0)) + failed, failed
+
+
+def _read(line: bytes, is_final: bool) -> Result | None:
+    """None: nobody knows whose result it is. `is_final`: a line that is refused always will be."""
     try:
         said = json.loads(line)
         line_id, response = said["key"], said.get("response")
@@ -204,7 +209,7 @@ def _read(line: bytes) -> Result | None:
     if not isinstance(line_id, str):
         return None
     if response is None:
-        return Result(line_id, _failed(said.get("error") or said.get("status")))
+        return Result(line_id, _failed(said.get("error") or said.get("status"), is_final))
     try:
         return Result(line_id, answer(response))
     except RequestRefused as error:
@@ -213,8 +218,8 @@ def _read(line: bytes) -> Result | None:
         return Result(line_id, LineFailed(str(error)))
 
 
-def _failed(error: object) -> LineFailed:
+def _failed(error: object, is_final: bool) -> LineFailed:
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):
         return LineFailed("Google neither answers nor says why")
-    return LineFailed(f"Google fails the request (code {code})", is_final=code in FINAL)
+    return LineFailed(f"Google fails the request (code {code})", is_final and code in FINAL)
