@@ -1,6 +1,5 @@
 """Writes the log, batch by batch, in one transaction each; says who changed, and who spoke; acknowledges."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -53,10 +52,9 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         # Most batches hold nothing but messages.
         users = said(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
-        await asyncio.gather(
-            publish_all(broker.config.connection_state.connection, notices),
-            publish_said(broker.config.connection_state.stream, TOLD, users),
-        )
+        connection = broker.config.connection_state.connection
+        await publish_said(connection, TOLD, users)
+        await publish_all(connection, notices)
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         position = await applied_position(broker.config.connection_state.stream)

@@ -1,16 +1,14 @@
 """Triggers that name users: who said something, many in one message."""
 
-import asyncio
 import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
 
 import msgspec
-from nats.js import JetStreamContext
+from nats.aio.client import Client
 
 from contracts.base import InvalidBody
-from contracts.streams import WORK
 from contracts.subjects import encode_token, said_subject
 
 USERS: Final = 1000
@@ -21,26 +19,22 @@ KEPT: Final = "24h"
 
 
 async def publish_said(
-    stream_context: JetStreamContext, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
+    connection: Client, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
 ) -> None:
     """Tell consumers which users, by tenant and user, said something, and up to which log position each.
 
+    Nobody waits until it is stored: the server takes what comes on a connection in its order, so what is
+    acknowledged after it is told. Only a server that dies at this very moment loses it, and then the user's
+    next message tells it again, or the next round of those who go by rounds.
+
     Raises:
-        nats.errors.Error: it is not known whether all of it is stored.
+        nats.errors.Error: the connection is closed, or too much waits for it.
     """
     left = iter(users.items())
-    parts = [
-        (max(seq for _, seq in some), encode(owner for owner, _ in some))
-        for some in iter(lambda: list(islice(left, USERS)), [])
-    ]
-    publish = stream_context.publish
-    await asyncio.gather(
-        *(
-            publish(said_subject(consumer, seq), body, stream=WORK, headers={"Nats-TTL": KEPT})
-            for consumer in consumers
-            for seq, body in parts
-        )
-    )
+    while some := list(islice(left, USERS)):
+        seq, body = max(seq for _, seq in some), encode(owner for owner, _ in some)
+        for consumer in consumers:
+            await connection.publish(said_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
 
 
 def encode(users: Iterable[tuple[str, str]]) -> bytes:
