@@ -12,9 +12,7 @@ from bench.provider_server.faults import Damage
 from bench.provider_server.state import Answered, Asked, Batch, State
 from bench.provider_server.wire import Request, Response, Route, results_file
 
-FORMAT = "google"
-
-PAGE = 50
+FORMAT, PAGE = "google", 50
 
 STATES = {
     "running": "BATCH_STATE_RUNNING",
