@@ -11,8 +11,9 @@ from nats.aio.client import Client
 from consumers.extract.decide import answered, cut
 from contracts.memory import Window
 from contracts.streams import WORK
-from contracts.subjects import user_schedule, work_subject
+from contracts.subjects import chat_filter, user_schedule, work_subject
 from infra.broker.appending import LogEvent, append
+from infra.broker.log_reader import last_position
 from infra.broker.position import applied_position
 from infra.broker.scheduling import once
 from infra.database.engine import Connection, Database
@@ -33,6 +34,9 @@ SELDOM: Final = 5.0
 
 LOOKED_AT: Final = 200
 """Users who are looked at together."""
+
+UNSETTLED: Final = timedelta(seconds=60)
+"""After which a user is looked at again of whom something was said that is not projected."""
 
 MARGIN: Final = timedelta(seconds=2)
 """By how much the server's clock may be ahead of ours."""
@@ -71,9 +75,7 @@ class Cutting:
     def _resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
         """When users will have rested, who are not looked at by then as it is."""
         now = datetime.now(UTC)
-        idle = {
-            owner: timedelta(seconds=self._settings.of(owner[0]).extraction.idle_seconds) for owner in users
-        }
+        idle = {owner: self._idle(owner[0]) for owner in users}
         return {
             owner: now + idle[owner]
             for owner in users
@@ -108,7 +110,8 @@ class Cutting:
         Raises:
             DatabaseUnavailable, nats.errors.Error: it may be done again.
         """
-        users = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
+        wanted = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
+        users = wanted
         up_to = await applied_position(connection.jetstream())
         looked_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
@@ -118,6 +121,8 @@ class Cutting:
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
                 users = await self._cut(connection, held, mine, up_to, rested, looked_at)
+        if not rested:
+            looked_at = await self._unsettled(connection, wanted, up_to) | looked_at
         await self._arm(connection, looked_at)
         return busy
 
@@ -153,6 +158,20 @@ class Cutting:
         await put(held, to_read, now)
         return list(dict.fromkeys(more))
 
+    async def _unsettled(
+        self, connection: Client, owners: Sequence[Owner], up_to: int
+    ) -> dict[Owner, datetime]:
+        """Of whom something was said beyond that log position, and when to look again: it is not cut yet."""
+        now = datetime.now(UTC)
+        said = await asyncio.gather(
+            *(last_position(connection, chat_filter(*owner, "message")) for owner in owners)
+        )
+        return {
+            owner: now + min(self._idle(owner[0]), UNSETTLED)
+            for owner, seq in zip(owners, said, strict=True)
+            if seq > up_to
+        }
+
     async def _arm(self, connection: Client, users: Mapping[Owner, datetime]) -> None:
         await asyncio.gather(
             *(
@@ -164,6 +183,9 @@ class Cutting:
 
     async def _trigger(self, connection: Client, owner: Owner) -> None:
         await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
+
+    def _idle(self, tenant: str) -> timedelta:
+        return timedelta(seconds=self._settings.of(tenant).extraction.idle_seconds)
 
     def _page(self, tenant: str) -> int:
         of = self._settings.of(tenant).extraction

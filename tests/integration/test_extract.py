@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.provider_server.server import ProviderServer
+from contracts.streams import LOG, WORK
 from infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
@@ -166,3 +167,25 @@ async def test_two_processes_read_everything_once(extracting: Extracting) -> Non
         await extracting.has(40, "window.answered")
     assert set(extracting.server.state.asked.values()) == {1}
     assert len(await extracting.texts()) == 40
+
+
+async def test_who_rests_before_all_is_settled_is_read_once_it_is(extracting: Extracting) -> None:
+    stream_context = extracting.connection.jetstream()
+    async with extracting.running("extract"):
+        async with extracting.running("persist"):
+            await extracting.stock.say("I like bread", "acme.u1.-")
+            await extracting.has(1, "window.answered")
+        await extracting.stock.say("I like coffee", "acme.u2.-")
+        # Somebody has it who is in no hurry.
+        held = await stream_context.pull_subscribe_bind("persist", LOG)
+        (earlier,) = await held.fetch(1)
+        triggered = (await stream_context.consumer_info(WORK, "extract")).delivered
+        async with extracting.running("persist"):
+            await extracting.stock.say("I like tea", "acme.u3.-")
+            async with asyncio.timeout(30):
+                while (await stream_context.consumer_info(WORK, "extract")).delivered == triggered:
+                    await asyncio.sleep(0.05)
+            await asyncio.sleep(1)
+            assert await extracting.texts() == ["User likes bread"]
+            await earlier.nak()
+            await extracting.has(3, "window.answered")
