@@ -10,16 +10,14 @@ from nats.aio.client import Client
 
 from bench.processes import consuming
 from bench.sentences import fact, question
-from bench.talk import compacted
+from bench.talk import compacted, connected
 from contracts.ask import ContextReplyV1
 from contracts.chat import MessageV1
-from contracts.decode import decode
 from contracts.memory import Decision, Fact, FactSavedV1, SummaryMergedV1, SummaryWrittenV1
 from contracts.settings import SettingsV1
-from contracts.subjects import ask_subject, memory_subject, parse, thing_filter
+from contracts.subjects import ask_subject, memory_subject, thing_filter
 from infra.broker.appending import LogEvent, append
-from infra.broker.connect import connect
-from infra.broker.log_reader import pages
+from infra.broker.log_reader import events
 from infra.config import Deployment
 from producers.client import MemoryClient
 from producers.events import ChatEvent
@@ -76,8 +74,7 @@ async def run(
         RuntimeError: a context fails.
     """
     async with AsyncExitStack() as ends:
-        connection = await connect(str(deployment.nats_url), name="bench")
-        ends.push_async_callback(connection.close)
+        connection = await ends.enter_async_context(connected(deployment))
         await ends.enter_async_context(consuming(["persist", "index", "compact", "retrieve"], deployment))
         await append(connection, list(_key_facts()))
         client = MemoryClient(connection, tenant=TENANT)
@@ -130,11 +127,9 @@ def _key_facts() -> Iterator[LogEvent]:
 
 
 async def _summaries(connection: Client) -> AsyncIterator[Summary]:
-    async for page in pages(connection, thing_filter(TENANT, USER, "summary"), 0):
-        for delivery in page:
-            event = decode(parse(delivery.subject), delivery.body)
-            assert isinstance(event, Summary)
-            yield event
+    async for _, _, event in events(connection, thing_filter(TENANT, USER, "summary"), 0):
+        assert isinstance(event, Summary)
+        yield event
 
 
 def _live(summaries: list[Summary]) -> list[Summary]:

@@ -13,6 +13,7 @@ from uuid import uuid4
 from nats.aio.client import Client
 
 from bench.echo import SUBJECT
+from bench.percentiles import percentiles
 from bench.processes import consuming, serving
 from bench.sentences import fact, question
 from consumers.retrieve.context.value import SECTIONS
@@ -76,7 +77,7 @@ async def run(
         await _load(connection)
         report("loaded")
         for number in range(rounds):
-            times["echo"].append(_percentiles([await _echo(connection) for _ in range(requests)]))
+            times["echo"].append(percentiles([await _echo(connection) for _ in range(requests)]))
             taken: dict[str, list[float]] = {str(length): [] for length in LENGTHS}
             chance = random.Random(number)
             for query in (question(chance.randrange(max(LENGTHS))) for _ in range(requests)):
@@ -85,7 +86,7 @@ async def run(
                     taken[str(length)].append(milliseconds)
                     tokens[str(length)] = max(tokens.get(str(length), 0), reply.tokens or 0)
             for name, each in taken.items():
-                times[name].append(_percentiles(each))
+                times[name].append(percentiles(each))
             report(f"round {number + 1} of {rounds}: " + ", ".join(f"{n} {t[-1]}" for n, t in times.items()))
     milliseconds_of = {
         name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
@@ -167,9 +168,3 @@ async def _echo(connection: Client) -> float:
     begun = time.perf_counter()
     await connection.request(SUBJECT, b"{}", timeout=30)
     return (time.perf_counter() - begun) * 1000
-
-
-def _percentiles(taken: list[float]) -> tuple[float, float]:
-    """The median and the 99th percentile."""
-    taken = sorted(taken)
-    return round(taken[len(taken) // 2], 3), round(taken[len(taken) * 99 // 100], 3)

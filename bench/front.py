@@ -10,6 +10,7 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import SecretStr
 
+from bench.percentiles import percentiles
 from bench.processes import consuming
 from bench.provider_server.process import provider
 from bench.sentences import question
@@ -75,12 +76,12 @@ async def run(
             for number in range(rounds):
                 speakers = range(number * users, (number + 1) * users)
                 await _settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
-                taken["idle"].append(_percentiles(await _contexts(connection, requests)))
+                taken["idle"].append(percentiles(await _contexts(connection, requests)))
                 await _extract(connection, enabled=True)
                 # With its last message each conversation is as long as a window.
                 last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
                 await _settled(connection, last)
-                taken["busy"].append(_percentiles(await _contexts(connection, requests)))
+                taken["busy"].append(percentiles(await _contexts(connection, requests)))
                 if await answered_windows(connection) > (number + 1) * users:
                     raise RuntimeError("extraction was done before the contexts were measured")
                 await read(connection, last)
@@ -130,9 +131,3 @@ async def _contexts(connection: Client, requests: int) -> list[float]:
         if reply.error or reply.degraded:
             raise RuntimeError(f"context: {message.data.decode()}")
     return taken
-
-
-def _percentiles(taken: list[float]) -> tuple[float, float]:
-    """The median and the 99th percentile."""
-    taken = sorted(taken)
-    return round(taken[len(taken) // 2], 3), round(taken[len(taken) * 99 // 100], 3)

@@ -8,12 +8,11 @@ from nats.aio.client import Client
 
 from bench.sentences import fact, question
 from contracts.chat import MessageV1
-from contracts.decode import decode
 from contracts.memory import WindowAnsweredV1
 from contracts.streams import WORK
-from contracts.subjects import event_filter, parse
+from contracts.subjects import event_filter
 from infra.broker.connect import connect
-from infra.broker.log_reader import pages
+from infra.broker.log_reader import events
 from infra.broker.position import applied_position
 from infra.config import Deployment
 from producers.client import MemoryClient
@@ -56,12 +55,12 @@ async def connected(deployment: Deployment) -> AsyncIterator[Client]:
         await connection.close()
 
 
-async def publish(connection: Client, events: Iterator[ChatEvent]) -> Mapping[str, int]:
+async def publish(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
     """Publish; returns the log position of each user's last message, or one beyond it."""
-    events_of = list(events)
-    published = await MemoryClient(connection, tenant=TENANT).publish_many(events_of)
-    first = published.last_seq - len(events_of) + 1
-    return {event.user: first + place for place, event in enumerate(events_of)}
+    said = list(talk)
+    published = await MemoryClient(connection, tenant=TENANT).publish_many(said)
+    first = published.last_seq - len(said) + 1
+    return {event.user: first + place for place, event in enumerate(said)}
 
 
 async def read(connection: Client, last: Mapping[str, int]) -> None:
@@ -83,12 +82,9 @@ async def answered_windows(connection: Client) -> int:
 
 async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
     """What was read beyond a log position: the position, the user and the event."""
-    async for page in pages(connection, event_filter("window.answered"), after):
-        for delivery in page:
-            address = parse(delivery.subject)
-            event = decode(address, delivery.body)
-            assert isinstance(event, WindowAnsweredV1)
-            yield delivery.sequence, address.user, event
+    async for delivery, address, event in events(connection, event_filter("window.answered"), after):
+        assert isinstance(event, WindowAnsweredV1)
+        yield delivery.sequence, address.user, event
 
 
 async def compacted(connection: Client, seq: int) -> None:

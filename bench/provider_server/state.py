@@ -129,24 +129,24 @@ class State:
             self.asked[question.text] += 1
             return self._answered(question)
 
-    def create(self, format: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:  # noqa: A002
+    def create(self, wire: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:
         """A new batch."""
         with self.lock:
-            batch = Batch(f"batch_{uuid4().hex}", format, tuple(lines), given, time.time(), polls=self.polls)
+            batch = Batch(f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls)
             self.asked.update(line.question.text for line in batch.lines)
             self._batches[batch.id] = batch
             return batch
 
-    def batch(self, batch_id: str, format: str) -> Batch | None:  # noqa: A002
+    def batch(self, batch_id: str, wire: str) -> Batch | None:
         """A batch of a wire format; None where there is none of this id."""
         with self.lock:
             batch = self._batches.get(batch_id)
-            return batch if batch is not None and batch.format == format else None
+            return batch if batch is not None and batch.format == wire else None
 
-    def batches(self, format: str | None = None) -> list[Batch]:  # noqa: A002
+    def batches(self, wire: str | None = None) -> list[Batch]:
         """The batches of a wire format, or of all, the newest first."""
         with self.lock:
-            return [batch for batch in reversed(self._batches.values()) if format in (None, batch.format)]
+            return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
 
     def poll(self, batch: Batch) -> None:
         """It was asked after: it comes nearer to its end."""

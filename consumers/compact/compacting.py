@@ -7,10 +7,10 @@ its time. What is cleared in the very moment after that is below the watermark, 
 
 import asyncio
 import time
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
-import nats.errors
 import structlog
 from cachetools import TTLCache
 from nats.aio.client import Client
@@ -22,7 +22,7 @@ from consumers.spending.calls import called, cost
 from contracts.model_settings import Compaction, Spending
 from contracts.settings import SettingsV1
 from contracts.subjects import thing_filter, user_filters
-from infra.broker.appending import LogEvent, append
+from infra.broker.appending import LogEvent, append, insist
 from infra.broker.log_reader import last_position
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import Position
@@ -59,8 +59,8 @@ ATTEMPTS: Final = 3
 GIVEN_UP: Final = 3600.0
 """Seconds for which such a step is not tried again: each message would pay for it."""
 
-TRIES, PAUSE = 5, 1.0
-"""How often an answer is put into the log, which may be away for a moment, and seconds in between."""
+PAUSE: Final = 1.0
+"""Seconds before an answer is put into the log again, which may be away for a moment."""
 
 MOST_GIVEN_UP: Final = 100_000
 
@@ -215,13 +215,4 @@ def _paid(owner: Owner, answer: Answer, model: LanguageModel, spending: Spending
 
 
 async def _append(connection: Client, *events: LogEvent) -> None:
-    """They are paid for: what keeps them out of the log for a moment does not lose them."""
-    for _ in range(TRIES - 1):
-        try:
-            await append(connection, events)
-        except nats.errors.Error as error:
-            log.warning("a summary is not in the log yet, will be tried again", error=repr(error))
-            await asyncio.sleep(PAUSE)
-        else:
-            return
-    await append(connection, events)
+    await insist(partial(append, connection, events), PAUSE)

@@ -13,6 +13,7 @@ from contracts.settings import SettingsV1
 from infra.database.summaries import StoredSummary
 from infra.database.uncovered import SpokenRow
 from infra.models.language.port import Request, Said
+from infra.models.language.prompting import instructed, shown_name, speech
 
 PROMPT_VERSION: Final = "compact-1"
 """Another prompt has another version: the lineage of a summary names it."""
@@ -23,9 +24,6 @@ ENDING: Final = 500
 
 TOOL_BEGINNING: Final = 300
 """The same of what a tool gave or was given: the answer that was made of it says what matters."""
-
-NAME_BEGINNING: Final = 100
-"""The same of a speaker's name, of which there is no end."""
 
 MOST_TOKENS: Final = 2000
 """Of an answer. It is much shorter, but models that think count what they think."""
@@ -56,7 +54,7 @@ def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> Request:
     """What to ask of messages that are to become a summary, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [
-        Said(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), _name(each.name))
+        Said(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shown_name(each.name))
         for each in messages
     ]
     return _request(said, f"Messages:\n{_lines(map(_message, said))}\n", settings)
@@ -71,10 +69,9 @@ def of_summaries(summaries: Sequence[StoredSummary], settings: SettingsV1) -> Re
 
 
 def _request(said: Sequence[Said], text: str, settings: SettingsV1) -> Request:
-    own = settings.compaction.instructions
     return Request(
         purpose="compact",
-        instructions=f"{INSTRUCTIONS}\nFurther instructions\n\n{own}\n" if own else INSTRUCTIONS,
+        instructions=instructed(INSTRUCTIONS, settings.compaction.instructions),
         text=text,
         said=said,
         most_tokens=MOST_TOKENS,
@@ -86,10 +83,7 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _message(said: Said) -> str:
-    speaker = f"{said.role} ({said.name})" if said.name else said.role
-    # Lines that are set in cannot pass for the beginning of another message.
-    text = "\n   ".join(said.text.splitlines())
-    return f"[{said.at:%Y-%m-%d %H:%M}] {speaker}: {text}"
+    return f"[{said.at:%Y-%m-%d %H:%M}] {speech(said)}"
 
 
 def _text(message: SpokenRow) -> str:
@@ -100,11 +94,6 @@ def _text(message: SpokenRow) -> str:
         return text
     calls = json.dumps(message.tool_calls, ensure_ascii=False)
     return f"{text}\n(tools used: {_shortened(calls, TOOL_BEGINNING)})".lstrip()
-
-
-def _name(name: str | None) -> str | None:
-    name = " ".join((name or "").split())
-    return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 
 
 def _shortened(text: str, beginning: int, ending: int = 0) -> str:

@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
-import nats.errors
 import structlog
 from nats.aio.client import Client
 
@@ -16,6 +16,7 @@ from consumers.extract.judging import Asked, Judged
 from consumers.extract.projections import Projections
 from consumers.extract.questions import Question, questions
 from consumers.spending.budget import Budgets
+from infra.broker.appending import insist
 from infra.database.engine import Connection, Database
 from infra.database.rows import Owner
 from infra.database.stretches import noted, spoken
@@ -37,8 +38,8 @@ log = structlog.get_logger("extract")
 LONGEST: Final = 60.0
 """Seconds after which nothing new is begun for the same users: others wait."""
 
-TRIES, PAUSE = 5, 2.0
-"""How often an answer is put into the log, which may be away for a moment, and seconds in between."""
+PAUSE: Final = 2.0
+"""Seconds before an answer is put into the log again, which may be away for a moment."""
 
 Named = tuple[str, str]
 """A provider and its model."""
@@ -187,10 +188,4 @@ class Asking:
         self, connection: Client, answers: Sequence[tuple[Question, Answer | LineFailed]], asked: Asked
     ) -> list[tuple[Question, Judged]]:
         """They are paid for: what keeps them out of the log for a moment does not lose them."""
-        for _ in range(TRIES - 1):
-            try:
-                return await self._answering.take(connection, answers, asked)
-            except nats.errors.Error as error:
-                log.warning("answers are not in the log yet, will be tried again", error=repr(error))
-                await asyncio.sleep(PAUSE)
-        return await self._answering.take(connection, answers, asked)
+        return await insist(partial(self._answering.take, connection, answers, asked), PAUSE)

@@ -10,6 +10,7 @@ from typing import Final
 from consumers.extract.answer import schema
 from contracts.model_settings import Extraction
 from infra.models.language.port import KnownFact, Request, Said
+from infra.models.language.prompting import instructed, shown_name, speech
 
 PROMPT_VERSION: Final = "extract-1"
 """Another prompt has another version: the lineage of a fact names it."""
@@ -17,9 +18,6 @@ PROMPT_VERSION: Final = "extract-1"
 BEGINNING: Final = 3000
 ENDING: Final = 1000
 """Characters of a message that are shown: of a longer one its beginning and its end."""
-
-NAME_BEGINNING: Final = 100
-"""The same of a speaker's name, of which there is no end."""
 
 MOST_TOKENS: Final = 8000
 """Of an answer. Fifty facts have room in half of it, but models that think count what they think."""
@@ -115,11 +113,12 @@ def request(said: Sequence[Said], known: Sequence[KnownFact], settings: Extracti
         known: facts that are known already.
         settings: of the tenant; its own instructions belong to the beginning that is cached.
     """
-    shown = [message._replace(text=_shortened(message.text), name=_name(message.name)) for message in said]
-    own = f"\nFurther instructions\n\n{settings.instructions}\n" if settings.instructions else ""
+    shown = [
+        message._replace(text=_shortened(message.text), name=shown_name(message.name)) for message in said
+    ]
     return Request(
         purpose="extract",
-        instructions=INSTRUCTIONS + own,
+        instructions=instructed(INSTRUCTIONS, settings.instructions),
         text=f"{_known(known)}\n\nMessages:\n{_messages(shown)}\n",
         said=shown,
         known=known,
@@ -138,18 +137,10 @@ def _messages(said: Iterable[Said]) -> str:
 
 
 def _message(number: int, said: Said) -> str:
-    speaker = f"{said.role} ({said.name})" if said.name else said.role
-    # Lines that are set in cannot pass for the beginning of another message.
-    text = "\n   ".join(said.text.splitlines())
-    return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {speaker}: {text}"
+    return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {speech(said)}"
 
 
 def _shortened(text: str) -> str:
     if len(text) <= BEGINNING + ENDING:
         return text
     return f"{text[:BEGINNING]}\n[...]\n{text[-ENDING:]}"
-
-
-def _name(name: str | None) -> str | None:
-    name = " ".join((name or "").split())
-    return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None

@@ -1,15 +1,25 @@
 """Putting derived events into the log."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 from uuid import uuid4
 
+import nats.errors
+import structlog
 from nats.aio.client import Client
 from nats.js.errors import APIError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from contracts.streams import LOG
+
+log = structlog.get_logger("broker")
+
+Stored = TypeVar("Stored")
+
+TRIES: Final = 5
+"""How often what was paid for is put into the log, which may be away for a moment."""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
@@ -31,6 +41,31 @@ class Appended:
 
     seq: int
     known: bool = False
+
+
+async def insist(store: Callable[[], Awaitable[Stored]], pause: float) -> Stored:
+    """Store something that was paid for: what keeps it out of the log for a moment does not lose it.
+
+    Args:
+        store: puts it there; a repeated attempt must be harmless.
+        pause: seconds between two of the `TRIES`.
+
+    Raises:
+        nats.errors.Error: the last of them did not come through either.
+    """
+    trying = AsyncRetrying(
+        retry=retry_if_exception_type(nats.errors.Error),
+        stop=stop_after_attempt(TRIES),
+        wait=wait_fixed(pause),
+        before_sleep=_say,
+        reraise=True,
+    )
+    return await trying(store)
+
+
+def _say(state: RetryCallState) -> None:
+    error = state.outcome and state.outcome.exception()
+    log.warning("an answer is not in the log yet, will be tried again", error=repr(error))
 
 
 async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:

@@ -13,8 +13,10 @@ from nats.errors import NoRespondersError
 from nats.js.api import Header
 from nats.js.errors import NotFoundError
 
+from contracts.base import Event
+from contracts.decode import decode
 from contracts.streams import LOG
-from contracts.subjects import user_filters
+from contracts.subjects import Address, parse, user_filters
 from infra.broker.delivery import Delivery
 
 TAIL_LIMIT = 500
@@ -88,6 +90,22 @@ async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[
             more = bool(page) and headers.get("Nats-Num-Pending", "0") != "0"
     finally:
         await answers.unsubscribe()
+
+
+async def events(
+    connection: Client, pattern: str, after: int
+) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
+    """The events of a subject pattern beyond a log position, in log order, each with where it came.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+        InvalidSubject, UnknownEvent, InvalidBody: one of them is none.
+    """
+    async with aclosing(pages(connection, pattern, after)) as answers:
+        async for page in answers:
+            for delivery in page:
+                address = parse(delivery.subject)
+                yield delivery, address, decode(address, delivery.body)
 
 
 def _delivery(message: Msg, headers: dict[str, str]) -> Delivery:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Final
 
 from nats.aio.client import Client
@@ -10,7 +9,6 @@ from nats.js import JetStreamContext
 from tenacity import retry, retry_if_result, wait_fixed
 
 from consumers.app import running
-from contracts.base import Event
 from contracts.chat import MessageV1
 from contracts.decode import decode
 from contracts.memory import (
@@ -26,7 +24,7 @@ from contracts.model_settings import Compaction, Extraction, Provider
 from contracts.settings import SettingsV1
 from contracts.streams import LOG, WORK
 from contracts.subjects import event_filter, parse, thing_filter
-from infra.broker.log_reader import last_position, pages
+from infra.broker.log_reader import events, last_position
 from infra.broker.position import Position, log_end
 from infra.config import Deployment
 from infra.settings.store import write
@@ -94,7 +92,7 @@ async def _is_waiting(stream_context: JetStreamContext) -> bool:
 async def _summaries(connection: Client, tenant: str, user: str) -> list[str]:
     """Those that no other stands for, oldest first."""
     summaries: dict[str, str] = {}
-    async for _, event in _events(connection, thing_filter(tenant, user, "summary"), 0):
+    async for _, _, event in events(connection, thing_filter(tenant, user, "summary"), 0):
         if isinstance(event, SummaryMergedV1):
             for merged in event.merged:
                 summaries.pop(merged, None)
@@ -108,9 +106,9 @@ async def _drawn(connection: Client, tenant: str, after: int) -> tuple[list[Draw
     drawn: list[Drawn] = []
     decisions: Counter[str] = Counter()
     for user in USERS:
-        async for name, event in _events(connection, thing_filter(tenant, user, "fact"), after):
+        async for _, address, event in events(connection, thing_filter(tenant, user, "fact"), after):
             if isinstance(event, _DECISIONS):
-                decisions[name.removeprefix("fact.")] += 1
+                decisions[address.name.removeprefix("fact.")] += 1
             if isinstance(event, FactSavedV1):
                 source = await _source(connection, event.lineage.sources)
                 drawn.append(Drawn(user, event.fact_id, event.fact.text, source))
@@ -128,7 +126,7 @@ async def _source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | N
 async def _spent(connection: Client, after: int) -> dict[str, Spent]:
     """By purpose."""
     spent: dict[str, Spent] = {}
-    async for _, event in _events(connection, event_filter("model.called"), after):
+    async for _, _, event in events(connection, event_filter("model.called"), after):
         assert isinstance(event, ModelCalledV1)
         known = spent.get(event.purpose, Spent(f"{event.provider}/{event.model}"))
         spent[event.purpose] = known._replace(
@@ -137,10 +135,3 @@ async def _spent(connection: Client, after: int) -> dict[str, Spent]:
             output_tokens=known.output_tokens + event.tokens.output,
         )
     return spent
-
-
-async def _events(connection: Client, pattern: str, after: int) -> AsyncIterator[tuple[str, Event]]:
-    async for page in pages(connection, pattern, after):
-        for delivery in page:
-            address = parse(delivery.subject)
-            yield address.name, decode(address, delivery.body)

@@ -52,10 +52,10 @@ class Holding(State):
     reached: queue.Queue[str] = field(default_factory=queue.Queue)
     let_go: threading.Event = field(default_factory=threading.Event)
 
-    def create(self, format: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:  # noqa: A002
+    def create(self, wire: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:
         if self._stopped("before it takes the batch"):
             raise ValueError("whoever asked is dead")
-        batch = super().create(format, lines, given)
+        batch = super().create(wire, lines, given)
         self._stopped("before it says that it has taken the batch")
         return batch
 

@@ -4,13 +4,12 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Table, insert
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from consumers.persist.decide import plan
 from contracts.subjects import memory_subject
 from infra.broker.delivery import Delivery
 from infra.database.backlog import Backlog, OpenBatches, backlog
-from infra.database.engine import Database
+from infra.database.engine import Database, Statement
 from infra.database.projecting import write
 from infra.database.tables import batches, windows
 
@@ -21,9 +20,8 @@ MINUTE = timedelta(minutes=1)
 
 async def put(database: Database, table: Table, *rows: dict[str, object]) -> None:
     for row in rows:
-        compiled = insert(table).values(row).compile(dialect=PGDialect_psycopg())  # type: ignore[no-untyped-call]
         async with database.transaction() as connection:
-            await connection.execute(str(compiled), compiled.params)
+            await Statement(insert(table).values(row)).change(connection, [{}])
 
 
 def window(number: int, **fields: object) -> dict[str, object]:

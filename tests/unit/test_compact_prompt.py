@@ -7,7 +7,6 @@ from consumers.compact.prompt import (
     BEGINNING,
     ENDING,
     INSTRUCTIONS,
-    NAME_BEGINNING,
     TOOL_BEGINNING,
     of_messages,
     of_summaries,
@@ -17,6 +16,7 @@ from contracts.model_settings import Compaction
 from contracts.settings import SettingsV1, TimeStamps
 from infra.database.summaries import StoredSummary
 from infra.database.uncovered import SpokenRow
+from infra.models.language.prompting import NAME_BEGINNING
 
 AT = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
 

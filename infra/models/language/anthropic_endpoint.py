@@ -28,6 +28,7 @@ from infra.models.language.port import (
     RequestRefused,
     Usage,
 )
+from infra.models.language.retry_after import retry_after
 
 LONGEST_WAIT = 60.0
 """Seconds between two tries. The SDK would wait for weeks, were it told to."""
@@ -111,7 +112,7 @@ class Endpoint:
             raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
 
     def _refused(self, error: APIStatusError) -> Exception:
-        status = error.status_code
+        status, wait = error.status_code, retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
@@ -123,15 +124,15 @@ class Endpoint:
                     "see the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
                 return RequestRefused(f"{self.at} refuses a request (HTTP {status})")
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self.at} fails (HTTP {status})", _wait(error.response))
+                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
 
 
 def params(
@@ -182,7 +183,7 @@ async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAP
         ModelUnavailable, ModelBusy: the provider has no time, and for longer than `LONGEST_WAIT`.
     """
     response = await call_next(request)
-    wait = _wait(response.http_response)
+    wait = retry_after(response.http_response.headers)
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
@@ -200,11 +201,3 @@ def _takes(info: ModelInfo) -> Takes:
     if can.thinking.types.between_tools.supported:  # without tools: never
         return Takes(schema, thinking={"type": "between_tools"})
     return Takes(schema, None, "low" if can.effort.low.supported else None, THINKING)
-
-
-def _wait(response: httpx2.Response) -> float | None:
-    """Seconds that the server wants to be left alone; None where it says none, or a date."""
-    try:
-        return max(0.0, float(response.headers.get("retry-after", "")))
-    except ValueError:
-        return None

@@ -19,6 +19,7 @@ from infra.models.language.port import (
     RequestRefused,
     Usage,
 )
+from infra.models.language.retry_after import retry_after
 
 Form = Literal["json_schema", "json_object", "text"]
 
@@ -127,7 +128,7 @@ class Endpoint:
             raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
 
     def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
-        status = error.status_code
+        status, wait = error.status_code, retry_after(error.response.headers)
         if error.code == "insufficient_quota":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
@@ -143,16 +144,16 @@ class Endpoint:
                     "see the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", _wait(error.response))
+                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return NotTaken(f"{self.at} refuses a request (HTTP {status})", error.param, is_too_long)
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self.at} fails (HTTP {status})", _wait(error.response))
+                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
 
 
 def outcome(completion: Mapping[str, Any]) -> Answer | LineFailed:
@@ -182,11 +183,3 @@ def _usage(given: Mapping[str, Any] | None) -> Usage:
     return Usage(
         int(given.get("prompt_tokens") or 0), int(cached or 0), int(given.get("completion_tokens") or 0)
     )
-
-
-def _wait(response: httpx.Response) -> float | None:
-    """Seconds that the server wants to be left alone; None where it says none, or a date."""
-    try:
-        return max(0.0, float(response.headers.get("retry-after", "")))
-    except ValueError:
-        return None
