@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from bench.processes import located
 from consumers.app import running
 from infra.config import Deployment
 
@@ -17,4 +16,4 @@ async def serve(names: Sequence[str], deployment: Deployment) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[2:], located(sys.argv[1])))
+    asyncio.run(serve(sys.argv[2:], Deployment.read(sys.argv[1])))

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from bench.processes import finished, spelled
+from bench.processes import finished
 from bench.sentences import TOPICS, fact
 from contracts.memory import FactProposedV1
 from contracts.streams import LOG
@@ -94,7 +94,7 @@ async def _ours(connection: Client, deployment: Deployment, tenant: str, workers
     last_seq = (await append(connection, events))[-1].seq
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         own = deployment.model_copy(update={"vectors_folder": Path(folder)})
-        arguments = spelled(own), str(workers), str(last_seq)
+        arguments = own.spelled(), str(workers), str(last_seq)
         return (await finished("bench.dedupe_process", *arguments))["seconds"]
 
 

@@ -5,7 +5,6 @@ import json
 import sys
 import time
 
-from bench.processes import located
 from consumers.app import running
 from infra.broker.connect import connect
 from infra.broker.position import applied_position
@@ -32,4 +31,4 @@ async def drain(deployment: Deployment, workers: int, last_seq: int) -> None:
 
 if __name__ == "__main__":
     deployment, workers, last_seq = sys.argv[1:]
-    asyncio.run(drain(located(deployment), int(workers), int(last_seq)))
+    asyncio.run(drain(Deployment.read(deployment), int(workers), int(last_seq)))

@@ -1,10 +1,9 @@
-"""`context` while facts are extracted in the same process, beside `context` while nothing else is done."""
+"""`context` while facts are extracted on the same machine, beside `context` while nothing else is done."""
 
 import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
-from statistics import median
 from typing import Any
 
 from nats.aio.client import Client
@@ -15,7 +14,8 @@ from bench.processes import consuming
 from bench.provider_server.process import provider
 from bench.sentences import question
 from bench.talk import TENANT, answered_windows, connected, conversations, publish, read, user
-from consumers.app import CONSUMERS
+from consumers.app import CONSUMERS, FRONT
+from consumers.background import running_beside
 from contracts.ask import ContextReplyV1
 from contracts.model_settings import Compaction, Extraction
 from contracts.settings import SettingsV1
@@ -42,30 +42,35 @@ async def run(
     *,
     users: int = 500,
     rounds: int = 3,
-    requests: int = 400,
+    requests: int = 500,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both, turn about, at one caller, with all consumers in one process, as `mnemon up` has them.
+    """Measure both, turn about, at one caller, with the consumers in two processes, as `mnemon up` has them.
 
     While it is busy, a model is asked for as many windows at once as it ever is, and more wait in line.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         users: users whose conversations are extracted in each round.
-        rounds: measurements of each; the medians count.
+        rounds: measurements of each, which are taken together.
         requests: requests per measurement.
         report: told what is going on.
 
     Returns:
-        `milliseconds`: p50 and p99, idle and busy. `ratios`: of the one to the other.
+        `milliseconds`: p50 and p99 of all rounds, idle and busy. `ratios`: of the one to the other.
 
     Raises:
         RuntimeError: a context fails, or extraction was done before the contexts were measured.
     """
-    taken: dict[str, list[tuple[float, float]]] = {"idle": [], "busy": []}
+    taken: dict[str, list[float]] = {"idle": [], "busy": []}
     async with provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
-        async with connected(asking) as connection, consuming(CONSUMERS, asking):
+        background = [name for name in CONSUMERS if name not in FRONT]
+        async with (
+            connected(asking) as connection,
+            running_beside(background, asking),
+            consuming(list(FRONT), asking),
+        ):
             await _extract(connection, enabled=False)
             await _settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
             await _contexts(connection, requests)
@@ -76,21 +81,19 @@ async def run(
             for number in range(rounds):
                 speakers = range(number * users, (number + 1) * users)
                 await _settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
-                taken["idle"].append(percentiles(await _contexts(connection, requests)))
+                taken["idle"] += (idle := await _contexts(connection, requests))
                 await _extract(connection, enabled=True)
                 # With its last message each conversation is as long as a window.
                 last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
                 await _settled(connection, last)
-                taken["busy"].append(percentiles(await _contexts(connection, requests)))
+                taken["busy"] += (busy := await _contexts(connection, requests))
                 if await answered_windows(connection) > (number + 1) * users:
                     raise RuntimeError("extraction was done before the contexts were measured")
                 await read(connection, last)
                 await _extract(connection, enabled=False)
-                now = ", ".join(f"{name} {each[-1]}" for name, each in taken.items())
-                report(f"round {number + 1} of {rounds}: {now}")
+                report(f"round {number + 1} of {rounds}: idle {percentiles(idle)}, busy {percentiles(busy)}")
     milliseconds = {
-        name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
-        for name, each in taken.items()
+        name: dict(zip(("p50", "p99"), percentiles(each), strict=True)) for name, each in taken.items()
     }
     return {
         "ratios": {

@@ -32,7 +32,7 @@ async def serving(module: str, *arguments: str) -> AsyncIterator[psutil.Process]
 @asynccontextmanager
 async def consuming(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
     """Run consumers as they ship, all in one process."""
-    async with serving("bench.consumers_process", spelled(deployment), *names) as process:
+    async with serving("bench.consumers_process", deployment.spelled(), *names) as process:
         yield process
 
 
@@ -46,16 +46,6 @@ async def finished(module: str, *arguments: str) -> dict[str, float]:
         raise RuntimeError(f"{module} ended with {process.returncode}")
     measured: dict[str, float] = json.loads(output.splitlines()[-1])
     return measured
-
-
-def spelled(deployment: Deployment) -> str:
-    """A deployment as an argument of a process. It is whole: the environment has no say."""
-    return deployment.model_dump_json()
-
-
-def located(argument: str) -> Deployment:
-    """The deployment that `spelled` made an argument of."""
-    return Deployment(**json.loads(argument))
 
 
 class Peak:

@@ -34,6 +34,9 @@ CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract"
 WRITING: frozenset[str] = frozenset({"index", "dedupe"})
 """Those that write vectors. With the embedded engine they run in one process, and `retrieve` with them."""
 
+FRONT: frozenset[str] = WRITING | {"retrieve"}
+"""Those that bots wait for, with those that must share their vectors. All others can run beside them."""
+
 ASKING: frozenset[str] = frozenset({"compact", "extract"})
 """Those that may wait for a model's answer when they are to end."""
 

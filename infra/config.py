@@ -1,8 +1,10 @@
 """Where the servers are, and how hard to work: fixed while a process runs, read from the environment."""
 
+import json
 import re
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -82,7 +84,7 @@ class Deployment(BaseSettings):
     index_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long such a batch may collect.")
     index_writers: int = Field(default=2, ge=1, le=16, description="Such batches in flight per process.")
     dedupe_users: int = Field(
-        default=4, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
+        default=2, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
     )
     maintain_seconds: float = Field(
         default=60,
@@ -103,6 +105,16 @@ class Deployment(BaseSettings):
         description="How long a batch that a killed process was submitting may take to appear.",
     )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
+
+    def spelled(self) -> str:
+        """All of it as JSON, secrets included: for another process of ours, and for nothing else."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return json.dumps(values, default=_plain)
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """The deployment that `spelled` gave. It is whole: the environment has no say."""
+        return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
     @classmethod
@@ -129,3 +141,7 @@ class Deployment(BaseSettings):
                 "postgresql+psycopg", self.pg_user, self.pg_password, self.pg_host, self.pg_port, self.pg_db
             )
         return None
+
+
+def _plain(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

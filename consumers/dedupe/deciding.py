@@ -34,6 +34,7 @@ from infra.database.facts import fact_events
 from infra.database.locking import locked
 from infra.database.rows import event_id_of
 from infra.finding import Finding, fact, points
+from infra.precedence import give_way
 from infra.settings.store import LiveSettings
 from infra.vectors.port import Collection, Dense, Owner
 
@@ -91,12 +92,14 @@ class Deciding:
                 and it can be asked for again.
         """
         async with locked(self._database, *owner):
+            await give_way()
             # Forgotten until all is well: after a failure the log is read anew.
             known = self._users.pop(owner, None) or await self._load(connection, owner)
             proposals = await self._catch_up(connection, owner, known)
             decided = await self._decide(owner, known, proposals)
             if limits_at is not None:
                 decided += await self._trim(owner, known, limits_at)
+            await give_way()
             appended = await append(connection, [_log_event(owner, each) for each in decided])
             if not any(each.known for each in appended):
                 self._users[owner] = known
@@ -142,6 +145,7 @@ class Deciding:
         meanings = await self._meanings(known, proposals, settings)
         all_decided: list[Decided] = []
         for proposal in proposals:
+            await give_way()
             try:
                 decided = await self._decide_one(owner, known, proposal, settings, meanings)
             except ValueError as error:

@@ -16,6 +16,7 @@ from infra.broker.appending import append_groups
 from infra.broker.dead_letters import bury
 from infra.database.windows import Failed, StoredWindow
 from infra.models.language.port import Answer, LineFailed
+from infra.precedence import give_way
 
 log = structlog.get_logger("extract")
 
@@ -42,6 +43,7 @@ class Answering:
             nats.errors.Error: not all of it may be in the log.
         """
         judged: list[tuple[Question, Judged]] = []
+        await give_way()
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
             each = _judged(question, outcome, asked)

@@ -1,6 +1,5 @@
 """Makes what is said and kept searchable, batch by batch; then has the users' vectors looked through."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -23,6 +22,7 @@ from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.finding import Findable, Finding, points
 from infra.models.embedding import EmbeddingUnavailable
+from infra.precedence import give_way
 from infra.vectors.port import Collection, VectorsUnavailable
 
 log = structlog.get_logger("index")
@@ -53,9 +53,10 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         connection = broker.config.connection_state.connection
-        return await asyncio.gather(*(sweep_user(connection, delivery) for delivery in deliveries))
+        return [await sweep_user(connection, delivery) for delivery in deliveries]
 
     async def sweep_user(connection: Client, delivery: Delivery) -> Outcome:
+        await give_way()
         try:
             owner = parse_owner(delivery.subject)
             done = await sweep(connection, database, finding, owner, int(delivery.body or b"0"))

@@ -16,6 +16,7 @@ from infra.database.found import Wanted, visible
 from infra.database.locking import locked
 from infra.database.sweeping import last_watermark
 from infra.finding import Finding, fact, points
+from infra.precedence import give_way
 from infra.vectors.port import Collection, Owner
 
 
@@ -30,7 +31,9 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
         end = max(seq, await last_position(connection, thing_filter(*owner, "fact")))
         if await applied_position(connection.jetstream()) < end:
             return False
+        await give_way()
         await _facts(database, finding, owner)
+    await give_way()
     await _documents(database, finding, owner)
     if await last_watermark(database, *owner):
         await _messages(database, finding, owner)

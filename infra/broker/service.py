@@ -21,6 +21,7 @@ from contracts.base import InvalidBody
 from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
 from infra.broker.headers import header_value
 from infra.broker.topology import GRACEFUL_TIMEOUT
+from infra.precedence import answering
 
 log = structlog.get_logger("service")
 
@@ -119,11 +120,12 @@ class AskService:
     async def _finish(
         self, endpoint: _Endpoint, message: Msg, pending: Awaitable[Answered], begun: int
     ) -> None:
-        try:
-            reply = await pending
-        except Exception as error:
-            reply = _error_reply(error)
-        await self._send(endpoint, message, reply, begun)
+        with answering():
+            try:
+                reply = await pending
+            except Exception as error:
+                reply = _error_reply(error)
+            await self._send(endpoint, message, reply, begun)
 
     async def _send(self, endpoint: _Endpoint, message: Msg, reply: Answered, begun: int) -> None:
         endpoint.nanoseconds += time.perf_counter_ns() - begun

@@ -10,6 +10,7 @@ from nats.aio.msg import Msg
 
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import Outcome, Retry, settle
+from infra.precedence import give_way
 
 log = structlog.get_logger("broker")
 
@@ -52,6 +53,7 @@ def consume_stream(
     async def handle(message: NatsBatchMessage) -> None:
         messages: list[Msg] = message.raw_message
         deliveries = [Delivery.of(each) for each in messages]
+        await give_way()
         try:
             outcomes = await consume(deliveries)
         except Exception:

@@ -1,6 +1,5 @@
 """Qdrant Edge: the engine in this process, its data in a folder that this process alone has open."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,6 +25,7 @@ from qdrant_edge import (
 from qdrant_edge import Point as EdgePoint
 
 from infra.embedded.folder import FolderInUse, held, replace
+from infra.precedence import give_way
 from infra.vectors.edge_shard import Shard, answering
 from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept
 from infra.vectors.made_by import MadeBy
@@ -93,7 +93,7 @@ class Edge:
                 yield [Stored(cast("UUID", record.id), record.payload or {}) for record in page]
             if offset is None:
                 return
-            await asyncio.sleep(0)
+            await give_way()
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)

@@ -29,12 +29,13 @@ from qdrant_edge import (
 )
 
 from infra.embedded.folder import replace
+from infra.precedence import give_way
 from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
 from infra.vectors.port import VectorsUnavailable
 
 log = structlog.get_logger("vectors")
 
-_FLUSH_AFTER = 2.0  # seconds
+_FLUSH_AFTER = 5.0  # seconds
 _ORGANISE_AFTER = 4_000  # points
 
 
@@ -84,11 +85,12 @@ class Shard:
         self._organising: asyncio.Task[None] | None = None
 
     async def write(self, operation: UpdateOperation, points: int = 0) -> None:
-        """Do a short piece of work, of which `points` is how many it adds; then let others have the loop.
+        """Do a short piece of work, of which `points` is how many it adds, once nobody is kept waiting by it.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.
         """
+        await give_way()
         async with self._writing:
             with answering():
                 self.engine.update(operation)
@@ -99,7 +101,6 @@ class Shard:
         self._unorganised += points
         if self._organising is None and self._due():
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
-        await asyncio.sleep(0)
 
     def close(self) -> None:
         """Let go of the folder. Background work ends in the next turns of the loop."""
@@ -159,7 +160,7 @@ class Shard:
             for operation in missed:
                 with answering():
                     fresh.update(operation)
-                await asyncio.sleep(0)
+                await give_way()
             replace(self._folder / "current", draft.name)
         except BaseException:
             fresh.close()

@@ -75,7 +75,8 @@ async def _up(
     nats_port: int | None,
     database_port: int | None,
 ) -> Ending:
-    from consumers.app import running
+    from consumers.app import FRONT, running
+    from consumers.background import running_beside
     from infra.embedded.stack import embedded
     from infra.telemetry.logging import configure_logging
 
@@ -84,7 +85,8 @@ async def _up(
     with Stop() as stop:
         async with (
             embedded(data, deployment, nats_port=nats_port, database_port=database_port) as stack,
-            running(names, stack.deployment),
+            running_beside([name for name in names if name not in FRONT], stack.deployment),
+            running([name for name in names if name in FRONT], stack.deployment),
         ):
             with stack.announced():
                 _show(stack, names, time.monotonic() - begun)

@@ -16,7 +16,6 @@ import pytest
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from bench.processes import spelled
 from bench.provider_server.answers import Question
 from bench.provider_server.server import ProviderServer
 from bench.provider_server.state import Answered, Asked, Batch, State
@@ -92,7 +91,7 @@ class Extractor:
     async def start(self) -> None:
         self._server.let_go.clear()
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.consumers_process", spelled(self._deployment), *CONSUMERS),
+            *(sys.executable, "-m", "bench.consumers_process", self._deployment.spelled(), *CONSUMERS),
             stdout=PIPE,
         )
         assert self._process.stdout is not None

@@ -1,0 +1,71 @@
+"""The process that `mnemon up` runs beside its own: it ends with it, and is started again without it."""
+
+import json
+from contextlib import suppress
+
+import nats
+import psutil
+
+from tests.e2e.conftest import Up, until
+
+
+def beside(stack: Up) -> psutil.Process | None:
+    """The process of the background consumers."""
+    for child in psutil.Process(stack.process.pid).children():
+        with suppress(psutil.ZombieProcess):
+            if "consumers.background" in child.cmdline():
+                return child
+    return None
+
+
+async def persisted(url: str, text: str) -> list[str]:
+    """What the user has said, once `text` is stored by whoever persists."""
+    async with await nats.connect(url) as client:
+        body = json.dumps({"role": "user", "content": text}).encode()
+        await client.jetstream().publish("chat.acme.u1.-.message.v1", body)
+        consumer = await client.jetstream().consumer_info("LOG", "persist")
+        while consumer.num_pending or consumer.num_ack_pending:
+            consumer = await client.jetstream().consumer_info("LOG", "persist")
+        reply = json.loads((await client.request("ask.acme.u1.history.v1", b"{}", timeout=15)).data)
+    return [message["content"] for message in reply["messages"]]
+
+
+async def test_it_is_started_again_after_kill_9(stack: Up) -> None:
+    assert stack.endpoints is not None
+    first = beside(stack)
+    assert first is not None
+    first.kill()
+
+    def another() -> bool:
+        now = beside(stack)
+        return now is not None and now.pid != first.pid
+
+    await until(another)
+    assert await persisted(stack.endpoints.nats, "hi") == ["hi"]
+    assert "the background process ended, starting it again" in stack.log
+
+
+async def test_it_steps_back_for_the_one_that_answers(stack: Up) -> None:
+    process = beside(stack)
+    assert process is not None
+    assert process.nice() > psutil.Process(stack.process.pid).nice()
+
+
+async def test_it_ends_with_a_killed_parent(stack: Up) -> None:
+    process = beside(stack)
+    assert process is not None
+    await stack.kill()
+    await until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_without_background_consumers_there_is_none(up: Up) -> None:
+    await up.start("--only", "retrieve")
+    assert beside(up) is None
+    assert await up.stop() == 0
+
+
+async def test_background_consumers_alone(up: Up) -> None:
+    await up.start("--only", "persist")
+    assert beside(up) is not None
+    assert await up.stop() == 0
+    assert "Traceback" not in up.log
