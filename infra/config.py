@@ -27,6 +27,10 @@ class Deployment(BaseSettings):
     )
 
     nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
+    log_key: SecretStr | None = Field(
+        default=None, description="Key that the embedded broker encrypts what it stores with."
+    )
+    replicas: int = Field(default=1, description="NATS servers that keep a copy of all streams: 1, 3 or 5.")
     qdrant_url: str | None = Field(default=None, description="Qdrant server.")
     qdrant_api_key: SecretStr | None = Field(default=None, description="Key of the Qdrant server.")
     vectors_folder: Path | None = Field(
@@ -122,6 +126,20 @@ class Deployment(BaseSettings):
         if url is None or re.match(r"https?://[^/?#]", url):
             return url
         raise ValueError("expected something like http://host:11434/v1")
+
+    @field_validator("replicas")
+    @classmethod
+    def _can_have_a_majority(cls, replicas: int) -> int:
+        if replicas in (1, 3, 5):
+            return replicas
+        raise ValueError("expected 1, 3 or 5")
+
+    @field_validator("log_key")
+    @classmethod
+    def _is_one_line(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is None or key.get_secret_value().isprintable():
+            return key
+        raise ValueError("expected printable characters only, such as `openssl rand -base64 32` gives")
 
     @field_validator("database_dsn")
     @classmethod

@@ -3,10 +3,12 @@
 import json
 import signal
 import socket
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from infra.embedded.folder import replace
+from infra.embedded.log_key import VARIABLE, check_log_key
 from infra.embedded.process import ServerFailed, ServerProcess
 
 MAX_PAYLOAD = 8 * 1024 * 1024
@@ -23,21 +25,32 @@ ports_file_dir: {run}
 jetstream {{
   store_dir: {store}
   sync_interval: always
-}}
+{encryption}}}
+"""
+
+# The key itself is in the environment of the process only.
+_ENCRYPTION = f"""\
+  cipher: chachapoly
+  key: ${VARIABLE}
 """
 
 
 class NatsServer(ServerProcess):
-    """The broker. Without a fixed port it keeps the one it had, as long as that is free."""
+    """The broker. Without a fixed port it keeps the one it had, as long as that is free.
+
+    With a key, what it writes to the disk is encrypted. A folder keeps to its key, or to none: otherwise
+    `start` raises `LogKeyRefused`.
+    """
 
     part = "broker"
     name = "nats-server"
     ending = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 
-    def __init__(self, data: Path, port: int | None) -> None:
+    def __init__(self, data: Path, port: int | None, key: str | None = None) -> None:
         super().__init__(data)
         self._program, self.title = _installed()
         self._home = data / "nats"
+        self._key = key
         self._run = self.pid_path.parent
         self._port_path = self._run / "nats-server.port"
         self._port = port or _ANY_PORT
@@ -51,11 +64,17 @@ class NatsServer(ServerProcess):
         return str(self._program), "--config", self.mark
 
     @property
+    def environment(self) -> Mapping[str, str]:
+        # Its configuration reads a variable as a value of its own syntax: a number, unless it is quoted.
+        return {VARIABLE: _quoted(self._key)} if self._key else {}
+
+    @property
     def mark(self) -> str:
         return str(self._home / "nats-server.conf")
 
     async def prepare(self) -> None:
         self._home.mkdir(exist_ok=True)
+        check_log_key(self._home, self._key)
         if self._port == _ANY_PORT:
             self._port = self._former_port()
         for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back
@@ -63,8 +82,9 @@ class NatsServer(ServerProcess):
         configuration = _CONFIGURATION.format(
             port=self._port,
             max_payload=MAX_PAYLOAD,
-            run=_quoted(self._run),
-            store=_quoted(self._home),
+            run=_quoted(str(self._run)),
+            store=_quoted(str(self._home)),
+            encryption=_ENCRYPTION if self._key else "",
         )
         replace(Path(self.mark), configuration)
 
@@ -86,9 +106,9 @@ class NatsServer(ServerProcess):
             return _ANY_PORT
 
 
-def _quoted(path: Path) -> str:
-    """A path as its configuration wants it: JSON, but for the escapes of letters, which it does not know."""
-    return json.dumps(str(path), ensure_ascii=False)
+def _quoted(text: str) -> str:
+    """A text as its configuration wants it: JSON, but for the escapes of letters, which it does not know."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _installed() -> tuple[Path, str]:

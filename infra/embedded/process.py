@@ -1,9 +1,10 @@
 """A server that runs as a child process, outlives its parent's `kill -9`, and is found again after it."""
 
 import asyncio
+import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -54,6 +55,11 @@ class ServerProcess(ABC):
         """The program and its arguments."""
 
     @property
+    def environment(self) -> Mapping[str, str]:
+        """What it finds in its environment besides ours."""
+        return {}
+
+    @property
     @abstractmethod
     def mark(self) -> str:
         """The argument that no other server has: a path in our folder."""
@@ -86,6 +92,7 @@ class ServerProcess(ABC):
                 stderr=output,
                 # A Ctrl-C in the terminal is for us: the servers go last.
                 start_new_session=True,
+                env={**os.environ, **self.environment},
                 **run_as(self.account),
             )
         replace(self.pid_path, str(self._process.pid))

@@ -96,6 +96,7 @@ async def embedded(
     Raises:
         FolderInUse: another process holds the folder.
         ServerFailed: a server does not start, or is not installed.
+        LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
         NoAccount: run as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
@@ -104,7 +105,7 @@ async def embedded(
     async with AsyncExitStack() as ends:
         ends.enter_context(held(data))
         Endpoints.remove(data)  # a killed run's
-        broker = None if deployment.nats_url else NatsServer(data, nats_port)
+        broker = None if deployment.nats_url else NatsServer(data, nats_port, _log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)
         ends.push_async_callback(_stop, servers)
@@ -118,6 +119,10 @@ async def embedded(
         await _together(_provision(str(located.nats_url)), _migrate(located))
         await ends.enter_async_context(stack.kept())
         yield stack
+
+
+def _log_key(deployment: Deployment) -> str | None:
+    return deployment.log_key.get_secret_value() if deployment.log_key else None
 
 
 async def _start(server: ServerProcess) -> None:

@@ -43,6 +43,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
     from infra.embedded.account import NoAccount
     from infra.embedded.folder import FolderInUse
+    from infra.embedded.log_key import LogKeyRefused
     from infra.embedded.process import ServerFailed
     from infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
     from infra.settings.bucket import SettingsNotProvisioned
@@ -54,6 +55,8 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
         ending = Ending.DONE  # asked to end before it was up, it has ended
     except FolderInUse as error:
         refuse_folder(error)
+    except LogKeyRefused as error:
+        refuse(Ending.WRONG_USE, str(error))
     except SettingsNotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error))
     except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:

@@ -1,0 +1,95 @@
+"""The log on the disk: what can be read there with a key and without, and whom it opens for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contracts.streams import LOG
+from infra.broker.connect import connect
+from infra.broker.topology import provision
+from infra.embedded.log_key import RECORD, LogKeyRefused
+from infra.embedded.nats_server import NatsServer
+
+# What the server's configuration would take for a number, an end of a text, and a variable.
+KEYS = ["12345", "a \"quoted\\\" 'key'; with # all # of it", "$HOME"]
+
+TEXT = b'{"role": "user", "content": "Matilda keeps llamas"}'
+SUBJECT = "chat.acme.Ferdinand.-.message.v1"
+
+
+async def _write(folder: Path, key: str | None) -> None:
+    server = NatsServer(folder, None, key)
+    await server.start()
+    connection = await connect(server.url, name="test")
+    await provision(connection)
+    await connection.jetstream().publish(SUBJECT, TEXT, stream=LOG)
+    await connection.close()
+    await server.stop()
+
+
+def _on_disk(folder: Path, wanted: bytes) -> list[str]:
+    """The files that hold some bytes."""
+    return [file.name for file in folder.rglob("*") if file.is_file() and wanted in file.read_bytes()]
+
+
+async def test_without_a_key_the_disk_can_be_read(tmp_path: Path) -> None:
+    await _write(tmp_path, None)
+    assert _on_disk(tmp_path, b"Matilda keeps llamas")
+    assert _on_disk(tmp_path, b"Ferdinand")
+
+
+@pytest.mark.parametrize("key", KEYS)
+async def test_with_a_key_the_disk_tells_nothing_and_the_log_is_read_again(tmp_path: Path, key: str) -> None:
+    await _write(tmp_path, key)
+    for secret in (b"Matilda keeps llamas", b"Ferdinand", key.encode()):
+        assert _on_disk(tmp_path, secret) == []
+
+    server = NatsServer(tmp_path, None, key)
+    await server.start()
+    connection = await connect(server.url, name="test")
+    assert (await connection.jetstream().get_msg(LOG, 1)).data == TEXT
+    await connection.close()
+    await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("written", "opened", "why"),
+    [
+        ("one", None, "is encrypted, and MNEMON_LOG_KEY is not set: set it"),
+        ("one", "another", "with another key .* set the one"),
+        (None, "one", "is not encrypted, and MNEMON_LOG_KEY is set: unset it"),
+    ],
+)
+async def test_another_key_is_refused_and_harms_nothing(
+    tmp_path: Path, written: str | None, opened: str | None, why: str
+) -> None:
+    await _write(tmp_path, written)
+    with pytest.raises(LogKeyRefused, match=why):
+        await NatsServer(tmp_path, None, opened).start()
+    await _write(tmp_path, written)
+    server = NatsServer(tmp_path, None, written)
+    await server.start()
+    connection = await connect(server.url, name="test")
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 2
+    await connection.close()
+    await server.stop()
+
+
+@pytest.mark.parametrize("key", [None, "one"])
+async def test_an_encrypted_log_is_known_without_its_record(tmp_path: Path, key: str | None) -> None:
+    await _write(tmp_path, "one")
+    (tmp_path / "nats" / RECORD).unlink()
+    with pytest.raises(LogKeyRefused, match="is encrypted"):
+        await NatsServer(tmp_path, None, key).start()
+
+
+async def test_two_folders_with_one_key_do_not_show_it(tmp_path: Path) -> None:
+    records = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        await _write(tmp_path / name, "one")
+        record = tmp_path / name / "nats" / RECORD
+        assert record.stat().st_mode & 0o077 == 0
+        records.append(json.loads(record.read_bytes())["scrypt"])
+    assert len(set(records)) == 2
