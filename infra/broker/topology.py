@@ -17,7 +17,7 @@ from nats.js.api import (
     StorageType,
     StreamConfig,
 )
-from nats.js.errors import BucketNotFoundError, NotFoundError
+from nats.js.errors import APIError, NotFoundError
 
 from contracts.streams import DEAD, LOG, SETTINGS, WORK
 from contracts.subjects import event_filter
@@ -146,6 +146,14 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
 BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=64),)
 
 
+_TOO_FEW = frozenset({10005, 10074})
+"""Errors of a server: nowhere to put all copies of a stream, or no cluster at all."""
+
+
+class TooFewServers(Exception):
+    """There are to be more copies than there are servers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What became of one stream, consumer or bucket, or what would become of it."""
@@ -155,18 +163,30 @@ class Change:
     detail: str = ""
 
 
-async def provision(connection: Client) -> list[Change]:
+async def provision(connection: Client, replicas: int | None = None) -> list[Change]:
     """Bring the server to what this module says: create what is absent, update what differs.
 
+    Args:
+        connection: to any server of a cluster.
+        replicas: how many servers keep a copy of each stream and bucket; a consumer goes with its stream.
+            None, for who only makes anew what is absent: as many as there are.
+
     Raises:
+        TooFewServers: there cannot be so many copies.
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
     """
-    return await _reconcile(connection, change=True)
+    try:
+        return await _reconcile(connection, replicas, change=True)
+    except APIError as error:
+        if error.err_code not in _TOO_FEW:
+            raise
+        problem = f"no {replicas} copies of each stream can be kept: {error.description}"
+        raise TooFewServers(f"{problem}. Set MNEMON_REPLICAS to what the NATS servers can keep") from error
 
 
-async def drift(connection: Client) -> list[Change]:
+async def drift(connection: Client, replicas: int | None = None) -> list[Change]:
     """What `provision` would do, without doing it."""
-    return await _reconcile(connection, change=False)
+    return await _reconcile(connection, replicas, change=False)
 
 
 async def begin_again(connection: Client, stream: str, name: str) -> int:
@@ -182,12 +202,14 @@ async def begin_again(connection: Client, stream: str, name: str) -> int:
     return (await stream_context.consumer_info(stream, name)).num_pending or 0
 
 
-async def _reconcile(connection: Client, *, change: bool) -> list[Change]:
+async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[Change]:
     stream_context = connection.jetstream()
-    changes = [await _stream(stream_context, config, change) for config in STREAMS]
+    changes = [
+        await _stream(stream_context, config.evolve(num_replicas=replicas), change) for config in STREAMS
+    ]
     for stream, consumers in CONSUMERS.items():
         changes += [await _consumer(stream_context, stream, config, change) for config in consumers]
-    changes += [await _bucket(stream_context, config, change) for config in BUCKETS]
+    changes += [await _bucket(stream_context, config, replicas, change) for config in BUCKETS]
     return changes
 
 
@@ -199,11 +221,7 @@ async def _stream(stream_context: JetStreamContext, config: StreamConfig, change
         if change:
             await stream_context.add_stream(config)
         return Change(what, "created")
-    difference = _difference(_stated(config), info.config.as_dict())
-    if difference and change:
-        ours = {name: getattr(config, name) for name in _stated(config)}
-        await stream_context.update_stream(info.config.evolve(**ours))
-    return _changed(what, difference)
+    return _changed(what, await _updated(stream_context, info.config, config, change))
 
 
 async def _consumer(
@@ -223,15 +241,29 @@ async def _consumer(
     return _changed(what, difference)
 
 
-async def _bucket(stream_context: JetStreamContext, config: KeyValueConfig, change: bool) -> Change:
+async def _bucket(
+    stream_context: JetStreamContext, config: KeyValueConfig, replicas: int | None, change: bool
+) -> Change:
     what = f"bucket {config.bucket}"
     try:
-        await stream_context.key_value(config.bucket)
-    except BucketNotFoundError:
+        info = await stream_context.stream_info(f"KV_{config.bucket}")
+    except NotFoundError:
         if change:
-            await stream_context.create_key_value(config)
+            await stream_context.create_key_value(config.evolve(replicas=replicas or 1))
         return Change(what, "created")
-    return Change(what, "unchanged")
+    ours = StreamConfig(num_replicas=replicas)  # the rest of it is nats-py's
+    return _changed(what, await _updated(stream_context, info.config, ours, change))
+
+
+async def _updated(
+    stream_context: JetStreamContext, actual: StreamConfig, wanted: StreamConfig, change: bool
+) -> list[str]:
+    """What differs; where `change` says so, the stream is brought to what is wanted."""
+    stated = _stated(wanted)
+    difference = _difference(stated, actual.as_dict())
+    if difference and change:
+        await stream_context.update_stream(actual.evolve(**{name: getattr(wanted, name) for name in stated}))
+    return difference
 
 
 def _stated(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:

@@ -116,7 +116,7 @@ async def embedded(
             started |= {"vectors_folder": data / "vectors"}
         located = Deployment(**deployment.model_dump() | started)
         stack = Stack(data, located, servers)
-        await _together(_provision(str(located.nats_url)), _migrate(located))
+        await _together(_provision(located), _migrate(located))
         await ends.enter_async_context(stack.kept())
         yield stack
 
@@ -143,10 +143,10 @@ async def _stop(servers: Sequence[ServerProcess]) -> None:
     await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
 
 
-async def _provision(url: str) -> None:
-    connection = await connect(url, name="mnemon-up")
+async def _provision(deployment: Deployment) -> None:
+    connection = await connect(str(deployment.nats_url), name="mnemon-up")
     try:
-        await provision(connection)
+        await provision(connection, deployment.replicas)
     finally:
         await connection.close()
 

@@ -40,6 +40,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     import nats.js.errors
 
     from infra.broker.connect import BrokerUnreachable
+    from infra.broker.topology import TooFewServers
     from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
     from infra.embedded.account import NoAccount
     from infra.embedded.folder import FolderInUse
@@ -58,6 +59,8 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     except LogKeyRefused as error:
         refuse(Ending.WRONG_USE, str(error))
     except SettingsNotProvisioned as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except TooFewServers as error:
         refuse(Ending.PART_MISSING, str(error))
     except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:
         refuse(Ending.PART_MISSING, str(error))

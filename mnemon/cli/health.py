@@ -145,14 +145,14 @@ async def _broker(deployment: Deployment) -> BrokerState:
         return BrokerState(error=str(error))
     try:
         async with asyncio.timeout(_PATIENCE):
-            return await _broker_state(connection)
+            return await _broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
         return BrokerState(error=f"the NATS server does not answer: {error or 'time out'}")
     finally:
         await connection.close()
 
 
-async def _broker_state(connection: Client) -> BrokerState:
+async def _broker_state(connection: Client, replicas: int) -> BrokerState:
     jetstream = connection.jetstream()
     wanted = [str(config.name) for config in STREAMS]
     streams = {
@@ -178,7 +178,7 @@ async def _broker_state(connection: Client) -> BrokerState:
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
             change.what: change.detail or "is not there"
-            for change in await drift(connection)
+            for change in await drift(connection, replicas)
             if change.action != "unchanged"
         },
     )

@@ -30,7 +30,7 @@ async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
 
     connection = await connect(str(deployment.nats_url), name="mnemon-provision")
     try:
-        changes = await provision_server(connection)
+        changes = await provision_server(connection, deployment.replicas)
     finally:
         await connection.close()
     if as_json:

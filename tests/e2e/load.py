@@ -10,15 +10,14 @@ import random
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 import time
-from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 
 from contracts.chat import MessageV1
 from infra.broker.connect import connect
@@ -28,6 +27,7 @@ from producers.events import ChatEvent
 from producers.publishing import Published
 from producers.timeouts import Timeouts
 from tests.e2e.conftest import PATIENCE, Up, until
+from tests.e2e.runner import Runner, running
 
 TENANT = "acme"
 TIMEOUTS = Timeouts(publish=2.0, retry=PATIENCE, ask=30.0)
@@ -107,11 +107,11 @@ async def is_persisted(talk: Talk, url: str) -> None:
     assert position >= talk.last_seq, f"after {PATIENCE} s the log is persisted up to {position} only"
 
 
-def stored_rows(database: str) -> tuple[int, int]:
+def stored_rows(database: str, schema: str = "mnemon") -> tuple[int, int]:
     """How many rows of messages there are, and how many different messages they hold."""
+    statement = sql.SQL("SELECT count(*), count(DISTINCT (user_id, content)) FROM {}.messages")
     with psycopg.connect(database) as connection:
-        statement = "SELECT count(*), count(DISTINCT (user_id, content)) FROM mnemon.messages"
-        found = connection.execute(statement).fetchone()
+        found = connection.execute(statement.format(sql.Identifier(schema))).fetchone()
     assert found is not None
     return found
 
@@ -155,42 +155,6 @@ class DyingUp:
         return death
 
 
-class Runner:
-    """`mnemon run persist`, on the servers of a running `mnemon up`."""
-
-    def __init__(self, data: Path, name: str) -> None:
-        self._data = data
-        self._output = data.parent / f"{name}.log"
-        self._process: Process | None = None
-
-    async def start(self) -> None:
-        """Start it as a supervisor does: again and again, until it runs."""
-        async with asyncio.timeout(PATIENCE):
-            while not await self._started():
-                pass
-
-    async def stop(self) -> None:
-        if self._process and self._process.returncode is None:
-            self._process.terminate()
-            await self._process.wait()
-
-    async def killed(self) -> None:
-        """`kill -9`, and a new one."""
-        assert self._process is not None
-        self._process.kill()
-        await self._process.wait()
-        await self.start()
-
-    async def _started(self) -> bool:
-        command = (sys.executable, "-m", "mnemon", "run", "persist", "--data", str(self._data))
-        with self._output.open("wb") as output:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *command, stdout=output, stderr=output
-            )
-        await until(lambda: process.returncode is not None or "running." in self._output.read_text())
-        return process.returncode is None
-
-
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
@@ -209,16 +173,15 @@ async def runners_are_killed(up: Up, talk: Talk, kills: int) -> None:
     """Two `mnemon run persist` are killed at random; PostgreSQL is restarted, and killed, in between."""
     dying = DyingUp(up, "--only", "retrieve")
     await dying.start()
-    runners = [Runner(up.data, f"runner-{number}") for number in (1, 2)]
-    try:
-        await asyncio.gather(*(runner.start() for runner in runners))
+    runners = [
+        Runner(["persist"], up.data.parent / f"runner-{number}.log", "--data", up.data) for number in (1, 2)
+    ]
+    async with running(runners):
         chance = random.Random(talk.users)
         killed = [chance.choice(runners).killed for _ in range(kills)]
         database = [dying.of_server("postgres", signal.SIGINT), dying.of_server("postgres")]
         half = kills // 2
         await _rehearse(dying, talk, [*killed[:half], *database, *killed[half:]])
-    finally:
-        await asyncio.gather(*(runner.stop() for runner in runners))
 
 
 async def _rehearse(dying: DyingUp, talk: Talk, deaths: Sequence[Death]) -> None:

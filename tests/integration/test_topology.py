@@ -1,9 +1,10 @@
 """Streams, consumers and buckets come to be as the topology says, and stay so."""
 
+import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from infra.broker.topology import drift, provision
+from infra.broker.topology import TooFewServers, drift, provision
 
 
 async def test_everything_is_created_once(connection: Client) -> None:
@@ -30,3 +31,10 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
     mended: StreamConfig = (await stream_context.stream_info("LOG")).config
     assert (mended.duplicate_window, mended.max_age) == (120, 86_400)
     assert {change.action for change in await drift(connection)} == {"unchanged"}
+
+
+async def test_a_server_that_is_alone_keeps_no_three_copies(connection: Client) -> None:
+    with pytest.raises(TooFewServers, match="MNEMON_REPLICAS"):
+        await provision(connection, replicas=3)
+    reported = {change.what for change in await drift(connection, replicas=3) if change.action != "unchanged"}
+    assert reported == {"stream LOG", "stream WORK", "stream DEAD", "bucket settings"}

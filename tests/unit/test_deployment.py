@@ -39,3 +39,12 @@ def test_a_variable_that_is_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) ->
     assert (deployment.model_url, deployment.google_url, deployment.database_url) == (None, None, None)
     keys = [deployment.model_api_key, deployment.google_api_key]
     assert [key and key.get_secret_value() for key in keys] == ["one", "another"]
+
+
+def test_copies_are_a_number_that_has_a_majority(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Deployment().replicas == 1
+    monkeypatch.setenv("MNEMON_REPLICAS", "3")
+    assert Deployment().replicas == 3
+    monkeypatch.setenv("MNEMON_REPLICAS", "2")
+    with pytest.raises(ValidationError, match="expected 1, 3 or 5"):
+        Deployment()

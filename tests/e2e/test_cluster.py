@@ -1,0 +1,59 @@
+"""Three nats-servers: whichever dies, what was acknowledged is there, and nobody has to be started again."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest_asyncio
+
+from tests.e2e.cluster import SERVERS, Cluster, cluster
+from tests.e2e.conftest import PATIENCE, mnemon
+from tests.e2e.load import Talk, is_persisted, stored_rows, talk_while_dying, users_that_miss_something
+from tests.e2e.runner import Runner, running
+
+DEATHS = 3
+
+
+@pytest_asyncio.fixture
+async def three() -> AsyncIterator[Cluster]:
+    with tempfile.TemporaryDirectory(prefix="mnemon-test-") as folder:
+        async with cluster(Path(folder)) as servers:
+            yield servers
+
+
+async def test_one_copy_becomes_three(three: Cluster) -> None:
+    assert (await mnemon("provision", MNEMON_NATS_URL=three.url)).code == 0
+    assert set((await three.copies()).values()) == {1}
+    environment = {"MNEMON_NATS_URL": three.url, "MNEMON_REPLICAS": str(SERVERS)}
+    changes = json.loads((await mnemon("provision", "--json", **environment)).out)
+    updated = {change["what"]: change["detail"] for change in changes if change["action"] == "updated"}
+    assert updated.keys() == {"stream LOG", "stream WORK", "stream DEAD", "bucket settings"}
+    assert set(updated.values()) == {"num_replicas: 1 should be 3"}
+    async with asyncio.timeout(PATIENCE):
+        while set((await three.copies()).values()) != {SERVERS}:
+            await asyncio.sleep(0.1)
+
+
+async def test_the_leader_dies_three_times(three: Cluster, database_url: str, tmp_path: Path) -> None:
+    schema = f"test_{uuid4().hex[:12]}"
+    environment = {
+        "MNEMON_NATS_URL": three.url,
+        "MNEMON_REPLICAS": str(SERVERS),
+        "DATABASE_URL": database_url,
+        "MNEMON_DATABASE_SCHEMA": schema,
+    }
+    for command in ("provision", "migrate"):
+        assert (await mnemon(command, **environment)).code == 0
+    await three.is_whole()
+    talk = Talk(users=60, turns=120)
+    consumers = [Runner([name], tmp_path / f"{name}.log", **environment) for name in ("persist", "retrieve")]
+    async with running(consumers):
+        await talk_while_dying(talk, three.url, [three.leader_killed] * DEATHS)
+        await is_persisted(talk, three.url)
+        assert len(three.killed) == DEATHS
+        assert stored_rows(database_url, schema) == (talk.messages, talk.messages)
+        assert not await users_that_miss_something(talk, three.url, range(talk.users))
+        assert all(consumer.is_alive for consumer in consumers), "somebody had to be started again"
