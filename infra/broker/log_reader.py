@@ -1,4 +1,4 @@
-"""Reading one user's events straight from the log, many with one request."""
+"""Reading straight from a stream, many messages with one request: one user's events, say."""
 
 import asyncio
 import json
@@ -72,20 +72,37 @@ async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[
     Raises:
         nats.errors.Error: the server does not answer.
     """
+    async with aclosing(stored(connection, LOG, pattern, after)) as answers:
+        async for page in answers:
+            yield [_delivery(message, message.headers or {}) for message in page]
+
+
+async def stored(
+    connection: Client, stream: str, pattern: str, after: int, most: int = PAGE
+) -> AsyncGenerator[list[Msg], None]:
+    """What a stream holds of a subject pattern beyond a position, `most` at a time, as the server gives it.
+
+    Subject, position and time are in the headers `Nats-Subject`, `Nats-Sequence` and `Nats-Time-Stamp`.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     inbox = connection.new_inbox()
     answers = await connection.subscribe(inbox)
     try:
         more = True
         while more:
-            request = {"seq": after + 1, "next_by_subj": pattern, "batch": PAGE, "max_bytes": PAGE_BYTES}
-            await connection.publish(f"$JS.API.DIRECT.GET.{LOG}", json.dumps(request).encode(), reply=inbox)
-            page: list[Delivery] = []
+            request = {"seq": after + 1, "next_by_subj": pattern, "batch": most, "max_bytes": PAGE_BYTES}
+            await connection.publish(
+                f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox
+            )
+            page: list[Msg] = []
             while "Nats-Sequence" in (headers := (message := await answers.next_msg(TIMEOUT)).headers or {}):
-                page.append(_delivery(message, headers))
+                page.append(message)
             if headers.get(Header.STATUS) == _UNAVAILABLE:
                 raise NoRespondersError
             if page:
-                after = page[-1].sequence
+                after = int((page[-1].headers or {})["Nats-Sequence"])
                 yield page
             more = bool(page) and headers.get("Nats-Num-Pending", "0") != "0"
     finally:

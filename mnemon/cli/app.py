@@ -9,6 +9,7 @@ from mnemon.cli import (
     bench,
     calibrate,
     context,
+    dead,
     demo,
     document,
     facts,
@@ -58,6 +59,7 @@ app.add_typer(document.app, name="document")
 app.command("tools")(tools.tools)
 app.command("bench")(bench.bench)
 app.command("calibrate")(calibrate.calibrate)
+app.add_typer(dead.app, name="dead")
 app.add_typer(import_.app, name="import")
 app.add_typer(settings.app, name="settings")
 

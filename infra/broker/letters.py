@@ -1,0 +1,147 @@
+"""The dead letters that are kept, as values."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.errors import APIError
+
+from contracts.streams import DEAD, LOG, WORK
+from contracts.subjects import InvalidSubject, decode_token
+from infra.broker.log_reader import stored
+
+Kind = Literal["event", "trigger", "answer"]
+"""An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
+
+_KINDS: Final[Mapping[str, Kind]] = {LOG: "event", WORK: "trigger"}
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter. `id` is its position among dead letters; `stream` and `sequence` are where it came from,
+    "" and 0 for what is no message of a stream.
+
+    What had no room in the letter is named by `left_out`; of an event it is in the log.
+    """
+
+    id: int
+    at: datetime
+    consumer: str
+    reason: str
+    error: str
+    subject: str
+    stream: str
+    sequence: int
+    left_out: str | None
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def kind(self) -> Kind:
+        return _KINDS.get(self.stream, "answer")
+
+    @property
+    def owner(self) -> tuple[str, str] | None:
+        """Tenant and user, where the original's subject names them."""
+        match self.subject.split("."):
+            case ["chat" | "memory", tenant, user, *_] | ["work", _, tenant, user, *_]:
+                try:
+                    return decode_token(tenant), decode_token(user)
+                except InvalidSubject:
+                    return None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which letters; what is None is no condition."""
+
+    consumer: str | None = None
+    reason: str | None = None
+    tenant: str | None = None
+    user: str | None = None
+    since: datetime | None = None
+
+    def covers(self, letter: Letter) -> bool:
+        tenant, user = letter.owner or (None, None)
+        return (
+            self.consumer in (None, letter.consumer)
+            and self.reason in (None, letter.reason)
+            and self.tenant in (None, tenant)
+            and self.user in (None, user)
+            and (self.since is None or letter.at >= self.since)
+        )
+
+
+async def letters(connection: Client, wanted: Wanted) -> AsyncGenerator[Letter, None]:
+    """The letters that are wanted, oldest first.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    async with aclosing(stored(connection, DEAD, ">", 0)) as pages:
+        async for page in pages:
+            for message in page:
+                letter = _letter(message)
+                if wanted.covers(letter):
+                    yield letter
+
+
+async def letter(connection: Client, letter_id: int) -> Letter | None:
+    """One letter; None when there is none of this id.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    message = await stored_at(connection, DEAD, ">", letter_id)
+    return None if message is None else _letter(message)
+
+
+async def stored_at(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
+    """What a stream holds at a position, of a subject pattern; None when it holds nothing there.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no such stream.
+    """
+    async with aclosing(stored(connection, stream, pattern, sequence - 1, most=1)) as pages:
+        async for page in pages:
+            found = int((page[0].headers or {})["Nats-Sequence"])
+            return page[0] if found == sequence else None
+    return None
+
+
+async def remove(connection: Client, stream: str, sequence: int) -> None:
+    """Remove a message from a stream for good; one that is gone already is removed.
+
+    Raises:
+        nats.errors.Error: it is not known whether it is removed.
+    """
+    try:
+        await connection.jetstream().delete_msg(stream, sequence)
+    except APIError:
+        if await stored_at(connection, stream, ">", sequence) is not None:
+            raise
+
+
+def _letter(message: Msg) -> Letter:
+    headers = message.headers or {}
+    subject = headers["Nats-Subject"]
+    _, consumer, *original = subject.split(".")
+    return Letter(
+        id=int(headers["Nats-Sequence"]),
+        at=datetime.fromisoformat(headers["Nats-Time-Stamp"]).astimezone(UTC),
+        consumer=headers.get("Mnemon-Consumer", consumer),
+        reason=headers.get("Mnemon-Reason", ""),
+        error=headers.get("Mnemon-Error", ""),
+        subject=headers.get("Mnemon-Subject", ".".join(original)),
+        stream=headers.get("Mnemon-Stream", ""),
+        sequence=int(headers.get("Mnemon-Sequence", 0)),
+        left_out=headers.get("Mnemon-Left-Out"),
+        headers=json.loads(headers.get("Mnemon-Headers", "{}")),
+        body=message.data or b"",
+    )

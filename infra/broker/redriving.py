@@ -1,0 +1,130 @@
+"""Giving back what became a dead letter, to be handled once more, as what it was."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from contracts.base import InvalidBody
+from contracts.decode import UnknownEvent, decode
+from contracts.streams import DEAD, LOG, WORK
+from contracts.subjects import InvalidSubject, parse
+from infra.broker.letters import Letter, remove, stored_at
+from infra.broker.outcomes import HEADROOM
+
+TIMEOUT: Final = 5.0
+
+PROJECTING: Final = "persist"
+"""Where this consumer gives an event up, nothing is known of it: it can take another position in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """It will be handled again. `sequence` is where it is now, in the stream that it came from."""
+
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The letter is still there. `why` is for a person."""
+
+    why: str
+
+
+async def original_of(connection: Client, letter: Letter) -> Msg | None:
+    """The event that a letter is about, as the log has it; None when the log no longer has it.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    # By position alone: a subject that became a dead letter may be none that can be asked for.
+    message = await stored_at(connection, LOG, ">", letter.sequence)
+    if message is None or (message.headers or {})["Nats-Subject"] != letter.subject:
+        return None
+    return message
+
+
+async def redrive(connection: Client, letter: Letter) -> GivenBack | Kept:
+    """Give back what a letter is about, then remove the letter.
+
+    Whatever ends this in between, it can be done again: an event keeps its identity, and a trigger says the
+    same however often it comes.
+
+    Raises:
+        nats.errors.Error: it is not known how far it came.
+    """
+    match letter.kind:
+        case "event":
+            return await _event(connection, letter)
+        case "trigger":
+            return await _trigger(connection, letter)
+        case "answer":
+            return Kept(
+                "a model's answer that cannot be used is no message that could be handled again; what it was"
+                " asked about is in the log"
+            )
+
+
+async def _event(connection: Client, letter: Letter) -> GivenBack | Kept:
+    """Have the event at the end of the log, instead of where it was.
+
+    It is not left where it was too: whoever reads the log from its beginning after the fix would find it
+    there, and put it before what users were shown until now.
+    """
+    original = await original_of(connection, letter)
+    if original is None:
+        return Kept("the log no longer has the event: it was erased, or was given back before")
+    headers = _headers(original, letter)
+    if _size(headers, original.data) > connection.max_payload:
+        return Kept("with its identity it is larger than what the server takes")
+    acknowledged = await connection.jetstream().publish(
+        letter.subject, original.data, headers=headers, stream=LOG, timeout=TIMEOUT
+    )
+    if acknowledged.seq == letter.sequence:
+        return Kept("it is so new that the server takes it for a repetition: try again in two minutes")
+    if letter.consumer == PROJECTING:
+        await remove(connection, LOG, letter.sequence)
+    await remove(connection, DEAD, letter.id)
+    return GivenBack(acknowledged.seq)
+
+
+async def _trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
+    if letter.left_out:
+        return Kept(f"the letter had no room for {letter.left_out} of the trigger")
+    acknowledged = await connection.jetstream().publish(
+        letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
+    )
+    await remove(connection, DEAD, letter.id)
+    return GivenBack(acknowledged.seq)
+
+
+def _headers(original: Msg, letter: Letter) -> dict[str, str]:
+    """What the bot sent with it, and its identity where that followed from its position."""
+    sent = original.headers or {}
+    # All else of NATS' own told the server what to do with it then.
+    headers = {name: value for name, value in sent.items() if not name.startswith("Nats-")}
+    if message_id := sent.get("Nats-Msg-Id"):
+        headers["Nats-Msg-Id"] = message_id
+    elif not _own_id(letter.subject, original.data):
+        headers["Nats-Msg-Id"] = f"{letter.stream}:{letter.sequence}"
+    return headers
+
+
+def _own_id(subject: str, body: bytes) -> object:
+    """The id in the body, as far as the body can be read."""
+    try:
+        return decode(parse(subject), body).id
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        pass
+    try:
+        loose = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return loose.get("id") if isinstance(loose, dict) else None
+
+
+def _size(headers: dict[str, str], body: bytes) -> int:
+    return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())

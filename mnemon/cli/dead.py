@@ -1,0 +1,253 @@
+"""`mnemon dead`."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.output import JsonOption
+from mnemon.cli.target import DataOption, target
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+    from infra.broker.letters import Letter, Wanted
+    from infra.config import Deployment
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="See what no consumer could use, give it back after a fix, or remove it.",
+)
+
+IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
+IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="[ID...]", help="Dead letters.")]
+ConsumerOption = Annotated[str | None, typer.Option(help="Only those of this consumer, such as `persist`.")]
+ReasonOption = Annotated[str | None, typer.Option(help="Only those with this reason.")]
+TenantOption = Annotated[str | None, typer.Option(help="Only those of this tenant.")]
+UserOption = Annotated[str | None, typer.Option(help="Only those of users with this id.")]
+SinceOption = Annotated[datetime | None, typer.Option(help="Only those since then, UTC.")]
+AllOption = Annotated[bool, typer.Option("--all", help="All there are, or all that the filters leave.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
+
+
+@app.command("list")
+def list_(
+    consumer: ConsumerOption = None,
+    reason: ReasonOption = None,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    since: SinceOption = None,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show dead letters, oldest first, with what each is about and why nobody could use it.
+
+    Example: `mnemon dead list --consumer persist --since 2026-11-21`
+    """
+    wanted = _wanted(consumer, reason, tenant, user, since)
+    perform(_list(target(data, "broker"), wanted, limit, as_json))
+
+
+@app.command("show")
+def show(letter_id: IdArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Show a dead letter with all that it has: where it came from, its text, and what to do next.
+
+    Ends with 2 when there is no such letter.
+
+    Example: `mnemon dead show 17`
+    """
+    perform(_show(target(data, "broker"), letter_id, as_json))
+
+
+@app.command("redrive")
+def redrive(
+    letter_ids: IdsArgument = None,
+    take_all: AllOption = False,
+    consumer: ConsumerOption = None,
+    reason: ReasonOption = None,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    since: SinceOption = None,
+    yes: YesOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give back what became dead letters, such as after a fix, and remove the letters.
+
+    An event is handled again as what it was, with the id that it had; in the log it is the newest then.
+    What is still of no use becomes a dead letter again. Answers of models cannot be given back.
+
+    Ends with 0 when all are given back, 1 when some are still there, 2 when there is no such letter.
+
+    Example: `mnemon dead redrive --all --reason unknown_event`
+    """
+    chosen = _chosen(letter_ids, take_all, _wanted(consumer, reason, tenant, user, since))
+    perform(_redrive(target(data, "broker"), chosen, yes, as_json))
+
+
+@app.command("drop")
+def drop(
+    letter_ids: IdsArgument = None,
+    take_all: AllOption = False,
+    consumer: ConsumerOption = None,
+    reason: ReasonOption = None,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    since: SinceOption = None,
+    yes: YesOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove dead letters for good. An event that one was about stays in the log, where it changes nothing.
+
+    Ends with 2 when there is no such letter.
+
+    Example: `mnemon dead drop 17 18`
+    """
+    chosen = _chosen(letter_ids, take_all, _wanted(consumer, reason, tenant, user, since))
+    perform(_drop(target(data, "broker"), chosen, yes, as_json))
+
+
+def _wanted(
+    consumer: str | None, reason: str | None, tenant: str | None, user: str | None, since: datetime | None
+) -> "Wanted":
+    from infra.broker.letters import Wanted
+
+    return Wanted(consumer, reason, tenant, user, since and since.replace(tzinfo=UTC))
+
+
+def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") -> "list[int] | Wanted":
+    """The letters of a command that changes them: some by their ids, or all that are wanted."""
+    from infra.broker.letters import Wanted
+
+    if take_all == bool(letter_ids) or (letter_ids and wanted != Wanted()):
+        refuse(Ending.WRONG_USE, "name dead letters by their ids, or --all, with filters or without")
+    return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
+
+
+@asynccontextmanager
+async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
+    from infra.broker.connect import connect
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-dead")
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _list(deployment: "Deployment", wanted: "Wanted", limit: int, as_json: bool) -> Ending:
+    from collections import deque
+
+    from infra.broker.letters import letters
+    from mnemon.cli.dead_view import show_letters, summary
+
+    count = 0
+    newest: deque[dict[str, Any]] = deque(maxlen=limit)
+    async with _connected(deployment) as connection:
+        async for letter in letters(connection, wanted):
+            count += 1
+            newest.append(summary(letter))  # without the text, which may be long
+    show_letters(newest, count, as_json)
+    return Ending.DONE
+
+
+async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
+    from infra.broker.redriving import original_of
+    from mnemon.cli.dead_view import show_letter
+
+    async with _connected(deployment) as connection:
+        letter = await _known(connection, letter_id)
+        original = await original_of(connection, letter) if letter.kind == "event" else None
+    show_letter(letter, original, as_json)
+    return Ending.DONE
+
+
+async def _known(connection: "Client", letter_id: int) -> "Letter":
+    from infra.broker.letters import letter
+
+    found = await letter(connection, letter_id)
+    if found is None:
+        refuse(Ending.WRONG_USE, f"there is no dead letter {letter_id}", "See which: mnemon dead list")
+    return found
+
+
+async def _ids(
+    connection: "Client", chosen: "list[int] | Wanted", yes: bool, question: str
+) -> "list[int] | None":
+    """The ids of what is chosen, oldest first; None when a person has thought better of it."""
+    from infra.broker.letters import letters
+
+    if isinstance(chosen, list):
+        return [(await _known(connection, each)).id for each in chosen]
+    found = [letter.id async for letter in letters(connection, chosen)]
+    if len(found) > 1 and not yes and not _agreed(f"{question} {len(found):,} dead letters?"):
+        return None
+    return found
+
+
+def _agreed(question: str) -> bool:
+    import sys
+
+    if not sys.stdin.isatty():
+        refuse(Ending.WRONG_USE, f"nobody can be asked: {question}", "Say so beforehand: --yes")
+    return typer.confirm(question, err=True)
+
+
+async def _redrive(
+    deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool
+) -> Ending:
+    from infra.broker.letters import letter
+    from infra.broker.redriving import GivenBack, redrive
+
+    given: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    async with _connected(deployment) as connection:
+        ids = await _ids(connection, chosen, yes, "Give back")
+        if ids is None:
+            return Ending.NOT_SO
+        for each in _with_progress(ids, "giving back"):
+            found = await letter(connection, each)
+            if found is None:
+                continue  # somebody else was faster
+            match await redrive(connection, found):
+                case GivenBack(sequence):
+                    given.append({"id": each, "stream": found.stream, "sequence": sequence})
+                case still:
+                    kept.append({"id": each, "why": still.why})
+    if as_json:
+        typer.echo(json.dumps({"redriven": given, "kept": kept}))
+    else:
+        typer.echo(f"{len(given):,} given back" if given or kept else "no dead letters")
+        for one in kept:
+            typer.echo(f"mnemon: dead letter {one['id']} is still there: {one['why']}", err=True)
+    return Ending.NOT_SO if kept else Ending.DONE
+
+
+async def _drop(deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool) -> Ending:
+    from contracts.streams import DEAD
+    from infra.broker.letters import remove
+
+    async with _connected(deployment) as connection:
+        ids = await _ids(connection, chosen, yes, "Remove for good")
+        if ids is None:
+            return Ending.NOT_SO
+        for each in _with_progress(ids, "removing"):
+            await remove(connection, DEAD, each)
+    typer.echo(
+        json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
+    )
+    return Ending.DONE
+
+
+def _with_progress(ids: Sequence[int], doing: str) -> Iterator[int]:
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(ids, doing, console=console, transient=True, disable=not console.is_terminal)

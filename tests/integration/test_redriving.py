@@ -1,0 +1,211 @@
+"""What became a dead letter is handled again as what it was, once, whatever happens on the way."""
+
+import json
+
+import pytest
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from consumers.app import running
+from contracts.identity import scoped
+from contracts.streams import DEAD, LOG, WORK
+from infra.broker.dead_letters import bury
+from infra.broker.letters import Letter, Wanted, letter, letters
+from infra.broker.outcomes import Dead
+from infra.broker.position import Position
+from infra.broker.redriving import GivenBack, Kept, redrive
+from infra.config import Deployment
+from tests.integration.burying import bury_next, bury_said, bury_trigger, kept
+from tests.integration.conftest import Stock
+
+PATIENCE = 60.0
+
+
+async def given_back(connection: Client, dead: Letter) -> int:
+    """Give it back; returns where it is then."""
+    done = await redrive(connection, dead)
+    assert isinstance(done, GivenBack), done
+    return done.sequence
+
+
+async def persisted(connection: Client, seq: int) -> None:
+    assert await Position().reach(connection.jetstream(), seq, PATIENCE) >= seq
+
+
+def rows(deployment: Deployment) -> list[tuple[int, str, str]]:
+    """Position, event id and content of every message, in log order."""
+    assert deployment.database_url is not None
+    engine = create_engine(deployment.database_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            f"SELECT seq, event_id, content FROM {deployment.database_schema}.messages ORDER BY seq"
+        )
+        return [tuple(row) for row in found]
+
+
+async def test_it_is_remembered_by_the_id_that_it_had(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    nameless = await bury_said(stock, "nameless")
+    named = await bury_said(stock, "named", id="m2")
+    good = await stock.say("good")
+    async with running(("persist",), deployment):
+        await persisted(connection, good)
+        assert [row[2] for row in rows(deployment)] == ["good"]
+        ends = [await given_back(connection, each) for each in (nameless, named)]
+        await persisted(connection, ends[-1])
+
+    assert rows(deployment) == [(3, "LOG:3", "good"), (4, "LOG:1", "nameless"), (5, "m2", "named")]
+    assert await kept(connection) == []
+
+
+async def test_who_reads_the_log_from_its_beginning_finds_it_where_it_is_now(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    dead = await bury_said(stock, "nameless")
+    await stock.say("good")
+    end = await given_back(connection, dead)
+    jetstream = connection.jetstream()
+    with pytest.raises(NotFoundError):
+        await jetstream.get_msg(LOG, dead.sequence)
+    await jetstream.delete_consumer(LOG, "persist")
+    async with running(("persist",), deployment):
+        await persisted(connection, end)
+    assert rows(deployment) == [(2, "LOG:2", "good"), (3, "LOG:1", "nameless")]
+
+
+@pytest.mark.parametrize("removed", ["nothing", "the original"])
+async def test_killed_on_the_way_it_is_given_back_again(
+    connection: Client, stock: Stock, deployment: Deployment, removed: str
+) -> None:
+    dead = await bury_said(stock, "nameless")
+    jetstream = connection.jetstream()
+    first = await jetstream.publish(dead.subject, dead.body, headers={"Nats-Msg-Id": "LOG:1"})
+    if removed == "the original":
+        await jetstream.delete_msg(LOG, dead.sequence)
+
+    done = await redrive(connection, dead)
+    if removed == "nothing":
+        assert done == GivenBack(first.seq)
+        assert await kept(connection) == []
+    else:
+        assert isinstance(done, Kept)
+        assert "given back before" in done.why
+    async with running(("persist",), deployment):
+        await persisted(connection, first.seq)
+    assert rows(deployment) == [(2, "LOG:1", "nameless")]
+
+
+async def test_given_back_twice_it_is_remembered_once(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    """The server no longer knows that it had it: the id is in the body, which it does not look into."""
+    dead = await bury_said(stock, "named", id="m1")
+    await connection.jetstream().publish(dead.subject, dead.body)
+    end = await given_back(connection, dead)
+    async with running(("persist",), deployment):
+        await persisted(connection, end)
+    assert rows(deployment) == [(2, "m1", "named")]
+
+
+async def test_what_the_bot_sent_with_it_stays(connection: Client, stock: Stock) -> None:
+    body = {"role": "user", "content": "x", "id": "m1"}
+    await stock.publish("chat.acme.u1.-.message.v1", body, X_Bot="Lena")
+    await given_back(connection, await bury_next(connection))
+    stored = await connection.jetstream().get_msg(LOG, 2)
+    sent = {name: value for name, value in (stored.headers or {}).items() if not name.startswith("Nats-Exp")}
+    assert sent == {"X-Bot": "Lena"}
+
+
+async def test_what_is_still_broken_becomes_one_letter_again(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    broken = await stock.publish("chat.acme.u1.-.message.v9", {"role": "user", "content": "x"})
+    async with running(("persist",), deployment):
+        await persisted(connection, broken)
+        [dead] = await kept(connection)
+        end = await given_back(connection, dead)
+        await persisted(connection, end)
+        [again] = await kept(connection)
+        assert (again.reason, again.sequence) == ("unknown_event", end)
+        assert again.headers["Nats-Msg-Id"] == "LOG:1"
+        # What is the same again within two minutes is a repetition: it waits where it is.
+        assert isinstance(await redrive(connection, again), Kept)
+    assert await kept(connection) == [again]
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
+
+
+async def test_what_the_server_would_take_for_a_repetition_stays_a_letter(
+    connection: Client, stock: Stock
+) -> None:
+    body = {"role": "user", "content": "x", "id": "m1"}
+    await stock.publish("chat.acme.u1.-.message.v1", body, Nats_Msg_Id=scoped("acme", "u1", "m1"))
+    dead = await bury_next(connection)
+    done = await redrive(connection, dead)
+    assert isinstance(done, Kept)
+    assert "two minutes" in done.why
+    assert await letter(connection, dead.id) == dead
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
+
+
+async def test_what_was_erased_is_not_brought_back(connection: Client, stock: Stock) -> None:
+    dead = await bury_said(stock, "a secret")
+    await connection.jetstream().purge_stream(LOG, subject="chat.acme.u1.>")
+    assert isinstance(await redrive(connection, dead), Kept)
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 0
+
+
+async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
+    connection: Client, stock: Stock
+) -> None:
+    await stock.publish("chat.acme.u1.-.message.v1", b"x" * connection.max_payload)
+    dead = await bury_next(connection)
+    assert dead.left_out == "headers and body"
+    done = await redrive(connection, dead)
+    assert isinstance(done, Kept)
+    assert "larger" in done.why
+    assert connection.is_connected
+
+
+async def test_a_trigger(connection: Client) -> None:
+    dead = await bury_trigger(connection, "work.index.acme.u1", b"7", "index-sweep")
+    assert (await connection.jetstream().stream_info(WORK)).state.messages == 0
+    await given_back(connection, dead)
+    waiting = await connection.jetstream().get_last_msg(WORK, "work.index.acme.u1")
+    assert waiting.data == b"7"
+    assert await kept(connection) == []
+
+
+async def test_an_answer_that_nobody_can_read_cannot_be_given_back(connection: Client) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    unreadable = Dead("unreadable", "no JSON")
+    await bury(connection, "extract", subject, unreadable, {"answer": "Да?"}, "w1")
+    [dead] = await kept(connection)
+    assert (dead.kind, dead.owner) == ("answer", ("acme", "u1"))
+    assert json.loads(dead.body) == {"answer": "Да?"}
+    done = await redrive(connection, dead)
+    assert isinstance(done, Kept)
+    assert await kept(connection) == [dead]
+
+
+async def test_which_letters(connection: Client, stock: Stock) -> None:
+    first = await bury_said(stock, "x")
+    other = await bury_said(stock, "x", "acme.u%2E2.-")
+    tenant = await bury_said(stock, "x", "globex.u1.-")
+    trigger = await bury_trigger(connection, "work.compact.acme.u1.c1", b"", "compact")
+    for wanted, expected in (
+        (Wanted(), [first, other, tenant, trigger]),
+        (Wanted(consumer="persist"), [first, other, tenant]),
+        (Wanted(tenant="acme"), [first, other, trigger]),
+        (Wanted(user="u1"), [first, tenant, trigger]),
+        (Wanted(tenant="acme", user="u.2"), [other]),
+        (Wanted(reason="no_summary"), []),
+        (Wanted(since=tenant.at), [tenant, trigger]),
+    ):
+        assert [each async for each in letters(connection, wanted)] == expected, wanted
+    # And what somebody else left there is shown, too.
+    await connection.jetstream().publish("dead.mine.of.old", b"?", stream=DEAD)
+    strange = (await kept(connection))[-1]
+    assert (strange.consumer, strange.subject, strange.kind) == ("mine", "of.old", "answer")
