@@ -16,11 +16,12 @@ from consumers.maintain import handler as maintain
 from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
 from contracts.streams import LOG
-from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.connect import BrokerUnreachable, check, connect
 from infra.broker.position import applied_position
 from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
+from infra.database.migrate import require_head
 from infra.finding import Finding, opened
 from infra.models.language.opening import language_models
 from infra.settings.store import read
@@ -49,7 +50,8 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
 
     Raises:
         BrokerUnreachable: no NATS server answers.
-        DatabaseUnavailable: the database does not answer.
+        DatabaseUnavailable: the database does not answer, or is to be migrated.
+        infra.database.migrate.SchemaTooNew: a newer version has prepared it.
         DatabaseNotConfigured: there is no address of a database.
         infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
         infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
@@ -58,10 +60,12 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
-        finding = await ends.enter_async_context(_finding(names, deployment))
+        await check(deployment.nats_url)
         database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
         ends.push_async_callback(database.close)
         await database.open()
+        await require_head(database, deployment.database_schema)
+        finding = await ends.enter_async_context(_finding(names, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         starts = {
             "persist": lambda: persist.consuming(database, deployment),

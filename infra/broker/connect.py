@@ -1,7 +1,8 @@
 """Connections to NATS that never give up, and say what goes wrong."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,8 +13,20 @@ from nats.aio.client import Client
 log = structlog.get_logger("broker")
 
 
+OLDEST = (2, 14)
+"""The first version of nats-server that has all that is asked of it: schedules, and atomic batches."""
+
+
 class BrokerUnreachable(ConnectionError):
-    """No NATS server answers at the address."""
+    """No NATS server answers at the address, or none that will do; the message has the next step."""
+
+
+class BrokerRefused(BrokerUnreachable):
+    """The server does not take the credentials."""
+
+
+class BrokerTooOld(BrokerUnreachable):
+    """The server lacks what mnemon is built on."""
 
 
 async def report_error(error: Exception) -> None:
@@ -74,16 +87,50 @@ async def check(url: str) -> None:
 
     Raises:
         BrokerUnreachable: none does.
+        BrokerRefused: one does, and does not take the credentials.
+        BrokerTooOld: it lacks what mnemon is built on.
     """
-    first_attempt = {**OPTIONS, "max_reconnect_attempts": 1, "connect_timeout": 3, "error_cb": _quiet}
+    failures: list[Exception] = []
+
+    async def note(error: Exception) -> None:
+        failures.append(error)
+
+    first_attempt = {**OPTIONS, "max_reconnect_attempts": 1, "connect_timeout": 3, "error_cb": note}
     try:
         probe = await nats.connect(servers(url), name="mnemon-probe", **first_attempt)
     except Exception as error:
-        raise BrokerUnreachable(
-            f"no NATS server answers at {url}: {error or type(error).__name__}"
-        ) from error
+        raise _refusal(url, [*failures, error]) from error
+    version = str(probe._server_info.get("version", ""))
     await probe.close()
+    if too_old(version):
+        raise BrokerTooOld(
+            f"NATS server {version} is too old: mnemon needs {OLDEST[0]}.{OLDEST[1]} or newer. "
+            f"Upgrade the one at {shown(url)}: its streams stay"
+        )
 
 
-async def _quiet(error: Exception) -> None:
-    """The first attempt's error is raised; there is no need to say it twice."""
+def too_old(version: str) -> bool:
+    """Whether a version such as `2.12.1` is below `OLDEST`. What is no version is another's own naming."""
+    numbers = re.match(r"v?(\d+)\.(\d+)", version)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < OLDEST
+
+
+def shown(url: str) -> str:
+    """Servers as they may be shown to anybody: without user, password or token."""
+    return re.sub(r"//[^/,]*@", "//***@", url)
+
+
+def _refusal(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
+    """What a first attempt that failed means. The first failure says most: later ones are of the library."""
+    said = str(failures[0]) or type(failures[0]).__name__
+    refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
+    if refused or any(isinstance(each, ConnectionResetError) for each in failures):
+        # What it said is lost with the line, now and then.
+        how = "does not take" if refused else "cut the line, as it does when it does not take"
+        return BrokerRefused(
+            f"the NATS server at {shown(url)} {how} the credentials: look at user and password in "
+            "MNEMON_NATS_URL, such as nats://user:password@host:4222"
+        )
+    return BrokerUnreachable(
+        f"no NATS server answers at {shown(url)}: {said}. Start it, or look at MNEMON_NATS_URL"
+    )

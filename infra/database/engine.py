@@ -156,6 +156,7 @@ class Database:
             "jit": "off",
         }
         self._address = url.render_as_string(hide_password=False)
+        self._shown = url.render_as_string(hide_password=True)
         self._options: dict[str, Any] = {
             "autocommit": True,
             "connect_timeout": 5,
@@ -182,10 +183,14 @@ class Database:
         """
         try:
             # Directly: the pool would try for ever, and not say why.
-            async with await psycopg.AsyncConnection.connect(self._address, **self._options) as first:
+            first = await psycopg.AsyncConnection.connect(self._address, **self._options)
+        except (psycopg.Error, OSError) as error:
+            raise no_connection(self._shown, error) from error
+        try:
+            async with first:
                 await first.execute("SELECT FROM memory_events LIMIT 0")
         except (psycopg.Error, OSError) as error:
-            raise _meaning(error) from error
+            raise meaning(error) from error
         await self._pool.open()
 
     async def close(self) -> None:
@@ -229,22 +234,38 @@ class Database:
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
         except (psycopg.Error, PoolTimeout, OSError) as error:
-            raise _meaning(error) from error
+            raise meaning(error) from error
 
 
 # https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is a value that a type cannot
 # hold, 23 a broken constraint, 54 a program limit (an index row too long, nesting too deep).
 _VALUES = ("22", "23", "54")
 _UNDEFINED_TABLE = "42P01"
+_NEXT_STEP = {
+    _UNDEFINED_TABLE: "run `mnemon migrate`",
+    "42501": "allow it to the role, or name another one in DATABASE_URL",
+    "53100": "make room on the disk of the database",
+}
 
 
-def _meaning(error: Exception) -> Exception:
+def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
+    """What is said where none came about: PostgreSQL's own reason, such as a wrong password."""
+    lines = str(error).removeprefix("connection failed: ").splitlines()
+    said = "; ".join(line.strip() for line in lines if line.strip())
+    return DatabaseUnavailable(
+        f"no connection to the database {address}: {said or type(error).__name__}. "
+        "Look at DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
+    )
+
+
+def meaning(error: Exception) -> Exception:
+    """What an error of the driver means to a caller, with the next step where a person has to do it."""
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     said = str(error).strip().partition("\n")[0]
     if state.startswith(_VALUES):
         return DatabaseRefused(said)
-    if state == _UNDEFINED_TABLE:
-        return DatabaseUnavailable(f"{said}: run `mnemon migrate`")
+    if state in _NEXT_STEP:
+        return DatabaseUnavailable(f"{said}: {_NEXT_STEP[state]}")
     if isinstance(error, psycopg.ProgrammingError):
         return error
     return DatabaseUnavailable(said or type(error).__name__)

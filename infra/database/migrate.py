@@ -1,19 +1,33 @@
 """Bringing a schema to what this version of mnemon needs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 
+import sqlalchemy
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import URL, create_engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
 
-from infra.database.engine import DatabaseUnavailable
+from infra.database.engine import Connection, Database, DatabaseUnavailable, meaning, no_connection
 
 _CONNECT = {"connect_timeout": 5, "client_encoding": "utf8"}
+
+
+class SchemaTooNew(Exception):
+    """A newer mnemon prepared the schema: this one would misread it, and leaves it alone."""
+
+    def __init__(self, schema: str, revision: str) -> None:
+        super().__init__(
+            f"the database was prepared by a newer mnemon (schema {schema} is at revision {revision}, this "
+            f"version knows {head_revision()} at most): upgrade mnemon. Nothing has been changed"
+        )
 
 
 def migrate(url: URL, schema: str) -> str:
@@ -24,20 +38,41 @@ def migrate(url: URL, schema: str) -> str:
 
     Raises:
         DatabaseUnavailable: the database does not answer.
+        SchemaTooNew: the schema is that of a newer version; nothing was done.
     """
-    engine = create_engine(url, poolclass=NullPool, connect_args=_CONNECT)
-    try:
-        with engine.begin() as connection:
-            # Several processes may start at once: the lock lets them migrate one after the other.
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"mnemon:{schema}",))
-            connection.execute(CreateSchema(schema, if_not_exists=True))
-            connection.exec_driver_sql(f'SET LOCAL search_path = "{schema}"')
-            config = _config()
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    except OperationalError as error:
-        raise DatabaseUnavailable(str(error.orig).strip()) from error
+    with _connected(url) as connection, connection.begin():
+        # Several processes may start at once: the lock lets them migrate one after the other.
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"mnemon:{schema}",))
+        if (found := _revision(connection, schema)) and not is_known(found):
+            raise SchemaTooNew(schema, found)
+        connection.execute(CreateSchema(schema, if_not_exists=True))
+        connection.exec_driver_sql(f'SET LOCAL search_path = "{schema}"')
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
     return head_revision()
+
+
+async def require_head(database: Database, schema: str) -> None:
+    """Stop before a schema that this version does not read and write as it is meant.
+
+    Raises:
+        DatabaseUnavailable: it is older, and is to be migrated; or the database does not answer.
+        SchemaTooNew: it is that of a newer version.
+    """
+
+    async def revision(connection: Connection) -> str | None:
+        row = await (await connection.execute("SELECT version_num FROM alembic_version")).fetchone()
+        return str(row[0]) if row else None
+
+    found = await database.read(revision)
+    if found and not is_known(found):
+        raise SchemaTooNew(schema, found)
+    if found != head_revision():
+        raise DatabaseUnavailable(
+            f"schema {schema} is at revision {found}, this version needs {head_revision()}: "
+            "run `mnemon migrate`"
+        )
 
 
 def current_revision(url: URL, schema: str) -> str | None:
@@ -46,22 +81,43 @@ def current_revision(url: URL, schema: str) -> str | None:
     Raises:
         DatabaseUnavailable: the database does not answer.
     """
-    engine = create_engine(url, poolclass=NullPool, connect_args=_CONNECT)
-    try:
-        with engine.connect() as connection:
-            return MigrationContext.configure(
-                connection, opts={"version_table_schema": schema}
-            ).get_current_revision()
-    except OperationalError as error:
-        raise DatabaseUnavailable(str(error.orig).strip()) from error
+    with _connected(url) as connection:
+        return _revision(connection, schema)
 
 
+@cache
 def head_revision() -> str:
     """The newest revision that this version of mnemon knows."""
     head = ScriptDirectory.from_config(_config()).get_current_head()
     if head is None:
         raise LookupError("no migrations are installed")
     return head
+
+
+def is_known(revision: str) -> bool:
+    """Whether this version of mnemon has the migration that made a schema what it is."""
+    scripts = ScriptDirectory.from_config(_config()).walk_revisions()
+    return revision in {script.revision for script in scripts}
+
+
+@contextmanager
+def _connected(url: URL) -> Iterator[sqlalchemy.Connection]:
+    try:
+        connection = create_engine(url, poolclass=NullPool, connect_args=_CONNECT).connect()
+    except DBAPIError as error:
+        shown = url.set(drivername="postgresql").render_as_string(hide_password=True)
+        raise no_connection(shown, error.orig or error) from error
+    try:
+        with connection:
+            yield connection
+    except DBAPIError as error:
+        raise (meaning(error.orig) if isinstance(error.orig, Exception) else error) from error
+
+
+def _revision(connection: sqlalchemy.Connection, schema: str) -> str | None:
+    return MigrationContext.configure(
+        connection, opts={"version_table_schema": schema}
+    ).get_current_revision()
 
 
 def _config() -> Config:

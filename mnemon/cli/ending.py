@@ -42,6 +42,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.broker.connect import BrokerUnreachable
     from infra.broker.topology import TooFewServers
     from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
+    from infra.database.migrate import SchemaTooNew
     from infra.embedded.account import NoAccount
     from infra.embedded.folder import FolderInUse
     from infra.embedded.log_key import LogKeyRefused
@@ -63,6 +64,8 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     except TooFewServers as error:
         refuse(Ending.PART_MISSING, str(error))
     except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except SchemaTooNew as error:
         refuse(Ending.PART_MISSING, str(error))
     except (VectorsNotConfigured, VectorsInUse, VectorsOutdated, VectorsUnavailable) as error:
         refuse(Ending.PART_MISSING, str(error))

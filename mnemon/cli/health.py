@@ -16,7 +16,7 @@ from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.topology import CONSUMERS, STREAMS, drift
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
-from infra.database.migrate import current_revision, head_revision
+from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
 from mnemon.cli.model_health import ModelsState, examine_models
 
 _PATIENCE = 5.0
@@ -53,6 +53,8 @@ class Lag(_Finding):
     """Of those in work, delivered before."""
     readers: int
     """Requests for messages that wait at the server."""
+    paused_until: str | None = None
+    """While it takes nothing: too much became dead letters, or somebody has paused it."""
 
 
 class BrokerState(_Finding):
@@ -122,6 +124,8 @@ def _problems(broker: BrokerState, database: DatabaseState, models: ModelsState 
         found.append(broker.error)
     if database.error:
         found.append(f"the database does not answer: {database.error}")
+    elif database.revision and not is_known(database.revision):
+        found.append(str(SchemaTooNew(database.schema_name, database.revision)))
     elif database.revision != database.head:
         at = f"at revision {database.revision}" if database.revision else "not there"
         found.append(
@@ -134,6 +138,12 @@ def _problems(broker: BrokerState, database: DatabaseState, models: ModelsState 
         f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
         for name, lag in broker.consumers.items()
         if lag.pending and not lag.in_work and not lag.readers
+    ]
+    found += [
+        f"{name} is stopped until {lag.paused_until}, as after too many dead letters:"
+        f" run `mnemon dead list --consumer {name}`"
+        for name, lag in broker.consumers.items()
+        if lag.paused_until
     ]
     return found
 
@@ -191,6 +201,7 @@ def _lag(info: ConsumerInfo) -> Lag:
         in_work=info.num_ack_pending or 0,
         redelivered=info.num_redelivered or 0,
         readers=info.num_waiting or 0,
+        paused_until=info.config.pause_until if info.paused and info.config else None,
     )
 
 

@@ -97,11 +97,13 @@ async def _up(
 
 def _show(stack: "Stack", names: tuple[str, ...], seconds: float) -> None:
     """What runs where."""
+    from infra.broker.connect import shown
+
     titles = {server.part: server.title for server in stack.servers}
     database = stack.deployment.database_url
     database = database and database.set(drivername="postgresql")  # its password is hidden when shown
     lines = {
-        "broker": f"{stack.deployment.nats_url}  ({titles.get('broker', 'configured')})",
+        "broker": f"{shown(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
         "database": f"{database}  ({titles.get('database', 'configured')})",
         "consumers": ", ".join(names),
         "folder": str(stack.data),

@@ -1,0 +1,37 @@
+"""Which servers will do, and what is told of them."""
+
+import pytest
+
+from infra.broker.connect import shown, too_old
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [
+        ("2.9.25", True),
+        ("2.13.9", True),
+        ("1.4.1", True),
+        ("0.0.0-unknown", True),
+        ("v2.12.0-RC.1", True),
+        ("2.14.0", False),
+        ("2.14.0-beta.1", False),
+        ("2.100.0", False),
+        ("3.0.0", False),
+        ("edge", False),
+        ("", False),
+    ],
+)
+def test_too_old(version: str, verdict: bool) -> None:
+    assert too_old(version) is verdict
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("nats://nats:4222", "nats://nats:4222"),
+        ("nats://bot:secret@nats:4222", "nats://***@nats:4222"),
+        ("nats://token@a:1, tls://bot:p@ss@b:2", "nats://***@a:1, tls://***@b:2"),
+    ],
+)
+def test_no_credentials_are_shown(url: str, seen: str) -> None:
+    assert shown(url) == seen
