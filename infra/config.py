@@ -108,6 +108,11 @@ class Deployment(BaseSettings):
         le=86_400,
         description="How long a batch that a killed process was submitting may take to appear.",
     )
+    dead_limit: int = Field(
+        default=1000,
+        ge=1,
+        description="Dead letters of one consumer within a minute, beyond which it stops for a while.",
+    )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     def spelled(self) -> str:

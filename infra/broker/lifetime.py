@@ -12,7 +12,7 @@ from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from infra.broker import patches
+from infra.broker import dead_limit, patches
 from infra.broker.connect import OPTIONS, BrokerUnreachable, report_error, servers
 from infra.broker.topology import GRACEFUL_TIMEOUT, provision
 from infra.config import Deployment
@@ -80,6 +80,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
             "reconnected_cb": reconnected,
         },
     )
+    dead_limit.limit(broker, deployment.dead_limit)
     return broker
 
 

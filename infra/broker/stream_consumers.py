@@ -8,6 +8,7 @@ from faststream.nats import JStream, NatsBroker, PullSub
 from faststream.nats.message import NatsBatchMessage
 from nats.aio.msg import Msg
 
+from infra.broker.dead_limit import DeadLimit, limit_of
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import Outcome, Retry, settle
 from infra.precedence import give_way
@@ -49,6 +50,7 @@ def consume_stream(
         overlap: batches in work at the same time, so that one is fetched while another is written.
         consume: what to do with a batch; what it raises is logged, and the whole batch retried.
     """
+    dead_limit = DeadLimit(stream, durable, limit_of(broker))
 
     async def handle(message: NatsBatchMessage) -> None:
         messages: list[Msg] = message.raw_message
@@ -60,6 +62,7 @@ def consume_stream(
             log.exception("batch failed, will be tried again", consumer=durable, messages=len(messages))
             outcomes = [Retry()] * len(messages)
         connection = broker.config.connection_state.connection
+        outcomes = await dead_limit.heed(connection, outcomes)
         await settle(connection, durable, zip(messages, deliveries, outcomes, strict=True))
 
     for _ in range(overlap):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from nats.aio.client import Client
@@ -120,3 +121,21 @@ async def test_what_this_version_cannot_read_either(run: Run, stock: Stock) -> N
     gone = (await run("show", "1")).out
     assert "the log no longer has the event" in gone
     assert "\N{REPLACEMENT CHARACTER}[2Jxxx" in gone, "it would clear the terminal"
+
+
+async def test_status_names_who_has_stopped(stock: Stock, deployment: Deployment) -> None:
+    until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    await stock.connection.jetstream().pause_consumer("LOG", "persist", until)
+    status = await mnemon(
+        "status",
+        "--json",
+        MNEMON_NATS_URL=str(deployment.nats_url),
+        DATABASE_URL=str(deployment.database_dsn),
+        MNEMON_DATABASE_SCHEMA=deployment.database_schema,
+    )
+    found = json.loads(status.out)
+    assert status.code == 1
+    assert found["broker"]["consumers"]["persist"]["paused_until"] == until
+    [problem] = found["problems"]
+    assert f"persist is stopped until {until}" in problem
+    assert "mnemon dead list --consumer persist" in problem
