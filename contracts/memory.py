@@ -279,8 +279,14 @@ class ModelCalledV1(Event):
     )
 
 
+ALL_BEFORE = 2**53 - 1
+"""As `up_to_seq`: whatever comes before the event, wherever that is; the largest that JSON carries safely."""
+
+
 class UserErasedV1(Event):
     """A user, or one conversation, was forgotten for good. Holds no content."""
 
-    up_to_seq: Sequence = Field(description="What lies below it in the log is gone.")
+    up_to_seq: Sequence = Field(
+        description="What lies below it in the log is gone; nothing that comes after this event."
+    )
     conversation: Identifier | None = Field(default=None, description="Only this conversation.")

@@ -95,7 +95,7 @@ VERBS: Mapping[str, VerbContract] = {
         VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,), answered=True),
         VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,), answered=True),
         VerbContract("export", (tools.ExportV1,), (tools.ExportReplyV1,)),
-        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,)),
+        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,), answered=True),
         VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,), answered=True),
     )
 }

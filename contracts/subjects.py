@@ -32,6 +32,7 @@ Space = Literal["chat", "memory", "ask"]
 # White space is listed, not left to "\s", whose meaning differs between languages and Unicode versions.
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NAME = re.compile(r"[a-z][a-z_]*\Z")
 
 
@@ -156,6 +157,40 @@ def user_filters(tenant: str, user: str) -> tuple[str, str]:
     """The two filters that between them match all of one user's events in the log."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return f"chat.{owner}.>", f"memory.{owner}.>"
+
+
+def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
+    """The filters that between them match all dead letters of one user's."""
+    owner = f"{encode_token(tenant)}.{encode_token(user)}"
+    events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))
+    return (*events, f"dead.*.work.*.{owner}", f"dead.*.work.*.{owner}.>")
+
+
+def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
+    """The filters that match one user's triggers and schedules, but for those that sweep after the user."""
+    owner = f"{encode_token(tenant)}.{encode_token(user)}"
+    return (
+        f"schedule.*.{owner}",
+        f"work.extract.{owner}",
+        f"work.dedupe.{owner}",
+        f"work.*.{owner}.>",
+    )
+
+
+def tenant_filters(tenant: str) -> tuple[str, str]:
+    """What a tenant's bots publish and ask: all that they have to send."""
+    token = encode_token(tenant)
+    return f"chat.{token}.>", f"ask.{token}.>"
+
+
+def inbox_prefix(tenant: str) -> str:
+    """Where a tenant's bots have their replies sent to, so that no other tenant's may listen."""
+    return f"_INBOX_{ascii_name(tenant)}"
+
+
+def ascii_name(tenant: str) -> str:
+    """A tenant's name where clients take ASCII only: the part of an inbox, a login in an address."""
+    return tenant if _PLAIN.match(tenant) else f"~{encode_token(tenant).encode().hex()}"
 
 
 def thing_filter(tenant: str, user: str, thing: str) -> str:

@@ -217,9 +217,24 @@ class EraseV1(Contract):
     conversation: Identifier | None = Field(
         default=None, description="Only this conversation; without it: the user."
     )
+    verify: bool = Field(
+        default=False,
+        description="Erase nothing; look what is left of a user who was erased, or of one who never was.",
+    )
 
 
 class EraseReplyV1(Reply):
-    """What was removed, store by store."""
+    """What was removed, store by store; or what is left."""
 
     removed: JsonObject = Field(default={}, description="How much, by store.")
+    pending: tuple[Text, ...] = Field(
+        default=(), description="Stores that were not done when the reply was sent; they will be."
+    )
+    provider_batches: tuple[Text, ...] = Field(
+        default=(),
+        description="Batches with text of the user that providers of models have: their ids. What comes of "
+        "them is dropped; the providers keep the text for as long as they keep batches.",
+    )
+    left: JsonObject | None = Field(
+        default=None, description="Asked to verify: how much is left, by store; nothing where it is empty."
+    )

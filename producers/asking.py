@@ -16,6 +16,9 @@ from producers.timeouts import Timeouts
 
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
+_SLOW = "save", "erase"
+"""The memory itself waits before it answers them."""
+
 
 class Questioner:
     """Asks for users of one tenant.
@@ -47,7 +50,7 @@ class Questioner:
         """
         check_id("user", user)
         subject = ask_subject(self._tenant, user, verb, version)
-        patience = self._timeouts.save if verb == "save" else self._timeouts.ask
+        patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         try:
             answer = await self._connection.request(subject, request.body(), timeout=patience)
         except nats.errors.NoRespondersError as error:

@@ -23,10 +23,12 @@ from contracts.ask import (
 from contracts.base import InvalidBody
 from contracts.chat import ClearedV1, MessageV1, Role, StartedV1, ToolCall
 from contracts.registry import VERBS
+from contracts.subjects import inbox_prefix
+from contracts.tools import EraseReplyV1, EraseV1
 from producers.asking import Questioner
 from producers.connection import connect
 from producers.errors import AskFailed
-from producers.events import ChatEvent
+from producers.events import ChatEvent, check_id
 from producers.publishing import Events, Progress, Published, Publisher
 from producers.timeouts import DEFAULTS, Timeouts
 from producers.tools import MemoryTools
@@ -80,12 +82,15 @@ class MemoryClient(MemoryTools):
             url: NATS servers, comma-separated.
             tenant: whose users these are.
             timeouts: how long to wait, where the defaults do not suit.
-            options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`.
+            options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`; replies
+                come to an inbox of the tenant's, which is all that `mnemon auth tenant` permits.
 
         Raises:
             NotConnected: no server answered, or none took the credentials.
         """
-        connection = await connect(url, flush_timeout=timeouts.publish, **options)
+        check_id("tenant", tenant)
+        own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
+        connection = await connect(url, **{**own, **options})
         try:
             yield cls(connection, tenant=tenant, timeouts=timeouts)
         finally:
@@ -260,6 +265,15 @@ class MemoryClient(MemoryTools):
         """
         request = StatusV1.strictly(min_seq=min_seq)
         return await self._questioner.ask(user, "status", request, StatusReplyV1)
+
+    async def erase(self, user: str, *, verify: bool = False) -> EraseReplyV1:
+        """Forget a user for good; `verify` forgets nobody, and looks what is left.
+
+        Raises:
+            AskFailed: there is no receipt; whether the user is forgotten is not known.
+        """
+        request = EraseV1.strictly(verify=verify)
+        return await self._questioner.ask(user, "erase", request, EraseReplyV1)
 
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:
         """Ask by the name of a verb, in its latest version: `await memory.ask("u42", "search", query="tea")`.

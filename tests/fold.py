@@ -29,6 +29,7 @@ EventKind = Literal[
     "document.removed",
     "summary.written",
     "summary.merged",
+    "user.erased",
 ]
 
 
@@ -37,7 +38,7 @@ class LoggedEvent:
     """An event of the one user that a fold is about. `conversation` None is the current one.
 
     What an event says is its own id. `item` is the fact, task or document that it is about; a summary is its
-    own, covers what follows `from_seq`, and may stand for others.
+    own, covers what follows `from_seq`, and may stand for others. `up_to` is how far an erasure goes.
     """
 
     seq: int
@@ -49,6 +50,7 @@ class LoggedEvent:
     item: str = "x"
     from_seq: int = 1
     merged: tuple[str, ...] = ()
+    up_to: int = 0
 
 
 @dataclass
@@ -69,10 +71,13 @@ class State:
 
 
 def fold(events: Iterable[LoggedEvent]) -> State:
-    """The state after a log; of several copies of an event the first counts."""
+    """The state after a log; of several copies of an event the first counts that nothing has erased."""
+    ordered = sorted(events, key=lambda event: event.seq)
+    erased = erased_up_to(ordered)
     first: dict[str, LoggedEvent] = {}
-    for event in sorted(events, key=lambda event: event.seq):
-        first.setdefault(event.id, event)
+    for event in ordered:
+        if event.seq >= erased and not (event.kind.startswith("summary.") and event.from_seq < erased):
+            first.setdefault(event.id, event)
     log = list(first.values())
     state = State()
     floors = _fold_conversations(log, state)
@@ -80,6 +85,12 @@ def fold(events: Iterable[LoggedEvent]) -> State:
     _fold_items(log, state)
     _fold_summaries(log, state, floors)
     return state
+
+
+def erased_up_to(events: Iterable[LoggedEvent]) -> int:
+    """What lies below is gone for good, as if it had never been."""
+    erasures = (min(event.up_to, event.seq) for event in events if event.kind == "user.erased")
+    return max(erasures, default=0)
 
 
 def _fold_conversations(log: list[LoggedEvent], state: State) -> dict[str | None, int]:

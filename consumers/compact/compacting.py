@@ -2,7 +2,8 @@
 
 Nothing of it is kept but in the log. Each step begins with what the projections say once they have all that
 the log has of the user; before its outcome goes into the log that is looked at again, because the model took
-its time. What is cleared in the very moment after that is below the watermark, and so is the summary.
+its time. What is cleared in the very moment after that is below the watermark, and so is the summary; where
+the user is erased in that moment, it is taken back.
 """
 
 import asyncio
@@ -22,10 +23,11 @@ from consumers.spending.calls import called, cost
 from contracts.model_settings import Compaction, Spending
 from contracts.settings import SettingsV1
 from contracts.subjects import thing_filter, user_filters
-from infra.broker.appending import LogEvent, append, insist
+from infra.broker.appending import Appended, LogEvent, append, insist
 from infra.broker.log_reader import last_position
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import Position
+from infra.broker.purging import erased_up_to, forget
 from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.locking import locked_if_free
 from infra.database.reading import Newest
@@ -171,14 +173,17 @@ class Compacting:
             log.info("what was to become a summary may be gone", tenant=tenant, is_known=is_known)
             await _append(connection, paid)
             return None
-        await _append(connection, summary(place, step, text, f"{model.provider}/{model.model}"), paid)
+        written = summary(place, step, text, f"{model.provider}/{model.model}")
+        appended, *_ = await _append(connection, written, paid)
+        if step.covers[0] < await erased_up_to(connection, (tenant, user)) <= appended.seq:
+            await forget(connection, appended.seq)  # it went in after the user
         self._failed.pop(failing, None)
         return None
 
     async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
-        """Whether the projections have all that the user said, and all summaries of it."""
+        """Whether the projections have all that the user said, all summaries of it, and its erasure."""
         said, _ = user_filters(*owner)
-        patterns = said, thing_filter(*owner, "summary")
+        patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
         return await self._position.reach(connection.jetstream(), last, patience) >= last
 
@@ -214,5 +219,5 @@ def _paid(owner: Owner, answer: Answer, model: LanguageModel, spending: Spending
     return called(owner, answer.usage, *of, "compact", None, spending, uuid4().hex)
 
 
-async def _append(connection: Client, *events: LogEvent) -> None:
-    await insist(partial(append, connection, events), PAUSE)
+async def _append(connection: Client, *events: LogEvent) -> list[Appended]:
+    return await insist(partial(append, connection, events), PAUSE)

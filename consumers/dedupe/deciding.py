@@ -29,6 +29,7 @@ from infra.broker.appending import LogEvent, append
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
 from infra.broker.position import applied_position
+from infra.broker.purging import erased_up_to, forget
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from infra.database.locking import locked
@@ -55,12 +56,14 @@ class Known:
         facts: the user's facts, as of `position`.
         versions: the event that made each fact what it is.
         position: the log position up to which the user's events are taken into account.
+        erased: what lies below is gone, and counts for nothing.
         findable: every fact has its point.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
     versions: dict[str, str] = field(default_factory=dict)
     position: int = 0
+    erased: int = 0
     findable: bool = False
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
@@ -94,7 +97,10 @@ class Deciding:
         async with locked(self._database, *owner):
             await give_way()
             # Forgotten until all is well: after a failure the log is read anew.
-            known = self._users.pop(owner, None) or await self._load(connection, owner)
+            known = self._users.pop(owner, None)
+            erased = await erased_up_to(connection, owner)
+            if known is None or known.erased < erased:
+                known = await self._load(connection, owner, erased)
             proposals = await self._catch_up(connection, owner, known)
             decided = await self._decide(owner, known, proposals)
             if limits_at is not None:
@@ -104,16 +110,17 @@ class Deciding:
             if not any(each.known for each in appended):
                 self._users[owner] = known
 
-    async def _load(self, connection: Client, owner: Owner) -> Known:
+    async def _load(self, connection: Client, owner: Owner, erased: int) -> Known:
         stream_context = connection.jetstream()
         # Below either position every event is projected, and every proposal decided.
-        known = Known(
-            position=min(
-                await applied_position(stream_context), await applied_position(stream_context, "dedupe")
-            )
+        position = min(
+            await applied_position(stream_context), await applied_position(stream_context, "dedupe")
         )
+        known = Known(position=max(position, erased - 1), erased=erased)
         (rows,) = await self._database.read(fact_events([owner]))
         for row in rows:
+            if row.seq < erased:
+                continue
             if row.seq > known.position:
                 break
             if row.body is not None:
@@ -134,6 +141,10 @@ class Deciding:
                     continue  # persist makes a dead letter of it
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
                 if isinstance(event, FactProposedV1):
+                    if min(event.lineage.sources, default=known.position) < known.erased:
+                        # A model was reading it while the user was erased.
+                        await forget(connection, delivery.sequence)
+                        continue
                     proposals.setdefault(event_id, Proposal(event_id, at, event))
                 else:
                     known.apply(event, event_id, at)

@@ -18,6 +18,7 @@ from consumers.extract.questions import Question, questions
 from consumers.spending.budget import Budgets
 from infra.broker.appending import insist
 from infra.database.engine import Connection, Database
+from infra.database.erasing import not_erased
 from infra.database.rows import Owner
 from infra.database.stretches import noted, spoken
 from infra.database.waiting import take_of_users
@@ -175,9 +176,11 @@ class Asking:
     async def _as_it_is_now(
         self, connection: Client, held: Connection, answers: Sequence[tuple[Question, Answer | LineFailed]]
     ) -> list[tuple[Question, Answer | LineFailed]]:
-        """What was cleared while the model thought teaches nothing."""
+        """What was cleared while the model thought teaches nothing; of who was erased nothing is said."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.clears(connection, owners)
+        there = set(await not_erased([question.window for question, _ in answers])(held))
+        answers = [each for each in answers if each[0].window in there]
         rows = await spoken([question.window for question, _ in answers])(held)
         return [
             (question if left else replace(question, said=()), outcome)

@@ -125,6 +125,10 @@ class Batching:
 
     async def _ask_after(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         batches = batches_of(model)
+        if not await self._database.read(counted(batch.batch_id)):
+            await batches.cancel(str(batch.provider_batch_id))
+            await self._fail(connection, batch, "all whom it was about are erased")
+            return
         progress = await batches.progress(str(batch.provider_batch_id))
         match progress.state:
             case "failed":

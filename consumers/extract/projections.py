@@ -108,4 +108,4 @@ def _answers(owner: Owner) -> list[str]:
 
 
 def _clears(owner: Owner) -> list[str]:
-    return [chat_filter(*owner, each) for each in ("cleared", "started")]
+    return [*(chat_filter(*owner, each) for each in ("cleared", "started")), thing_filter(*owner, "user")]

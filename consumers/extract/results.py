@@ -17,6 +17,7 @@ from contracts.memory import BatchCompletedV1
 from infra.broker.appending import append
 from infra.database.batches import StoredBatch, change
 from infra.database.engine import Database
+from infra.database.erasing import not_erased
 from infra.database.stretches import noted
 from infra.database.windows import (
     Failed,
@@ -126,6 +127,8 @@ class Results:
         done = await self._database.read(noted(windows))
         left = [window for window in windows if window not in done]
         await self._projections.clears(connection, {window.owner for window in left})
+        # Of users who were erased meanwhile nothing is said any more, not even that there is nothing.
+        left = await self._database.read(not_erased(left))
         now = datetime.now(UTC)
         asked = await self._database.read(partial(questions, windows=left, settings=self._settings, now=now))
         answers = [(question, page[question.window.line or 0]) for question in asked]

@@ -16,6 +16,7 @@ from contracts.memory import (
     FactForgottenV1,
     FactSavedV1,
     FactUpdatedV1,
+    UserErasedV1,
 )
 from contracts.subjects import InvalidSubject, parse
 from infra.broker.delivery import Delivery
@@ -95,7 +96,7 @@ def _add(batch: Plan, delivery: Delivery) -> Outcome:
         case DocumentAddedV1():
             batch.documents.append(Read(owner, event_id, event))
             _sweep(batch, owner, delivery)  # of the version before, more may be there
-        case ClearedV1() | StartedV1(discard_previous=True):
+        case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1(conversation=None):
             _sweep(batch, owner, delivery)
         case _ if isinstance(event, _SWEPT):
             _sweep(batch, owner, delivery)

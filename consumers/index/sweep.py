@@ -11,6 +11,7 @@ from infra.broker.log_reader import last_position
 from infra.broker.position import applied_position
 from infra.database.documents import documents
 from infra.database.engine import Database
+from infra.database.erasing import erasure
 from infra.database.facts import live_facts
 from infra.database.found import Wanted, visible
 from infra.database.locking import locked
@@ -30,6 +31,10 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
     async with locked(database, *owner):
         end = max(seq, await last_position(connection, thing_filter(*owner, "fact")))
         if await applied_position(connection.jetstream()) < end:
+            return False
+        # What is being indexed from before an erasure would be there after it.
+        erased = await database.read(erasure(*owner))
+        if erased is not None and await applied_position(connection.jetstream(), "index") < erased.seq:
             return False
         await give_way()
         await _facts(database, finding, owner)

@@ -4,7 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+import nats.errors
+
 from consumers.persist.decide import plan, said
+from consumers.persist.erasing import settled
 from contracts.streams import LOG, WORK
 from contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
 from infra.broker.bulk import publish_all
@@ -67,10 +70,12 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         try:
             owner = parse_owner(subject)
             await sweep(database, *owner, up_to=position)
-            return Retry(0.2) if await last_watermark(database, *owner) > position else ACK
+            is_settled = await settled(broker.config.connection_state.connection, database, owner, position)
+            is_swept = is_settled and await last_watermark(database, *owner) <= position
+            return ACK if is_swept else Retry(0.2)
         except InvalidSubject as error:
             return Dead("invalid_subject", str(error))
-        except DatabaseUnavailable:
+        except (DatabaseUnavailable, nats.errors.Error):
             return Retry()
 
     consume_stream(

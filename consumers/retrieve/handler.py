@@ -10,6 +10,7 @@ from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
 from consumers.retrieve.verbs.documents import DocumentVerb
+from consumers.retrieve.verbs.erasing import EraseVerb
 from consumers.retrieve.verbs.facts import FactVerbs
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
@@ -48,6 +49,7 @@ async def consuming(
         **SearchVerb(memory, search, settings).answers,
         **TaskVerb(memory, log).answers,
         **DocumentVerb(memory, log).answers,
+        **EraseVerb(broker, log, database, finding).answers,
     }
     service = AskService(broker, NAME, version("mnemon"))
     for verb in VERBS:

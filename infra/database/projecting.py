@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from psycopg.types.json import Jsonb
-from sqlalchemy import Table, bindparam, text
+from sqlalchemy import Table, bindparam, cast, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from infra.database.engine import Connection, Database, Query, Statement, Value
+from infra.database.erasing import begin_writing, lies_beyond
 from infra.database.rows import EventRow, MemoryRow, MessageRow, Rows
-from infra.database.tables import clears, model_calls, profile_sets, starts
+from infra.database.tables import clears, erasures, model_calls, profile_sets, starts
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
 # because nothing is taken apart in Python (docs/adr/0002).
@@ -24,6 +25,10 @@ _INSERT_MESSAGES: Final = Statement(
            body -> 'tool_calls', body -> 'metadata', to_timestamp(sent_at)
     FROM jsonb_to_recordset(:rows) AS row
         (tenant text, user_id text, conversation text, seq bigint, event_id text, sent_at float8, body jsonb)
+    WHERE seq >= coalesce((
+        SELECT erased.seq FROM erasures AS erased
+        WHERE erased.tenant = row.tenant AND erased.user_id = row.user_id
+    ), 0)
     ORDER BY tenant, user_id, event_id
     ON CONFLICT (tenant, user_id, event_id) DO UPDATE SET
         seq = excluded.seq, conversation = excluded.conversation, role = excluded.role,
@@ -44,6 +49,10 @@ _INSERT_MEMORIES: Final = Statement(
     FROM jsonb_to_recordset(:rows) AS row
         (tenant text, user_id text, event_id text, seq bigint, at float8, event text, item text,
          proposal_id text, conversation text, body jsonb)
+    WHERE least(seq, (body ->> 'from_seq')::bigint) >= coalesce((
+        SELECT erased.seq FROM erasures AS erased
+        WHERE erased.tenant = row.tenant AND erased.user_id = row.user_id
+    ), 0)
     ORDER BY tenant, user_id, event_id
     ON CONFLICT (tenant, user_id, event_id) DO UPDATE SET
         seq = excluded.seq, at = excluded.at, event = excluded.event, item = excluded.item,
@@ -55,7 +64,8 @@ _INSERT_MEMORIES: Final = Statement(
 
 
 def _insertion(table: Table) -> Statement:
-    insertion = insert(table).values({column.name: bindparam(column.name) for column in table.c})
+    row = {column.name: cast(bindparam(column.name), column.type) for column in table.c}
+    insertion = insert(table).from_select(list(row), select(*row.values()).where(lies_beyond(row)))
     changed = {column.name: insertion.excluded[column.name] for column in table.c if not column.primary_key}
     return Statement(
         insertion.on_conflict_do_update(
@@ -95,11 +105,13 @@ async def suppose(database: Database, rows: Rows, query: Query[Value]) -> Value:
 
 
 async def _write(connection: Connection, rows: Rows) -> None:
+    by_table = _by_table(rows.events.values())
+    await begin_writing(connection, by_table.pop(erasures.name, []))
     if rows.messages:
         await _INSERT_MESSAGES.change(connection, [_together(rows.messages.values())])
     if rows.memories:
         await _INSERT_MEMORIES.change(connection, [_together(rows.memories.values())])
-    for table, events in _by_table(rows.events.values()).items():
+    for table, events in by_table.items():
         await _INSERT_EVENTS[table].change(connection, events)
 
 

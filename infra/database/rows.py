@@ -34,6 +34,7 @@ from contracts.memory import (
     TaskAddedV1,
     TaskDoneV1,
     TaskRemovedV1,
+    UserErasedV1,
     WindowAnsweredV1,
 )
 from contracts.registry import EventContract
@@ -126,7 +127,7 @@ class Rows:
         cleared = (
             row.key[:2]
             for row in self.events.values()
-            if row.table == "clears" or row.values.get("discard_previous")
+            if row.table in ("clears", "erasures") or row.values.get("discard_previous")
         )
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
@@ -158,7 +159,7 @@ def row_of(delivery: Delivery) -> Row | None:
     if type(event) in _ITEMS:
         return _memory_row(delivery, address, key, event)
     projection = _PROJECTIONS.get(type(event))
-    if projection is None:
+    if projection is None or (isinstance(event, UserErasedV1) and event.conversation):
         return None
     table, values = projection(event, address, key, delivery)
     return EventRow(key, delivery.sequence, table, values)
@@ -239,6 +240,13 @@ def _profile_set(event: Event, address: Address, key: Key, delivery: Delivery) -
     return "profile_sets", {"fields": event.fields}
 
 
+def _erased(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    assert isinstance(event, UserErasedV1)
+    # What is said after it is said by somebody new, whatever it names.
+    up_to = min(event.up_to_seq, delivery.sequence)
+    return "erasures", {"up_to": up_to, "at": datetime.fromtimestamp(delivery.stored_at, UTC)}
+
+
 def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
     assert isinstance(event, ModelCalledV1)
     return "model_calls", {
@@ -259,6 +267,7 @@ _PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key, Delivery
     ClearedV1: _cleared,
     ProfileSetV1: _profile_set,
     ModelCalledV1: _model_called,
+    UserErasedV1: _erased,
 }
 
 _ITEMS: Final[Mapping[type[Event], str]] = {

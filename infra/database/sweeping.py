@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Update,
     and_,
     bindparam,
@@ -21,33 +22,26 @@ from infra.database import timeline as parts
 from infra.database.engine import Connection, Database, Statement
 from infra.database.memories import SUMMARIES, VERSIONS, named
 from infra.database.rows import ENDINGS, REMOVALS
-from infra.database.tables import clears, memory_events, messages, starts
+from infra.database.tables import clears, erasures, memory_events, messages, starts
 from infra.database.timeline import owned, owner
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
+_APPLIED: Final = clears.c.seq <= bindparam("up_to", type_=BigInteger)
 
 
-def _sweep() -> Update:
+def gone_messages() -> ColumnElement[bool]:
+    """Of a message: it lies below a floor."""
     timeline = parts.timeline()
     spans = parts.spans(timeline)
-    cleared = parts.cleared(spans, clears.c.seq <= bindparam("up_to", type_=BigInteger))
+    cleared = parts.cleared(spans, _APPLIED)
     place = select(spans.c.conversation).where(messages.c.seq.op("<@")(spans.c.span)).correlate(messages)
     conversation = func.coalesce(messages.c.conversation, place.scalar_subquery())
     below_own_floor = exists().where(cleared.c.conversation == conversation, messages.c.seq < cleared.c.seq)
-    return (
-        update(messages)
-        .where(
-            owned(messages),
-            messages.c.role.isnot(None),
-            or_(messages.c.seq < parts.discarded(timeline), below_own_floor),
-        )
-        .values({name: null() for name in _CONTENT})
-    )
+    return or_(messages.c.seq < parts.discarded(timeline), below_own_floor)
 
 
-def _sweep_memories() -> Update:
-    timeline = parts.timeline()
-    cleared = parts.cleared(parts.spans(timeline), clears.c.seq <= bindparam("up_to", type_=BigInteger))
+def gone_memories() -> ColumnElement[bool]:
+    """Of a version of a fact, a task or a document: what it is about has ended."""
     ends = memory_events.alias("ends")
     ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends))
     removed = exists().where(
@@ -56,21 +50,36 @@ def _sweep_memories() -> Update:
         ends.c.item == memory_events.c.item,
         ends.c.seq > memory_events.c.seq,
     )
-    from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
-    below_own_floor = exists().where(
-        cleared.c.conversation == memory_events.c.conversation, from_seq < cleared.c.seq
+    return or_(
+        and_(named(VERSIONS), memory_events.c.item.in_(ended)),
+        and_(named(("task.added", "document.added")), removed),
     )
+
+
+def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
+    """Of a stretch of a conversation that begins at a log position: a floor is above its beginning."""
+    timeline = parts.timeline()
+    cleared = parts.cleared(parts.spans(timeline), _APPLIED)
+    below_own_floor = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
+    return or_(seq < parts.discarded(timeline), below_own_floor)
+
+
+def gone_summaries() -> ColumnElement[bool]:
+    """Of a summary: what it covers lies below a floor."""
+    from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
+    return and_(named(SUMMARIES), below_floors(memory_events.c.conversation, from_seq))
+
+
+def _sweep() -> Update:
+    is_there = owned(messages), messages.c.role.isnot(None)
+    return update(messages).where(*is_there, gone_messages()).values({name: null() for name in _CONTENT})
+
+
+def _sweep_memories() -> Update:
+    is_gone = or_(gone_memories(), gone_summaries())
     return (
         update(memory_events)
-        .where(
-            owned(memory_events),
-            memory_events.c.body.isnot(None),
-            or_(
-                and_(named(VERSIONS), memory_events.c.item.in_(ended)),
-                and_(named(("task.added", "document.added")), removed),
-                and_(named(SUMMARIES), or_(from_seq < parts.discarded(timeline), below_own_floor)),
-            ),
-        )
+        .where(owned(memory_events), memory_events.c.body.isnot(None), is_gone)
         .values(body=null())
     )
 
@@ -80,6 +89,7 @@ def _last_watermark() -> Any:
         select(clears.c.seq).where(owned(clears)),
         select(starts.c.seq).where(owned(starts), starts.c.discard_previous),
         select(memory_events.c.seq).where(owned(memory_events), named((*ENDINGS, *REMOVALS))),
+        select(erasures.c.seq).where(owned(erasures)),
     ).subquery()
     return select(func.coalesce(func.max(seqs.c.seq), 0))
 

@@ -132,6 +132,24 @@ model_calls = _event(
     Index("model_calls_spending", "tenant", "at"),
 )
 
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("tenant", Text),
+    Column("user_id", Text),
+    Column("seq", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
+    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    Column(
+        "is_settled",
+        Boolean,
+        nullable=False,
+        server_default=false(),
+        comment="Log, dead letters and triggers are purged too",
+    ),
+    PrimaryKeyConstraint("tenant", "user_id"),
+)
+"""Users who were forgotten for good. The highest position counts, whatever comes first."""
+
 # The tables below are no projections: they are what `extract` has in hand. Lost, they are made anew from the
 # log: what was answered or submitted is known from its events, the rest is cut again.
 

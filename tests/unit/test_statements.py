@@ -6,6 +6,7 @@ from infra.database import (
     adopting,
     batches,
     documents,
+    erasing,
     facts,
     found,
     reading,
@@ -24,7 +25,7 @@ LOOKUPS = [
     value
     for module in (
         *(reading, facts, summaries, tasks, documents, found, sampling, uncovered),
-        *(windows, waiting, stretches, batches, rounds, adopting),
+        *(windows, waiting, stretches, batches, rounds, adopting, erasing),
     )
     for value in vars(module).values()
     if isinstance(value, Lookup)

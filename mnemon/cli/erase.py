@@ -1,0 +1,68 @@
+"""`mnemon erase`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.asking import ask
+from mnemon.cli.ending import Ending, refuse
+from mnemon.cli.output import JsonOption, show_table
+from mnemon.cli.target import DataOption
+
+if TYPE_CHECKING:
+    from contracts.tools import EraseReplyV1
+
+_PROVIDERS_KEEP = "providers of models keep what they were sent for as long as they keep batches: "
+
+
+def erase(
+    tenant: Annotated[str, typer.Argument(help="The tenant that the user belongs to.")],
+    user: Annotated[str, typer.Argument(help="Who is to be forgotten.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Erase nothing; look what is left. Ends with 1 if anything is.")
+    ] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget a user for good, in every store, and show a receipt; ends with 1 while a store is not done.
+
+    What the user says afterwards is remembered anew.
+
+    Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
+    """
+    if not verify and not yes and not typer.confirm(f"Forget {user} of {tenant} for good?", err=True):
+        refuse(Ending.NOT_SO, "nobody is forgotten")
+    ask(
+        lambda memory: memory.erase(user, verify=verify),
+        _show_left if verify else _show_receipt,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        ending=_clean_or_not if verify else _done_or_not,
+    )
+
+
+def _show_receipt(reply: "EraseReplyV1") -> None:
+    typer.secho(f"forgotten is what lies below log position {reply.seen_seq}", dim=True)
+    rows = [*reply.removed.items(), *((store, "pending") for store in reply.pending)]
+    show_table(("store", "removed"), rows)
+    if reply.provider_batches:
+        typer.echo(_PROVIDERS_KEEP + ", ".join(reply.provider_batches))
+
+
+def _done_or_not(reply: "EraseReplyV1") -> Ending:
+    if reply.pending:
+        typer.secho(f"not done yet: {', '.join(reply.pending)}; it goes on by itself", fg="yellow", err=True)
+    return Ending.NOT_SO if reply.pending else Ending.DONE
+
+
+def _show_left(reply: "EraseReplyV1") -> None:
+    show_table(("store", "left"), (reply.left or {}).items())
+
+
+def _clean_or_not(reply: "EraseReplyV1") -> Ending:
+    left = reply.left or {}
+    if "vectors" not in left:
+        typer.secho("vectors could not be looked at", fg="yellow", err=True)
+    return Ending.NOT_SO if any(left.values()) or "vectors" not in left else Ending.DONE
