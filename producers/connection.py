@@ -1,6 +1,7 @@
 """A bot's connection to NATS: it is restored without end, and its silences are explained."""
 
 import logging
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -52,9 +53,14 @@ async def connect(url: str, **options: Any) -> Client:
         if isinstance(cause, ConnectionResetError):
             # What it said is lost with the line, now and then.
             problem += "; the server cut the line, as it does when it does not take the credentials"
-        raise NotConnected(f"no connection to NATS at {url}: {problem}") from error
+        raise NotConnected(f"no connection to NATS at {_shown(url)}: {problem}") from error
     connected = True
     return connection
+
+
+def _shown(url: str) -> str:
+    """Servers as they may be shown to anybody: without user, password or token."""
+    return re.sub(r"//[^/,]*@", "//***@", url)
 
 
 def denied(connection: Client, *subjects: str) -> str | None:

@@ -30,12 +30,18 @@ _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
 
 class Stack:
-    """A running stack: `deployment` says where its servers are, `servers` which of them run in `data`."""
+    """A running stack: `deployment` says where its servers are, `servers` which of them run in `data`.
 
-    def __init__(self, data: Path, deployment: Deployment, servers: Sequence[ServerProcess]) -> None:
+    Where the broker asks for logins, the deployment has that of a worker; what is `announced` has none.
+    """
+
+    def __init__(
+        self, data: Path, deployment: Deployment, servers: Sequence[ServerProcess], endpoints: Endpoints
+    ) -> None:
         self.data = data
         self.deployment = deployment
         self.servers = tuple(servers)
+        self.endpoints = endpoints
         self._announcing = False
         self._down: set[str] = set()
 
@@ -75,10 +81,13 @@ class Stack:
             self._announce()
 
     def _announce(self) -> None:
-        if self._announcing and not self._down:
-            Endpoints.of(self.deployment).write(self.data)
-        else:
-            Endpoints.remove(self.data)
+        try:
+            if self._announcing and not self._down:
+                self.endpoints.write(self.data)
+            else:
+                Endpoints.remove(self.data)
+        except OSError as error:  # a full disk must not keep us from looking after the servers
+            log.error("endpoints.json cannot be changed now", error=error.strerror)
 
 
 @asynccontextmanager
@@ -115,8 +124,13 @@ async def embedded(
         if not (deployment.qdrant_url or deployment.vectors_folder):
             started |= {"vectors_folder": data / "vectors"}
         located = Deployment(**deployment.model_dump() | started)
-        stack = Stack(data, located, servers)
-        await _together(_provision(located), _migrate(located))
+        endpoints = Endpoints.of(located)
+        if broker:
+            located = located.model_copy(update={"nats_url": broker.url_as("worker")})
+        stack = Stack(data, located, servers, endpoints)
+        # In this order: where the schema is that of a newer version, the streams are left alone too.
+        await _migrate(located)
+        await _provision(broker.url_as("operator") if broker else str(located.nats_url), located.replicas)
         await ends.enter_async_context(stack.kept())
         yield stack
 
@@ -143,10 +157,10 @@ async def _stop(servers: Sequence[ServerProcess]) -> None:
     await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
 
 
-async def _provision(deployment: Deployment) -> None:
-    connection = await connect(str(deployment.nats_url), name="mnemon-up")
+async def _provision(url: str, replicas: int) -> None:
+    connection = await connect(url, name="mnemon-up")
     try:
-        await provision(connection, deployment.replicas)
+        await provision(connection, replicas)
     finally:
         await connection.close()
 

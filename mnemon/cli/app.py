@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mnemon.cli import (
+    auth,
     bench,
     calibrate,
     context,
@@ -66,6 +67,7 @@ app.add_typer(settings.app, name="settings")
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+app.add_typer(auth.app, name="auth")
         typer.echo(f"mnemon {version('mnemon')}")
         raise typer.Exit
 

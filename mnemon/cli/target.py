@@ -58,8 +58,11 @@ def configured() -> "Deployment":
 def _running_in(data: Path) -> "Deployment":
     from infra.config import Deployment
     from infra.embedded.folder import Endpoints
+    from infra.embedded.logins import FolderLogins
 
     endpoints = Endpoints.read(data)
     if endpoints is None:
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
-    return Deployment(nats_url=endpoints.nats, database_dsn=endpoints.database, qdrant_url=endpoints.qdrant)
+    logins = FolderLogins(data)
+    nats = logins.login("operator").at(endpoints.nats) if logins.in_force else endpoints.nats
+    return Deployment(nats_url=nats, database_dsn=endpoints.database, qdrant_url=endpoints.qdrant)
