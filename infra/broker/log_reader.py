@@ -74,7 +74,7 @@ async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[
     """
     async with aclosing(stored(connection, LOG, pattern, after)) as answers:
         async for page in answers:
-            yield [_delivery(message, message.headers or {}) for message in page]
+            yield [delivery_of(message) for message in page]
 
 
 async def stored(
@@ -125,12 +125,14 @@ async def events(
                 yield delivery, address, decode(address, delivery.body)
 
 
-def _delivery(message: Msg, headers: dict[str, str]) -> Delivery:
+def delivery_of(message: Msg) -> Delivery:
+    """A message that `stored` gave, as a consumer would have it."""
+    headers = message.headers or {}
     return Delivery(
         subject=headers["Nats-Subject"],
         body=message.data or b"",
         message_id=headers.get("Nats-Msg-Id"),
-        stream=LOG,
+        stream=headers["Nats-Stream"],
         sequence=int(headers["Nats-Sequence"]),
         deliveries=1,
         stored_at=datetime.fromisoformat(headers["Nats-Time-Stamp"]).timestamp(),

@@ -1,6 +1,7 @@
-"""Giving back what became a dead letter, to be handled once more, as what it was."""
+"""Giving back what became a dead letter, to be handled once more as what it was; or giving it up for good."""
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,8 +12,13 @@ from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent, decode
 from contracts.streams import DEAD, LOG, WORK
 from contracts.subjects import InvalidSubject, parse
+from infra.broker.delivery import Delivery
 from infra.broker.letters import Letter, remove, stored_at
+from infra.broker.log_reader import delivery_of
 from infra.broker.outcomes import HEADROOM
+
+IsApplied = Callable[[Delivery], Awaitable[bool | None]]
+"""Whether something is kept of an event, such as since the log was read anew; None: there is no telling."""
 
 TIMEOUT: Final = 5.0
 
@@ -25,6 +31,11 @@ class GivenBack:
     """It will be handled again. `sequence` is where it is now, in the stream that it came from."""
 
     sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A newer version had handled it already, where it was in the log: only the letter was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +58,7 @@ async def original_of(connection: Client, letter: Letter) -> Msg | None:
     return message
 
 
-async def redrive(connection: Client, letter: Letter) -> GivenBack | Kept:
+async def redrive(connection: Client, letter: Letter, is_applied: IsApplied) -> GivenBack | Applied | Kept:
     """Give back what a letter is about, then remove the letter.
 
     Whatever ends this in between, it can be done again: an event keeps its identity, and a trigger says the
@@ -58,7 +69,7 @@ async def redrive(connection: Client, letter: Letter) -> GivenBack | Kept:
     """
     match letter.kind:
         case "event":
-            return await _event(connection, letter)
+            return await _event(connection, letter, is_applied)
         case "trigger":
             return await _trigger(connection, letter)
         case "answer":
@@ -68,7 +79,22 @@ async def redrive(connection: Client, letter: Letter) -> GivenBack | Kept:
             )
 
 
-async def _event(connection: Client, letter: Letter) -> GivenBack | Kept:
+async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
+    """Remove a letter for good, and the event of which nothing could be made.
+
+    Were the event left, the letter would be there again as soon as somebody reads the log from its beginning.
+
+    Raises:
+        nats.errors.Error: it is not known how far it came.
+    """
+    if letter.kind == "event" and letter.consumer == PROJECTING:
+        original = await original_of(connection, letter)
+        if original is not None and await is_applied(delivery_of(original)) is False:
+            await remove(connection, LOG, letter.sequence)
+    await remove(connection, DEAD, letter.id)
+
+
+async def _event(connection: Client, letter: Letter, is_applied: IsApplied) -> GivenBack | Applied | Kept:
     """Have the event at the end of the log, instead of where it was.
 
     It is not left where it was too: whoever reads the log from its beginning after the fix would find it
@@ -77,6 +103,9 @@ async def _event(connection: Client, letter: Letter) -> GivenBack | Kept:
     original = await original_of(connection, letter)
     if original is None:
         return Kept("the log no longer has the event: it was erased, or was given back before")
+    if await is_applied(delivery_of(original)):
+        await remove(connection, DEAD, letter.id)
+        return Applied()
     headers = _headers(original, letter)
     if _size(headers, original.data) > connection.max_payload:
         return Kept("with its identity it is larger than what the server takes")

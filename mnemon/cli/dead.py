@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
 
     from infra.broker.letters import Letter, Wanted
+    from infra.broker.redriving import IsApplied
     from infra.config import Deployment
 
 app = typer.Typer(
@@ -87,7 +89,7 @@ def redrive(
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
     chosen = _chosen(letter_ids, take_all, _wanted(consumer, reason, tenant, user, since))
-    perform(_redrive(target(data, "broker"), chosen, yes, as_json))
+    perform(_redrive(target(data, "broker", "database"), chosen, yes, as_json))
 
 
 @app.command("drop")
@@ -103,14 +105,17 @@ def drop(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove dead letters for good. An event that one was about stays in the log, where it changes nothing.
+    """Remove dead letters for good, and from the log the events that nothing could be made of.
+
+    Where something is kept of the event, such as since a newer version wrote all rows anew, the letter
+    alone goes.
 
     Ends with 2 when there is no such letter.
 
     Example: `mnemon dead drop 17 18`
     """
     chosen = _chosen(letter_ids, take_all, _wanted(consumer, reason, tenant, user, since))
-    perform(_drop(target(data, "broker"), chosen, yes, as_json))
+    perform(_drop(target(data, "broker", "database"), chosen, yes, as_json))
 
 
 def _wanted(
@@ -203,11 +208,12 @@ async def _redrive(
     deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool
 ) -> Ending:
     from infra.broker.letters import letter
-    from infra.broker.redriving import GivenBack, redrive
+    from infra.broker.redriving import GivenBack, Kept, redrive
 
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
-    async with _connected(deployment) as connection:
+    applied: list[int] = []
+    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
         ids = await _ids(connection, chosen, yes, "Give back")
         if ids is None:
             return Ending.NOT_SO
@@ -215,34 +221,53 @@ async def _redrive(
             found = await letter(connection, each)
             if found is None:
                 continue  # somebody else was faster
-            match await redrive(connection, found):
+            match await redrive(connection, found, is_applied):
                 case GivenBack(sequence):
                     given.append({"id": each, "stream": found.stream, "sequence": sequence})
-                case still:
-                    kept.append({"id": each, "why": still.why})
+                case Kept(why):
+                    kept.append({"id": each, "why": why})
+                case _:
+                    applied.append(each)
     if as_json:
-        typer.echo(json.dumps({"redriven": given, "kept": kept}))
+        typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
     else:
-        typer.echo(f"{len(given):,} given back" if given or kept else "no dead letters")
+        typer.echo(f"{len(given):,} given back" if ids else "no dead letters")
+        if applied:
+            typer.echo(f"{len(applied):,} removed: a newer version had applied the events already")
         for one in kept:
             typer.echo(f"mnemon: dead letter {one['id']} is still there: {one['why']}", err=True)
     return Ending.NOT_SO if kept else Ending.DONE
 
 
 async def _drop(deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool) -> Ending:
-    from contracts.streams import DEAD
-    from infra.broker.letters import remove
+    from infra.broker.letters import letter
+    from infra.broker.redriving import drop
 
-    async with _connected(deployment) as connection:
+    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
         ids = await _ids(connection, chosen, yes, "Remove for good")
         if ids is None:
             return Ending.NOT_SO
         for each in _with_progress(ids, "removing"):
-            await remove(connection, DEAD, each)
+            if found := await letter(connection, each):
+                await drop(connection, found, is_applied)
     typer.echo(
         json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
     )
     return Ending.DONE
+
+
+@asynccontextmanager
+async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
+    """Look in the database whether something is kept of an event."""
+    from infra.database.applied import is_applied
+    from infra.database.engine import Database
+
+    database = Database(deployment, name="mnemon-dead")
+    await database.open()
+    try:
+        yield partial(is_applied, database)
+    finally:
+        await database.close()
 
 
 def _with_progress(ids: Sequence[int], doing: str) -> Iterator[int]:

@@ -10,8 +10,8 @@ from nats.aio.msg import Msg
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import InvalidSubject
-from infra.broker.delivery import Delivery
 from infra.broker.letters import Letter
+from infra.broker.log_reader import delivery_of
 from infra.database.rows import row_of
 from mnemon.cli.output import show_table
 
@@ -94,16 +94,10 @@ def _advice_on_event(letter: Letter, original: Msg | None, drop: str) -> str:
         return f"the log no longer has the event: {drop}"
     redrive = f"mnemon dead redrive {letter.id}"
     try:
-        row_of(_delivery(letter, original))
+        row_of(delivery_of(original))
     except (InvalidSubject, UnknownEvent, InvalidBody) as error:
         return f"this version cannot read it ({error}); with one that can: {redrive}. Or do without: {drop}"
     return f"this version can read it, and the consumers too if they are of this version: {redrive}"
-
-
-def _delivery(letter: Letter, original: Msg) -> Delivery:
-    message_id = (original.headers or {}).get("Nats-Msg-Id")
-    at = letter.at.timestamp()
-    return Delivery(letter.subject, original.data, message_id, letter.stream, letter.sequence, 1, at)
 
 
 def _cell(value: Any) -> Any:

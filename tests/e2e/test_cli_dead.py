@@ -21,7 +21,14 @@ Run = Callable[..., Awaitable[Finished]]
 @pytest.fixture
 def run(deployment: Deployment) -> Run:
     async def run(*arguments: str) -> Finished:
-        return await mnemon("dead", *arguments, MNEMON_NATS_URL=str(deployment.nats_url), COLUMNS="240")
+        return await mnemon(
+            "dead",
+            *arguments,
+            MNEMON_NATS_URL=str(deployment.nats_url),
+            DATABASE_URL=str(deployment.database_dsn),
+            MNEMON_DATABASE_SCHEMA=deployment.database_schema,
+            COLUMNS="240",
+        )
 
     return run
 
@@ -80,6 +87,7 @@ async def test_all_of_them(run: Run, stock: Stock) -> None:
             {"id": 1, "stream": "LOG", "sequence": 4},
             {"id": 2, "stream": "LOG", "sequence": 5},
         ],
+        "applied_already": [],
         "kept": [],
     }
     rest = await run("redrive", "--all", "--yes")
