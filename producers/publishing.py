@@ -232,9 +232,24 @@ class Publisher:
                 raise PublishFailed(batch[0].id, reason, retryable=False) from failure
             deadline = deadline or clock() + self._retry_for
             if clock() + pause > deadline:
-                raise PublishFailed(batch[0].id, _explain(failure), retryable=True) from failure
+                raise PublishFailed(batch[0].id, await self._explain(failure), retryable=True) from failure
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _explain(self, failure: Exception) -> str:
+        match failure:
+            case APIError():
+                return f"the server said: {failure.description}"
+            case NoStreamResponseError():
+                return f"no stream {LOG} takes it; `mnemon provision` makes it"
+            case nats.errors.OutboundBufferLimitError():
+                return "the connection is down, and too much waits for it already"
+        try:
+            await self._connection.flush(1)
+        except (nats.errors.Error, TimeoutError):
+            return "the server did not answer in time"
+        # nats-server is silent about what it cannot write.
+        return "the server is there and does not store it; its disk may be full: `mnemon status` tells"
 
 
 def _unique() -> str:
@@ -250,15 +265,3 @@ async def _each(events: Events) -> AsyncIterator[ChatEvent]:
         yield event
         if not number % _TURN:
             await asyncio.sleep(0)
-
-
-def _explain(failure: Exception) -> str:
-    match failure:
-        case APIError():
-            return f"the server said: {failure.description}"
-        case NoStreamResponseError():
-            return f"no stream {LOG} takes it; `mnemon provision` makes it"
-        case nats.errors.OutboundBufferLimitError():
-            return "the connection is down, and too much waits for it already"
-        case _:
-            return "the server did not answer in time"

@@ -95,8 +95,8 @@ class ServerProcess(ABC):
                 env={**os.environ, **self.environment},
                 **run_as(self.account),
             )
-        replace(self.pid_path, str(self._process.pid))
         try:
+            replace(self.pid_path, str(self._process.pid))
             await self._answered(self._process)
         except BaseException:
             await self.stop()
@@ -107,6 +107,11 @@ class ServerProcess(ABC):
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
         return await self._process.wait()
+
+    def ask_to_end(self) -> None:
+        """Send the gentlest of its signals, and wait for nothing: whoever keeps it starts it again."""
+        if self._process and self._process.returncode is None:
+            self._process.send_signal(self.ending[0][0])
 
     async def stop(self) -> None:
         """End the server, if it runs. A cancellation meanwhile goes on to the next harsher signal."""

@@ -23,6 +23,7 @@ from infra.embedded.folder import Endpoints, held
 from infra.embedded.nats_server import NatsServer
 from infra.embedded.postgres import Postgres
 from infra.embedded.process import ServerFailed, ServerProcess
+from infra.embedded.room import require_room, watch
 
 log = structlog.get_logger("embedded")
 
@@ -40,8 +41,8 @@ class Stack:
     ) -> None:
         self.data = data
         self.deployment = deployment
-        self.servers = tuple(servers)
         self.endpoints = endpoints
+        self.servers = tuple(servers)
         self._announcing = False
         self._down: set[str] = set()
 
@@ -58,8 +59,10 @@ class Stack:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Start a server again whenever it ends, until the end of the block."""
+        """Start a server again whenever it ends, and look after the disk, until the end of the block."""
         keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
+        broker = next((server for server in self.servers if server.part == "broker"), None)
+        keepers.append(asyncio.create_task(watch(self.data, broker, self._announce), name="disk"))
         try:
             yield
         finally:
@@ -104,16 +107,18 @@ async def embedded(
 
     Raises:
         FolderInUse: another process holds the folder.
-        ServerFailed: a server does not start, or is not installed.
+        ServerFailed: a server does not start, or is not installed; or, a `NoRoom`, the disk is full.
         LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
         NoAccount: run as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
+        SchemaTooNew: the schema is that of a newer version.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
         ends.enter_context(held(data))
         Endpoints.remove(data)  # a killed run's
+        require_room(data)
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)

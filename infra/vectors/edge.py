@@ -26,7 +26,7 @@ from qdrant_edge import Point as EdgePoint
 
 from infra.embedded.folder import FolderInUse, held, replace
 from infra.precedence import give_way
-from infra.vectors.edge_shard import Shard, answering
+from infra.vectors.edge_shard import Shard, answering, require_room
 from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept
 from infra.vectors.made_by import MadeBy
 from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, VectorsInUse
@@ -108,6 +108,7 @@ class _Opened:
         self.users = 0
         with ExitStack() as failing:
             failing.enter_context(alone_in(folder))
+            require_room(folder)
             _claim(folder, made_by)
             shards = {}
             with answering():

@@ -29,6 +29,7 @@ from qdrant_edge import (
 )
 
 from infra.embedded.folder import replace
+from infra.embedded.room import LEAST, free_bytes, megabytes
 from infra.precedence import give_way
 from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
 from infra.vectors.port import VectorsUnavailable
@@ -37,6 +38,21 @@ log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 5.0  # seconds
 _ORGANISE_AFTER = 4_000  # points
+
+
+def require_room(folder: Path, needed: int = 0) -> None:
+    """Stop before the engine writes: into a mapped file without room, it would take this process with it.
+
+    Args:
+        folder: on the disk.
+        needed: bytes, besides those that any disk must have free.
+
+    Raises:
+        VectorsUnavailable: the disk is full.
+    """
+    free = free_bytes(folder)
+    if free < LEAST + needed:
+        raise VectorsUnavailable(f"the disk of {folder} is full, {megabytes(free)} are free: make room there")
 
 
 @contextmanager
@@ -92,6 +108,7 @@ class Shard:
         """
         await give_way()
         async with self._writing:
+            require_room(self._path)
             with answering():
                 self.engine.update(operation)
             if self._missed is not None:
@@ -109,6 +126,7 @@ class Shard:
         if self._organising:
             self._organising.cancel()
         with suppress(VectorsUnavailable), answering():
+            require_room(self._path)
             self.engine.flush()
         self.engine.close()
 
@@ -117,6 +135,7 @@ class Shard:
         # stays after a power cut.
         self._flushing = None
         try:
+            require_room(self._path)
             with answering():
                 self.engine.flush()
         except VectorsUnavailable as error:
@@ -130,6 +149,8 @@ class Shard:
         try:
             while self._due():
                 await self._organise()
+        except VectorsUnavailable as error:
+            log.warning("vectors are not organised, searches are slower", error=str(error))
         except Exception:
             log.exception("vectors are not organised, searches are slower")
         finally:
@@ -141,6 +162,7 @@ class Shard:
         try:
             async with self._writing:
                 self._unorganised = 0
+                require_room(former, 2 * _size(former))
                 with answering():
                     self.engine.flush()
                 await asyncio.to_thread(shutil.copytree, former, draft)
@@ -167,6 +189,11 @@ class Shard:
             raise
         former, self.engine, self._path = self.engine, fresh, draft
         former.close()
+
+
+def _size(folder: Path) -> int:
+    """Bytes on the disk; files of the engine have holes."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
 
 
 async def _organised(folder: Path) -> None:

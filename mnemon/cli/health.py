@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 
 import nats.errors
@@ -17,6 +18,7 @@ from infra.broker.topology import CONSUMERS, STREAMS, drift
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
+from infra.embedded.room import LEAST, free_bytes, megabytes
 from mnemon.cli.model_health import ModelsState, examine_models
 
 _PATIENCE = 5.0
@@ -88,12 +90,23 @@ class VectorsState(_Finding):
     one_process: tuple[str, ...] = ()
 
 
+class FolderState(_Finding):
+    """The folder of a stack that `mnemon up` runs, and what its disk has left."""
+
+    path: str
+    free_bytes: int
+    is_full: bool
+    """Too little is free for anything to be stored, or soon will be."""
+
+
 class Health(_Finding):
     """All of it. `problems` says in words what is not as it should be."""
 
     broker: BrokerState
     database: DatabaseState
     vectors: VectorsState
+    folder: FolderState | None = None
+    """None where the servers are configured ones."""
     models: ModelsState | None = None
     """None where it cannot be looked at: a server does not answer, or the schema is not of this version."""
     reachable: bool
@@ -101,16 +114,23 @@ class Health(_Finding):
     problems: tuple[str, ...]
 
 
-async def examine(deployment: Deployment) -> Health:
-    """Look at the servers of a deployment; one that does not answer is part of the finding."""
+async def examine(deployment: Deployment, data: Path | None = None) -> Health:
+    """Look at the servers of a deployment; one that does not answer is part of the finding.
+
+    Args:
+        deployment: which servers.
+        data: the folder that they keep their data in, where they are those of `mnemon up`.
+    """
     broker, database = await asyncio.gather(_broker(deployment), _database(deployment))
     can_be_seen = not broker.error and not database.error and database.revision == database.head
     models = await examine_models(deployment) if can_be_seen else None
-    problems = tuple(_problems(broker, database, models))
+    folder = _folder(data) if data else None
+    problems = tuple(_problems(broker, database, folder, models))
     return Health(
         broker=broker,
         database=database,
         vectors=_vectors(deployment),
+        folder=folder,
         models=models,
         reachable=broker.error is None and database.error is None,
         healthy=not problems,
@@ -118,8 +138,15 @@ async def examine(deployment: Deployment) -> Health:
     )
 
 
-def _problems(broker: BrokerState, database: DatabaseState, models: ModelsState | None) -> list[str]:
+def _problems(
+    broker: BrokerState, database: DatabaseState, folder: FolderState | None, models: ModelsState | None
+) -> list[str]:
     found = []
+    if folder and folder.is_full:
+        found.append(
+            f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
+            "not stored, and they are told so. Make room, and all goes on by itself"
+        )
     if broker.error:
         found.append(broker.error)
     if database.error:
@@ -217,6 +244,11 @@ async def _services(connection: Client) -> dict[str, int]:
                 break
             names[json.loads(reply.data)["name"]] += 1
     return dict(names)
+
+
+def _folder(data: Path) -> FolderState:
+    free = free_bytes(data)
+    return FolderState(path=str(data), free_bytes=free, is_full=free < LEAST)
 
 
 def _vectors(deployment: Deployment) -> VectorsState:

@@ -1,5 +1,6 @@
 """`mnemon status`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -25,15 +26,15 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `mnemon status --data ./memory --json`
     """
-    perform(_status(target(data, "broker", "database"), as_json))
+    perform(_status(target(data, "broker", "database"), data, as_json))
 
 
-async def _status(deployment: "Deployment", as_json: bool) -> Ending:
+async def _status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
     from infra.telemetry.logging import configure_logging
     from mnemon.cli.health import examine
 
     configure_logging()
-    health = await examine(deployment)
+    health = await examine(deployment, data)
     if as_json:
         typer.echo(health.model_dump_json())
     else:

@@ -59,12 +59,22 @@ def up(
 def _claim(data: Path) -> None:
     """Before the seconds that imports take: what a killed run left must not be taken for ours."""
     from infra.embedded.folder import FolderInUse, forget_killed
+    from infra.embedded.room import FULL, NoRoom, require_room
 
     try:
         forget_killed(data)
+        require_room(data)
     except FolderInUse as error:
         refuse_folder(error)
+    except NoRoom as error:
+        refuse(Ending.PART_MISSING, str(error))
     except OSError as error:
+        if error.errno in FULL:
+            refuse(
+                Ending.PART_MISSING,
+                f"the disk of {data} is full",
+                "Make room there, or choose another: --data DIR",
+            )
         refuse(Ending.WRONG_USE, f"{data} cannot be used: {error.strerror}", "Choose another: --data DIR")
 
 
