@@ -13,7 +13,7 @@ from contracts.subjects import InvalidSubject
 from infra.broker.letters import Letter
 from infra.broker.log_reader import delivery_of
 from infra.database.rows import row_of
-from mnemon.cli.output import show_table
+from mnemon.cli.output import Figure, show_table
 
 WIDEST = 80
 """Characters of a cell of the table; `show` has all of them."""
@@ -47,7 +47,9 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
         typer.echo("no dead letters")
         return
     columns = "id", "at", "consumer", "reason", "subject", "error"
-    show_table(columns, [[_cell(each[name]) for name in columns] for each in newest])
+    # An id as it is to be typed again, without commas.
+    rows = [[Figure(each["id"]), *(_cell(each[name]) for name in columns[1:])] for each in newest]
+    show_table(columns, rows)
     shown = (
         f"the newest {len(newest):,} of {count:,} dead letters"
         if count > len(newest)
@@ -100,11 +102,9 @@ def _advice_on_event(letter: Letter, original: Msg | None, drop: str) -> str:
     return f"this version can read it, and the consumers too if they are of this version: {redrive}"
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        value = _printable(value)
-        return f"{value[:WIDEST]}\N{HORIZONTAL ELLIPSIS}" if len(value) > WIDEST else value
-    return value
+def _cell(value: str) -> str:
+    shown = _printable(value)
+    return f"{shown[:WIDEST]}\N{HORIZONTAL ELLIPSIS}" if len(shown) > WIDEST else shown
 
 
 def _printable(text: str) -> str:
