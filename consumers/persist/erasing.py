@@ -31,7 +31,8 @@ async def settled(connection: Client, database: Database, owner: Owner, position
         return True
     if position < erased.seq:
         return False
-    await purge(connection, owner, erased.seq)
+    if not await purge(connection, owner, erased.seq):
+        return False
     await release(database, *owner, erased.seq)
     if "windows" in await database.read(counted_below(*owner, erased.seq)):
         return False

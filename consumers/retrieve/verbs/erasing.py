@@ -17,7 +17,7 @@ from contracts.streams import WORK
 from contracts.subjects import Address, work_subject
 from contracts.tools import EraseReplyV1, EraseV1
 from infra.broker.position import applied_position
-from infra.broker.purging import left_of
+from infra.broker.purging import EVERYWHERE, left_of
 from infra.broker.service import Answer, Refusal
 from infra.database.engine import Database
 from infra.database.erasing import counted_below, erasure, held_by_providers, known_events
@@ -29,9 +29,6 @@ PATIENCE: Final = 5.0
 """Seconds for which it is waited until all stores are done; they go on without being waited for."""
 
 PAUSE: Final = 0.05
-
-EVERYWHERE: Final = 2**63 - 1
-"""Beyond every log position."""
 
 
 class EraseVerb:
