@@ -42,8 +42,12 @@ migrate *arguments:
 bench *arguments:
     uv run mnemon bench {{ arguments }}
 
-# Tell how a deployment is doing: streams, lag, versions, health
+# Account for every event of the log, and compare the database with it
 audit *arguments:
+    uv run mnemon audit {{ arguments }}
+
+# Tell how a deployment is doing: streams, lag, versions, health
+status *arguments:
     uv run mnemon status {{ arguments }}
 
 # Do what CI does

@@ -196,7 +196,7 @@ def _save(candidate: Candidate, by: Decision, known: UserFacts, settings: Settin
     if evicted is None:
         return [_rejected(proposal, "limit", "There is no room, and what is kept matters more.")]
     saved = FactSavedV1(
-        id=_id("dedupe", proposal.id),
+        id=decision_id(proposal.id),
         fact_id=known.next_id(fact.tier),
         fact=fact,
         decision=by,
@@ -210,7 +210,7 @@ def _write(
 ) -> list[Decided]:
     """The fact as it is to be from now on; confirmed when that is what it is already."""
     proposal = candidate.proposal
-    event_id, lineage = _id("dedupe", proposal.id), proposal.event.lineage
+    event_id, lineage = decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
         confirmed = FactConfirmedV1(id=event_id, fact_id=other.id, decision=by, lineage=lineage)
         return [("fact.confirmed", confirmed)]
@@ -241,13 +241,18 @@ def _evictions(evicted: Sequence[Eviction], proposal: Proposal) -> list[Decided]
 
 def _rejected(proposal: Proposal, reason: Reason, detail: str, fact_id: str | None = None) -> Decided:
     rejected = FactRejectedV1(
-        id=_id("dedupe", proposal.id),
+        id=decision_id(proposal.id),
         proposal_id=proposal.id,
         reason=reason,
         detail=detail,
         fact_id=fact_id,
     )
     return "fact.rejected", rejected
+
+
+def decision_id(proposal_id: str) -> str:
+    """The id of the one event that says what became of a proposal."""
+    return _id("dedupe", proposal_id)
 
 
 def _id(*parts: str) -> str:

@@ -9,7 +9,7 @@ from contracts.decode import UnknownEvent
 from contracts.subjects import InvalidSubject
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome
-from infra.database.rows import MessageRow, Owner, Rows, row_of
+from infra.database.rows import MessageRow, Owner, Row, Rows, row_of
 
 NOT_PROJECTED: Final = Ack("no projection reads it yet")
 
@@ -26,20 +26,24 @@ def plan(deliveries: Sequence[Delivery]) -> Plan:
     """Sort a batch into rows and outcomes."""
     batch = Plan()
     for delivery in deliveries:
-        try:
-            row = row_of(delivery)
-        except InvalidSubject as error:
-            outcome: Outcome = Dead("invalid_subject", str(error))
-        except UnknownEvent as error:
-            outcome = Dead("unknown_event", str(error))
-        except InvalidBody as error:
-            outcome = Dead("invalid_body", str(error))
-        else:
-            outcome = NOT_PROJECTED if row is None else ACK
-            if row is not None:
-                batch.rows.add(row)
+        row, outcome = end_of(delivery)
+        if row is not None:
+            batch.rows.add(row)
         batch.outcomes.append(outcome)
     return batch
+
+
+def end_of(delivery: Delivery) -> tuple[Row | None, Outcome]:
+    """What is to be written of an event, and how its message ends once that is written."""
+    try:
+        row = row_of(delivery)
+    except InvalidSubject as error:
+        return None, Dead("invalid_subject", str(error))
+    except UnknownEvent as error:
+        return None, Dead("unknown_event", str(error))
+    except InvalidBody as error:
+        return None, Dead("invalid_body", str(error))
+    return row, NOT_PROJECTED if row is None else ACK
 
 
 def said(messages: Iterable[MessageRow]) -> dict[Owner, int]:

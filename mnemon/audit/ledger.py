@@ -1,0 +1,141 @@
+"""What an audit finds."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from infra.database.decided import Batches
+
+NAMED: Final = 20
+"""Faults of one kind that are named; the others are counted."""
+
+Kind = Literal["absent", "no_letter", "differs", "emptied", "kept", "stray", "undecided", "decided_twice"]
+
+MEANINGS: Final[Mapping[Kind, str]] = {
+    "absent": "has no row and no dead letter",
+    "no_letter": "cannot be applied, and has no dead letter",
+    "differs": "has a row that says something else",
+    "emptied": "has lost its content, and nothing takes it away",
+    "kept": "still has its content, though it was cleared, discarded or forgotten",
+    "stray": "is named by a row, and the log does not have it so",
+    "undecided": "was proposed, and nothing was decided",
+    "decided_twice": "decides what was decided before",
+}
+"""What is said of an event of each kind of fault."""
+
+_PROJECT_AGAIN: Final = "the rows are to be made anew from the log: mnemon rebuild"
+NEXT: Final[Mapping[Kind, str]] = {
+    "absent": _PROJECT_AGAIN,
+    "no_letter": "the event is in the log all the same, at its position; whoever sent it can send it right",
+    "differs": _PROJECT_AGAIN,
+    "emptied": _PROJECT_AGAIN,
+    "kept": "the trigger of its sweep was lost; any further clearing or forgetting of the user's sweeps it",
+    "stray": _PROJECT_AGAIN,
+    "undecided": "propose it again, under an id of its own",
+    "decided_twice": "look at both with `mnemon get`, and forget one of them",
+}
+"""What to do about each kind of fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is not accounted for: the log position, who should have seen to it, where, and what."""
+
+    kind: Kind
+    seq: int
+    consumer: str
+    where: str
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Faults:
+    """All that is not accounted for: counted, and the first of each kind named."""
+
+    counts: Counter[Kind] = field(default_factory=Counter)
+    named: list[Fault] = field(default_factory=list)
+    _by: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: Kind, seq: int, consumer: str, where: str, detail: str = "") -> None:
+        self.counts[kind] += 1
+        self._by[consumer] += 1
+        if self.counts[kind] <= NAMED:
+            self.named.append(Fault(kind, seq, consumer, where, detail))
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def of(self, *consumers: str) -> int:
+        """How many there are of some consumers."""
+        return sum(self._by[each] for each in consumers)
+
+    def sequences(self) -> list[int]:
+        """The first log positions, each once."""
+        return sorted({each.seq for each in self.named})[:NAMED]
+
+
+@dataclass(slots=True)
+class Persisted:
+    """What became of the events that `persist` has ended.
+
+    Attributes:
+        events: how many were read.
+        applied: those that have a row.
+        nothing: those that deliberately have none, by reason.
+        dead: those that have a dead letter, by reason.
+        removed: applied ones whose content was removed, as it must be.
+        waiting: events whose content a sweep that is on its way removes.
+    """
+
+    events: int = 0
+    applied: int = 0
+    nothing: Counter[str] = field(default_factory=Counter)
+    dead: Counter[str] = field(default_factory=Counter)
+    removed: int = 0
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class Deduped:
+    """What became of proposals: how many there are up to `position`, and how they were decided."""
+
+    position: int = 0
+    proposals: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """A consumer of a stream: what waits for it, what it has in hand, and what of that it had before."""
+
+    stream: str
+    name: str
+    pending: int
+    in_work: int
+    redelivered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        up_to: the log position up to which every event must have ended.
+        beyond: positions of the log beyond it, which are still on their way.
+        every: the content of every so many-th user was compared.
+        seconds: how long it took.
+        letters: dead letters, by consumer and reason.
+    """
+
+    up_to: int
+    beyond: int
+    every: int
+    seconds: float
+    persist: Persisted
+    dedupe: Deduped
+    extract: Batches
+    letters: Mapping[tuple[str, str], int]
+    durables: Sequence[Durable]
+    faults: Faults

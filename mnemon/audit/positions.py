@@ -1,0 +1,20 @@
+"""A set of log positions."""
+
+
+class Positions:
+    """Positions from 0 up to a limit: a bit for each, so that a hundred million take 12 MB."""
+
+    def __init__(self, limit: int) -> None:
+        self._bits = bytearray(limit // 8 + 1)
+        self._count = 0
+
+    def add(self, position: int) -> None:
+        """Put one in that is not there yet."""
+        self._bits[position >> 3] |= 1 << (position & 7)
+        self._count += 1
+
+    def __contains__(self, position: int) -> bool:
+        return bool(self._bits[position >> 3] & 1 << (position & 7))
+
+    def __len__(self) -> int:
+        return self._count

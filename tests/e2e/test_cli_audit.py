@@ -1,0 +1,61 @@
+"""`mnemon audit` on a running stack: its exit codes, and what it says."""
+
+import json
+from pathlib import Path
+
+import nats
+import psycopg
+
+from infra.broker.position import Position
+from tests.e2e.conftest import Up, mnemon
+
+PATIENCE = 30.0
+
+
+async def test_audit_of_a_running_stack(stack: Up) -> None:
+    assert stack.endpoints is not None
+    async with await nats.connect(stack.endpoints.nats) as client:
+        jetstream = client.jetstream()
+        for body in (b'{"role":"user","content":"hello"}', b"not json", b'{"role":"user","content":"bye"}'):
+            last = (await jetstream.publish("chat.acme.u1.-.message.v1", body)).seq
+        assert await Position().reach(jetstream, last, PATIENCE) == last
+
+    clean = await mnemon("audit", "--data", stack.data)
+    assert clean.code == 0, clean
+    assert clean.out.splitlines()[-1] == "everything is accounted for"
+    assert "invalid_body" in clean.out
+
+    with psycopg.connect(stack.endpoints.database, autocommit=True) as connection:
+        connection.execute("DELETE FROM mnemon.messages WHERE seq = %s", [last])
+    found = await mnemon("audit", "--data", stack.data, "--json")
+    assert found.code == 1, found
+    audit = json.loads(found.out)
+    assert (audit["complete"], audit["missing"]) == (False, 1)
+    assert audit["persist"] == {
+        "events": 3,
+        "applied": 1,
+        "nothing": {},
+        "dead": {"invalid_body": 1},
+        "removed": 0,
+        "waiting": 0,
+        "missing": 1,
+    }
+    assert audit["dead_letters"] == [{"consumer": "persist", "reason": "invalid_body", "letters": 1}]
+    (fault,) = audit["faults"]
+    assert (fault["kind"], fault["seq"], fault["consumer"], fault["where"]) == (
+        "absent", last, "persist", "messages",
+    )  # fmt: skip
+
+    shown = await mnemon("audit", "--data", stack.data, "--sample", "10")
+    assert shown.code == 1
+    assert shown.out.splitlines()[-1] == f"1 event is missing: {last}"
+    assert "mnemon rebuild" in shown.out
+
+    wrong = await mnemon("audit", "--data", stack.data, "--sample", "0")
+    assert wrong.code == 2
+
+
+async def test_audit_of_nothing(tmp_path: Path) -> None:
+    found = await mnemon("audit", "--data", tmp_path)
+    assert found.code == 3
+    assert "mnemon up" in found.err

@@ -1,0 +1,347 @@
+"""Every event of the log is accounted for, and what is not is named: real servers, faults made by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import pytest
+import pytest_asyncio
+from nats.js.api import StreamInfo
+
+from bench.load import fill
+from consumers.app import running
+from contracts.streams import DEAD, LOG, WORK
+from contracts.subjects import memory_subject
+from infra.broker.position import Position, applied_position, log_end
+from infra.config import Deployment
+from infra.database.auditing import Sample
+from infra.database.engine import Database
+from mnemon.audit.examining import examine
+from mnemon.audit.ledger import Audit, Kind
+from tests.integration.conftest import Stock
+
+PATIENCE = 30.0
+FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "importance": 5}
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A deployment that is audited, and where faults are made."""
+
+    stock: Stock
+    deployment: Deployment
+    database: Database
+
+    async def settled(self) -> None:
+        """Wait until every event has ended, and every sweep."""
+        jetstream = self.stock.connection.jetstream()
+        end = await log_end(jetstream)
+        async with asyncio.timeout(PATIENCE):
+            assert await Position().reach(jetstream, end, PATIENCE) == end
+            while (await self.sweeps()).state.subjects:
+                await asyncio.sleep(0.02)
+
+    async def sweeps(self) -> StreamInfo:
+        return await self.stock.connection.jetstream().stream_info(WORK, subjects_filter="work.persist.>")
+
+    async def found(self, every: int = 1) -> Audit:
+        return await examine(self.stock.connection, self.database, Sample(every), lambda *_: None)
+
+    async def faults(self) -> list[tuple[Kind, int]]:
+        return [(each.kind, each.seq) for each in (await self.found()).faults.named]
+
+    async def change(self, sql: LiteralString, *values: Any) -> None:
+        """Change a row by hand."""
+        async with self.database.transaction() as connection:
+            cursor = await connection.execute(sql, values)
+            assert cursor.rowcount == 1
+
+    async def decide(self, event: str, **fields: Any) -> int:
+        """Put a derived event of the user's into the log."""
+        return await self.stock.publish(memory_subject("acme", "u1", event), fields)
+
+
+@pytest_asyncio.fixture
+async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[Audited]:
+    database = Database(deployment)
+    await database.open()
+    yield Audited(stock, deployment, database)
+    await database.close()
+
+
+async def every_kind(audited: Audited) -> dict[str, int]:
+    """A log with an event of every kind, copies and poison; where some of them are."""
+    stock, decide = audited.stock, audited.decide
+    where = {
+        "said": await stock.say("hello", sent_at="2026-03-01T22:30:00.1234567+03:00", name="Анна"),
+        "named": await stock.say(
+            "к счастью 🙂", "acme.u1.talk", metadata={"a": [1, 1.50, None]}, tool_calls=[{"name": "t"}]
+        ),
+        "copied": await stock.say("once", "acme.u2.-", id="the same"),
+        "poison": await stock.publish("chat.acme.u1.-.message.v1", b"not json"),
+        "unknown": await stock.publish("chat.acme.u1.-.whispered.v1", {}),
+    }
+    where["copy"] = await stock.say("once", "acme.u2.-", id="the same", name="again")
+    await stock.publish("chat.acme.u1.-.started.v1", {})
+    where["cleared"] = await stock.say("to be cleared", "acme.u1.talk")
+    where["gone summary"] = await decide(
+        "summary.written", summary_id="s1", conversation="talk", from_seq=1, to_seq=9, text="they talked"
+    )
+    await stock.publish("chat.acme.u1.talk.cleared.v1", {})
+    await decide(
+        "summary.merged", summary_id="s2", conversation="x", merged=["s0"], from_seq=1, to_seq=9, text="y"
+    )
+    where["discarded"] = await stock.say("to be discarded", "acme.u3.-")
+    await stock.publish("chat.acme.u3.-.started.v1", {"discard_previous": True})
+    where["profile"] = await decide(
+        "profile.set", fields={"zone": "Europe/Moscow", "big": 1e30, "list": [1.5]}
+    )
+    where["proposed"] = await decide("fact.proposed", id="p1", text="User likes tea")
+    by = {"proposal_id": "p1"}
+    where["saved"] = await decide("fact.saved", id="dedupe:p1", fact_id="ar_001", fact=FACT, decision=by)
+    await decide("fact.updated", fact_id="ar_001", fact=FACT, former=FACT)
+    await decide("fact.forgotten", fact_id="ar_001")
+    await decide("fact.proposed", id="p2", text="Secret")
+    await decide("fact.rejected", id="dedupe:p2", proposal_id="p2", reason="secret")
+    where["kept fact"] = await decide(
+        "fact.saved",
+        fact_id="ar_002",
+        fact=FACT | {"text": "User likes cake"},
+        decision={"proposal_id": "old"},
+    )
+    await decide("fact.expired", fact_id="ar_009", expires_at="2026-01-01T00:00:00Z")
+    await decide("fact.evicted", fact_id="ar_008", tier="archive", limit=1)
+    await decide("task.added", task_id="t1", text="buy milk")
+    await decide("task.done", task_id="t1")
+    await decide("task.removed", task_id="t1")
+    await decide("document.added", document_id="d1", text="long", metadata={"a": 1.0})
+    await decide("document.removed", document_id="d1")
+    await decide("document.added", document_id="d1", text="long again")
+    read = {"conversation": "talk", "from_seq": 1, "to_seq": 2}
+    for batch in ("b1", "b2", "b3"):
+        of = {"batch_id": batch, "provider": "openai", "model": "m", "purpose": "extract"}
+        await decide("batch.intended", **of, windows=[{**read, "tenant": "acme", "user": "u1"}])
+    await decide("batch.submitted", batch_id="b1", provider_batch_id="theirs")
+    await decide("batch.completed", batch_id="b1", answered=1)
+    await decide("batch.failed", batch_id="b2", error="no")
+    await decide(
+        "window.answered", conversation="talk", from_seq=1, to_seq=2, outcome="nothing", batch_id="b1"
+    )
+    where["called"] = await decide(
+        "model.called",
+        provider="openai",
+        model="m",
+        purpose="extract",
+        tokens={"input": 10, "cached": 4, "output": 2},
+        usd=0.1 + 0.2,
+    )
+    await decide("model.called", provider="openai", model="m", purpose="compact", tokens={})
+    await audited.settled()
+    return where
+
+
+@pytest_asyncio.fixture
+async def where(audited: Audited) -> dict[str, int]:
+    """Every kind of event, persisted; whoever persists has ended, so that nothing mends a fault."""
+    async with running(("persist",), audited.deployment):
+        found = await every_kind(audited)
+    await pass_over(audited.stock)
+    return found
+
+
+async def pass_over(stock: Stock) -> None:
+    """Have `dedupe` acknowledge all proposals without a word."""
+    jetstream = stock.connection.jetstream()
+    reader = await jetstream.pull_subscribe_bind(consumer="dedupe", stream=LOG)
+    pending = (await reader.consumer_info()).num_pending or 0
+    for message in await reader.fetch(pending) if pending else []:
+        await message.ack_sync()
+
+
+async def test_all_kinds_of_events_are_accounted_for(audited: Audited, where: dict[str, int]) -> None:
+    found = await audited.found()
+    assert found.faults.named == []
+    persist = found.persist
+    assert found.up_to == persist.events == await log_end(audited.stock.connection.jetstream())
+    assert found.beyond == 0
+    assert persist.dead == {"invalid_body": 1, "unknown_event": 1}
+    assert persist.nothing == {
+        "fact.proposed: no projection reads it yet": 2,
+        "a copy of an event that came before it": 1,
+    }
+    assert persist.applied == persist.events - 5
+    assert persist.removed == 8, "two cleared, one discarded, a summary, two versions, a task, a document"
+    assert persist.waiting == 0
+    assert (found.dedupe.proposals, found.dedupe.position) == (2, where["poison"] and found.dedupe.position)
+    assert found.dedupe.outcomes == {"fact.saved": 2, "fact.rejected": 1}
+    assert (found.extract.intended, found.extract.open) == (3, 1)
+    assert found.extract.oldest is not None
+    assert found.extract.ended == {"batch.completed": 1, "batch.failed": 1}
+    assert found.extract.answered == {"nothing": 1}
+    assert found.letters == {("persist", "invalid_body"): 1, ("persist", "unknown_event"): 1}
+    (durable,) = [each for each in found.durables if each.name == "index"]
+    assert durable.pending == persist.events
+
+
+@pytest.mark.parametrize(
+    ("table", "event"),
+    [
+        ("messages", "said"),
+        ("messages", "copied"),
+        ("profile_sets", "profile"),
+        ("memory_events", "kept fact"),
+    ],
+)
+async def test_a_row_that_is_not_there_is_named(
+    audited: Audited, where: dict[str, int], table: str, event: str
+) -> None:
+    rows = {
+        "messages": "DELETE FROM messages WHERE seq = %s",
+        "profile_sets": "DELETE FROM profile_sets WHERE seq = %s",
+        "memory_events": "DELETE FROM memory_events WHERE seq = %s",
+    }
+    await audited.change(rows[table], where[event])
+    found = await audited.found()
+    faults = [(each.kind, each.seq, each.where) for each in found.faults.named]
+    copies = [("absent", where["copy"], "messages")] if event == "copied" else []
+    assert faults == [("absent", where[event], table), *copies]
+    assert found.faults.sequences() == [where[event], *(seq for _, seq, _ in copies)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "event", "column"),
+    [
+        ("UPDATE messages SET content = 'Hello' WHERE seq = %s", "said", "content"),
+        ("UPDATE messages SET metadata = '{}' WHERE seq = %s", "said", "metadata"),
+        ("UPDATE messages SET conversation = 'x' WHERE seq = %s", "said", "conversation"),
+        (
+            "UPDATE messages SET sent_at = sent_at + interval '1 microsecond' WHERE seq = %s",
+            "said",
+            "sent_at",
+        ),
+        ("UPDATE messages SET content = 'left' WHERE seq = %s", "cleared", "content"),
+        ("UPDATE memory_events SET body = body || '{\"a\": 1}' WHERE seq = %s", "kept fact", "body"),
+        ("UPDATE memory_events SET item = 'ar_9' WHERE seq = %s", "kept fact", "item"),
+        ('UPDATE profile_sets SET fields = \'{"zone": "UTC"}\' WHERE seq = %s', "profile", "fields"),
+        ("UPDATE model_calls SET usd = 0.3 WHERE seq = %s", "called", "usd"),
+    ],
+)
+async def test_a_row_that_says_something_else_is_named(
+    audited: Audited, where: dict[str, int], sql: LiteralString, event: str, column: str
+) -> None:
+    await audited.change(sql, where[event])
+    found = await audited.found()
+    assert [(each.kind, each.seq, each.detail) for each in found.faults.named] == [
+        ("differs", where[event], column)
+    ]
+
+
+async def test_content_that_is_gone_or_there_against_the_log_is_named(
+    audited: Audited, where: dict[str, int]
+) -> None:
+    await audited.change(
+        "UPDATE messages SET role = NULL, content = NULL, name = NULL WHERE seq = %s", where["said"]
+    )
+    await audited.change("UPDATE memory_events SET body = NULL WHERE seq = %s", where["kept fact"])
+    await audited.change(
+        "UPDATE messages SET role = 'user', content = 'to be discarded' WHERE seq = %s", where["discarded"]
+    )
+    assert sorted(await audited.faults()) == sorted(
+        [("emptied", where["said"]), ("emptied", where["kept fact"]), ("kept", where["discarded"])]
+    )
+    await audited.stock.publish("work.persist.acme.u3", b"")
+    found = await audited.found()
+    assert found.persist.waiting == 1
+    assert {each.seq for each in found.faults.named} == {where["said"], where["kept fact"]}
+
+
+async def test_a_summary_whose_floor_is_gone_is_named(audited: Audited, where: dict[str, int]) -> None:
+    await audited.change("DELETE FROM clears WHERE tenant = %s", "acme")
+    kinds = await audited.faults()
+    assert ("emptied", where["gone summary"]) in kinds
+    assert ("emptied", where["cleared"]) in kinds
+
+
+async def test_what_has_neither_row_nor_letter_is_named(audited: Audited, where: dict[str, int]) -> None:
+    jetstream = audited.stock.connection.jetstream()
+    letter = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.u1.-.message.v1")
+    assert letter.seq is not None
+    assert await jetstream.delete_msg(DEAD, letter.seq)
+    assert await audited.faults() == [("no_letter", where["poison"])]
+
+
+async def test_a_row_that_no_event_has_made_is_named(audited: Audited, where: dict[str, int]) -> None:
+    await audited.change(
+        "INSERT INTO messages (tenant, user_id, event_id, seq, sent_at) VALUES ('a', 'b', 'c', %s, now())",
+        where["poison"],
+    )
+    jetstream = audited.stock.connection.jetstream()
+    assert await jetstream.delete_msg(LOG, where["profile"])
+    assert sorted(await audited.faults()) == [
+        ("emptied", where["poison"]),
+        ("stray", where["poison"]),
+        ("stray", where["profile"]),
+    ]
+
+
+async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
+    async with running(("persist",), audited.deployment):
+        forgotten = await audited.decide("fact.proposed", text="User likes tea")
+        decided = await audited.decide("fact.proposed", id="p", text="User likes tea")
+        await audited.settled()
+        await pass_over(audited.stock)
+        assert await audited.faults() == [("undecided", forgotten), ("undecided", decided)]
+    # Decided, and not projected yet.
+    by = {"proposal_id": "p"}
+    await audited.decide("fact.confirmed", id="dedupe:p", fact_id="ar_001", decision=by)
+    found = await audited.found()
+    assert found.beyond == 1
+    assert [(each.kind, each.seq) for each in found.faults.named] == [("undecided", forgotten)]
+    async with running(("persist",), audited.deployment):
+        again = await audited.decide("fact.confirmed", id="another", fact_id="ar_001", decision=by)
+        await audited.settled()
+    assert await audited.faults() == [("decided_twice", again), ("undecided", forgotten)]
+
+
+async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> None:
+    async with running(("persist",), audited.deployment):
+        said = await audited.stock.say("hello")
+        await audited.decide("user.erased", conversation="x", up_to_seq=1)
+        last = await audited.decide("user.erased", up_to_seq=2**40)
+        await audited.decide("user.erased", up_to_seq=1)
+        late = await audited.stock.say("hello again")
+        await audited.settled()
+    found = await audited.found()
+    assert found.faults.named == []
+    assert found.persist.applied == 3
+    assert found.persist.events - found.persist.applied == sum(found.persist.nothing.values())
+    async with audited.database.transaction() as connection:
+        await connection.execute("UPDATE erasures SET seq = %s", [late + 1])
+    assert ("kept", late) in await audited.faults()
+    async with audited.database.transaction() as connection:
+        await connection.execute("DELETE FROM erasures")
+    names = await audited.faults()
+    assert ("absent", last) in names
+    assert said < last
+
+
+async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: Audited) -> None:
+    async with running(("persist",), audited.deployment):
+        seqs = [await audited.stock.say("hello", f"acme.user-{number}.-") for number in range(30)]
+        await audited.settled()
+    async with audited.database.transaction() as connection:
+        await connection.execute("UPDATE messages SET content = 'changed'")
+        await connection.execute("DELETE FROM messages WHERE seq = %s", [seqs[7]])
+    found = await audited.found(every=3)
+    assert found.faults.counts["absent"] == 1
+    assert 0 < found.faults.counts["differs"] < 29
+    assert (await audited.found()).faults.counts["differs"] == 29
+
+
+async def test_a_log_longer_than_a_page(audited: Audited) -> None:
+    await fill(audited.stock.connection, 2500)
+    async with running(("persist",), audited.deployment):
+        await audited.settled()
+    assert await applied_position(audited.stock.connection.jetstream()) == 2500
+    assert (await audited.found()).persist.applied == 2500
