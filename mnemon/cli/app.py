@@ -19,6 +19,7 @@ from mnemon.cli import (
     migrate,
     profile,
     provision,
+    rebuild,
     reindex,
     run,
     settings,
@@ -42,6 +43,7 @@ app.command("up")(up.up)
 app.command("run")(run.run)
 app.command("provision")(provision.provision)
 app.command("migrate")(migrate.migrate)
+app.command("rebuild")(rebuild.rebuild)
 app.command("reindex")(reindex.reindex)
 app.command("status")(status.status)
 app.command("usage")(usage.usage)

@@ -1,0 +1,1 @@
+"""Making the projections anew from the log, beside those that are in use."""

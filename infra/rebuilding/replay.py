@@ -1,0 +1,126 @@
+"""From the log into a generation: page by page, in little memory, and on from where it was left."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Final, NamedTuple
+
+from nats.aio.client import Client
+
+from contracts.base import InvalidBody
+from contracts.decode import UnknownEvent
+from contracts.subjects import InvalidSubject
+from infra.broker.delivery import Delivery
+from infra.broker.whole_log import whole_log
+from infra.database import generations
+from infra.database.engine import Database, DatabaseRefused
+from infra.database.projecting import write
+from infra.database.rows import Owner, Rows, row_of
+from infra.database.sweeping import sweep
+
+PAGE: Final = 2000
+"""Events of a transaction: beyond, PostgreSQL is hardly faster, and the memory grows."""
+
+WRITERS: Final = 2
+"""Pages that are written at the same time: one is taken apart while the other is stored."""
+
+SWEEPERS: Final = 4
+"""Users whose content is removed at the same time."""
+
+
+class _UnderWay(NamedTuple):
+    task: asyncio.Task[None]
+    last: int
+    watermarked: set[Owner]
+
+
+class Replay:
+    """Brings one generation up to positions of the log.
+
+    Attributes:
+        database: the generation.
+        schema: its name.
+        reached: the log up to here is in it, for good.
+    """
+
+    def __init__(self, connection: Client, database: Database, schema: str, reached: int) -> None:
+        self.database = database
+        self.schema = schema
+        self.reached = reached
+        self._connection = connection
+
+    async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
+        """Write what the log has up to a position, and remove what is gone by then.
+
+        What cannot be read is left out: it is a dead letter already.
+
+        Args:
+            position: the last that is written.
+            at: told how far it is.
+
+        Raises:
+            nats.errors.Error: the server does not answer; what is written down as reached, is.
+            DatabaseUnavailable: the same of the database.
+        """
+        under_way: deque[_UnderWay] = deque()
+        try:
+            async with aclosing(whole_log(self._connection, self.reached, position, PAGE)) as pages:
+                async for page in pages:
+                    if len(under_way) == WRITERS:
+                        await self._written(under_way.popleft(), at)
+                    rows = rows_of(page)
+                    task = asyncio.create_task(self._write(page, rows))
+                    under_way.append(_UnderWay(task, page[-1].sequence, rows.watermarked()))
+            while under_way:
+                await self._written(under_way.popleft(), at)
+        finally:
+            for each in under_way:
+                each.task.cancel()
+        if position > self.reached:
+            await self._note(position, set(), at)
+        await self._sweep()
+
+    async def _written(self, page: _UnderWay, at: Callable[[int], None]) -> None:
+        await page.task
+        await self._note(page.last, page.watermarked, at)
+
+    async def _note(self, reached: int, watermarked: set[Owner], at: Callable[[int], None]) -> None:
+        await generations.note(self.database, reached, watermarked)
+        self.reached = reached
+        at(reached)
+
+    async def _write(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
+        try:
+            await write(self.database, rows)
+        except DatabaseRefused:
+            if len(deliveries) > 1:
+                half = len(deliveries) // 2
+                for part in deliveries[:half], deliveries[half:]:
+                    await self._write(part, rows_of(part))
+
+    async def _sweep(self) -> None:
+        free = asyncio.Semaphore(SWEEPERS)
+
+        async def one(owner: Owner) -> None:
+            async with free:
+                await sweep(self.database, *owner, up_to=self.reached)
+
+        while owners := await generations.to_sweep(self.database):
+            async with asyncio.TaskGroup() as group:
+                for owner in owners:
+                    group.create_task(one(owner))
+            await generations.swept(self.database, owners)
+
+
+def rows_of(deliveries: Sequence[Delivery]) -> Rows:
+    """The rows of events; what cannot be read has none."""
+    rows = Rows()
+    for delivery in deliveries:
+        try:
+            row = row_of(delivery)
+        except (InvalidSubject, UnknownEvent, InvalidBody):
+            continue
+        if row is not None:
+            rows.add(row)
+    return rows
