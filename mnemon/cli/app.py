@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mnemon.cli import (
+    audit,
     auth,
     bench,
     calibrate,
@@ -13,6 +14,7 @@ from mnemon.cli import (
     dead,
     demo,
     document,
+    erase,
     facts,
     history,
     import_,
@@ -46,6 +48,7 @@ app.command("migrate")(migrate.migrate)
 app.command("rebuild")(rebuild.rebuild)
 app.command("reindex")(reindex.reindex)
 app.command("status")(status.status)
+app.command("audit")(audit.audit)
 app.command("usage")(usage.usage)
 app.command("demo")(demo.demo)
 app.command("history")(history.history)
@@ -57,6 +60,7 @@ app.command("get")(facts.get)
 app.command("update")(facts.update)
 app.command("forget")(facts.forget)
 app.command("profile")(profile.profile)
+app.command("erase")(erase.erase)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(document.app, name="document")
 app.command("tools")(tools.tools)
@@ -65,11 +69,11 @@ app.command("calibrate")(calibrate.calibrate)
 app.add_typer(dead.app, name="dead")
 app.add_typer(import_.app, name="import")
 app.add_typer(settings.app, name="settings")
+app.add_typer(auth.app, name="auth")
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-app.add_typer(auth.app, name="auth")
         typer.echo(f"mnemon {version('mnemon')}")
         raise typer.Exit
 
