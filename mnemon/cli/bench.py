@@ -32,6 +32,7 @@ class Bench(StrEnum):
     EXTRACT = "extract"
     COMPACT = "compact"
     FRONT = "front"
+    REBUILD = "rebuild"
 
 
 def bench(
@@ -80,6 +81,7 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
         ingest,
         publish,
         recall,
+        rebuild,
         retrieve,
         search,
         searchable,
@@ -119,6 +121,8 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
                     measured = await compact.run(stack.deployment, report=report)
                 case Bench.FRONT:
                     measured = await front.run(stack.deployment, report=report)
+                case Bench.REBUILD:
+                    measured = await rebuild.run(stack.deployment, report=report)
                 case Bench.RECALL:
                     assert data is not None
                     measured = await recall.run(stack.deployment, data, report=report)

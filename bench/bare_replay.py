@@ -1,0 +1,70 @@
+"""The bare loop that `bench rebuild` compares with, as a process of its own: stock nats-py and psycopg.
+
+Fetch a thousand, decode, insert, commit. Every event is a row of one
+table with the key and the index of memory events, whatever it is; nothing is checked, swept or written down.
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+import nats
+import psutil
+import psycopg
+from nats.aio.msg import Msg
+from nats.js.api import AckPolicy, ConsumerConfig
+
+PAGE = 1000
+_INSERT = """
+    INSERT INTO memory_events (tenant, user_id, event_id, seq, at, event, conversation, body)
+    SELECT * FROM unnest(%s::text[], %s::text[], %s::text[], %s::bigint[], %s::timestamptz[], %s::text[],
+                         %s::text[], %s::jsonb[])
+    ON CONFLICT DO NOTHING
+"""
+
+
+async def replay(nats_url: str, database_url: str, schema: str, events: int) -> None:
+    """Write so many events, then print seconds and resident bytes as JSON."""
+    connection = await nats.connect(nats_url)
+    database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")
+    config = ConsumerConfig(ack_policy=AckPolicy.NONE, mem_storage=True)
+    subscription = await connection.jetstream().pull_subscribe("", stream="LOG", config=config)
+    written = 0
+    begun = time.perf_counter()
+    while written < events:
+        page = await subscription.fetch(PAGE, timeout=5)
+        await database.execute(_INSERT, columns(page))
+        await database.commit()
+        written += len(page)
+    seconds = time.perf_counter() - begun
+    await database.close()
+    await connection.close()
+    print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
+
+
+def columns(page: list[Msg]) -> tuple[list[object], ...]:
+    """What is inserted, by column."""
+    columns: tuple[list[object], ...] = ([], [], [], [], [], [], [], [])
+    for message in page:
+        json.loads(message.data)
+        _, tenant, user, *rest = message.subject.split(".")
+        metadata = message.metadata
+        row = (
+            tenant,
+            user,
+            (message.headers or {})["Nats-Msg-Id"],
+            metadata.sequence.stream,
+            metadata.timestamp,
+            ".".join(rest),
+            None,
+            message.data.decode(),
+        )
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return columns
+
+
+if __name__ == "__main__":
+    nats_url, database_url, schema, events = sys.argv[1:]
+    asyncio.run(replay(nats_url, database_url, schema, int(events)))
