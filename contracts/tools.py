@@ -221,6 +221,10 @@ class EraseV1(Contract):
         default=False,
         description="Erase nothing; look what is left of a user who was erased, or of one who never was.",
     )
+    text: Text | None = Field(
+        default=None,
+        description="With `verify`: look for it in all that there is of the user, what came since included.",
+    )
 
 
 class EraseReplyV1(Reply):
@@ -236,5 +240,8 @@ class EraseReplyV1(Reply):
         "them is dropped; the providers keep the text for as long as they keep batches.",
     )
     left: JsonObject | None = Field(
-        default=None, description="Asked to verify: how much is left, by store; nothing where it is empty."
+        default=None, description="Asked to verify: how much is left, by store."
+    )
+    found: JsonObject | None = Field(
+        default=None, description="Asked for a `text`: how often it is found, by store that holds texts."
     )

@@ -266,13 +266,13 @@ class MemoryClient(MemoryTools):
         request = StatusV1.strictly(min_seq=min_seq)
         return await self._questioner.ask(user, "status", request, StatusReplyV1)
 
-    async def erase(self, user: str, *, verify: bool = False) -> EraseReplyV1:
-        """Forget a user for good; `verify` forgets nobody, and looks what is left.
+    async def erase(self, user: str, *, verify: bool = False, text: str | None = None) -> EraseReplyV1:
+        """Forget a user for good; `verify` forgets nobody, and looks what is left, and for a text.
 
         Raises:
             AskFailed: there is no receipt; whether the user is forgotten is not known.
         """
-        request = EraseV1.strictly(verify=verify)
+        request = EraseV1.strictly(verify=verify, text=text)
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
 
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:

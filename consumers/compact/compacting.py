@@ -22,12 +22,14 @@ from consumers.spending.budget import Budgets
 from consumers.spending.calls import called, cost
 from contracts.model_settings import Compaction, Spending
 from contracts.settings import SettingsV1
+from contracts.streams import LOG
 from contracts.subjects import thing_filter, user_filters
 from infra.broker.appending import Appended, LogEvent, append, insist
+from infra.broker.letters import remove
 from infra.broker.log_reader import last_position
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import Position
-from infra.broker.purging import erased_up_to, forget
+from infra.broker.purging import erased_up_to
 from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.locking import locked_if_free
 from infra.database.reading import Newest
@@ -176,7 +178,7 @@ class Compacting:
         written = summary(place, step, text, f"{model.provider}/{model.model}")
         appended, *_ = await _append(connection, written, paid)
         if step.covers[0] < await erased_up_to(connection, (tenant, user)) <= appended.seq:
-            await forget(connection, appended.seq)  # it went in after the user
+            await remove(connection, LOG, appended.seq)  # it went in after the user
         self._failed.pop(failing, None)
         return None
 

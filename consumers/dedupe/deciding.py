@@ -24,12 +24,14 @@ from contracts.identity import point_id, scoped
 from contracts.memory import Fact, FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
 from contracts.registry import EVENTS
 from contracts.settings import SettingsV1
+from contracts.streams import LOG
 from contracts.subjects import InvalidSubject, memory_subject, parse, thing_filter
 from infra.broker.appending import LogEvent, append
 from infra.broker.delivery import Delivery
+from infra.broker.letters import remove
 from infra.broker.log_reader import pages
 from infra.broker.position import applied_position
-from infra.broker.purging import erased_up_to, forget
+from infra.broker.purging import erased_up_to
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from infra.database.locking import locked
@@ -143,7 +145,7 @@ class Deciding:
                 if isinstance(event, FactProposedV1):
                     if min(event.lineage.sources, default=known.position) < known.erased:
                         # A model was reading it while the user was erased.
-                        await forget(connection, delivery.sequence)
+                        await remove(connection, LOG, delivery.sequence)
                         continue
                     proposals.setdefault(event_id, Proposal(event_id, at, event))
                 else:

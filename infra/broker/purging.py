@@ -1,17 +1,21 @@
 """Removing all that streams hold of a user, for good; and what is left of it."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from datetime import datetime
 from typing import Final
 
 from nats.aio.client import Client
+from nats.js.errors import NotFoundError
 
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent, decode
 from contracts.memory import UserErasedV1
 from contracts.streams import DEAD, LOG, WORK
 from contracts.subjects import letter_filters, parse, thing_filter, trigger_filters, user_filters
+from infra.broker.letters import remove
 from infra.broker.log_reader import last_position, pages, stored
 
 Owner = tuple[str, str]
@@ -69,7 +73,7 @@ async def purge(connection: Client, owner: Owner, up_to: int) -> bool:
             async for position in positions:
                 if not left:
                     return False
-                await stream_context.delete_msg(stream, position)
+                await remove(connection, stream, position)
                 left -= 1
     return True
 
@@ -85,37 +89,87 @@ async def _positions(connection: Client, stream: str, pattern: str, below: int) 
                 yield position
 
 
-async def forget(connection: Client, seq: int) -> None:
-    """Remove one event of the log; the server writes over it.
+async def left_of(connection: Client, owner: Owner, erased: tuple[int, datetime] | None) -> dict[str, int]:
+    """How many messages there are of a user, by store.
 
-    Raises:
-        nats.errors.Error: it may still be there.
-    """
-    await connection.jetstream().delete_msg(LOG, seq)
-
-
-async def left_of(connection: Client, owner: Owner, below: int | None) -> dict[str, int]:
-    """How many messages there are of a user, by store; of the log those below a position, or all for None.
+    Args:
+        connection: where the streams are.
+        owner: whose.
+        erased: only those below that log position, and elsewhere from before that time; None: all.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    counting = [_count(connection, DEAD, each) for each in letter_filters(*owner)]
-    counting_triggers = [_count(connection, WORK, each) for each in trigger_filters(*owner)]
-    if below is None:
-        events = [_count(connection, LOG, each) for each in user_filters(*owner)]
+    if erased is None:
+        counting = {
+            "log": [_count(connection, LOG, each) for each in user_filters(*owner)],
+            "dead_letters": [_count(connection, DEAD, each) for each in letter_filters(*owner)],
+            "work": [_count(connection, WORK, each) for each in trigger_filters(*owner)],
+        }
     else:
-        events = [_count_below(connection, each, below) for each in user_filters(*owner)]
+        below, before = erased
+        counting = {
+            "log": [_count_below(connection, each, below) for each in user_filters(*owner)],
+            "dead_letters": [_count_letters(connection, each, before) for each in letter_filters(*owner)],
+            "work": [_count_triggers(connection, each, before) for each in trigger_filters(*owner)],
+        }
+    return {store: sum(await asyncio.gather(*counts)) for store, counts in counting.items()}
+
+
+async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, int]:
+    """How many events and dead letters of a user hold some words, in whatever case.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
     return {
-        "log": sum(await asyncio.gather(*events)),
-        "dead_letters": sum(await asyncio.gather(*counting)),
-        "work": sum(await asyncio.gather(*counting_triggers)),
+        "log": sum([await _count_with(connection, LOG, each, words) for each in user_filters(*owner)]),
+        "dead_letters": sum(
+            [await _count_with(connection, DEAD, each, words) for each in letter_filters(*owner)]
+        ),
     }
+
+
+async def _count_with(connection: Client, stream: str, pattern: str, words: str) -> int:
+    count = 0
+    async with aclosing(stored(connection, stream, pattern, 0)) as answers:
+        async for page in answers:
+            count += sum(words.lower() in _plain(message.data).lower() for message in page)
+    return count
+
+
+def _plain(body: bytes) -> str:
+    """What a body says, where it is JSON without its escapes."""
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False)
+    except ValueError:
+        return body.decode(errors="replace")
 
 
 async def _count(connection: Client, stream: str, pattern: str) -> int:
     info = await connection.jetstream().stream_info(stream, subjects_filter=pattern)
     return sum((info.state.subjects or {}).values())
+
+
+async def _count_letters(connection: Client, pattern: str, before: datetime) -> int:
+    count = 0
+    async with aclosing(stored(connection, DEAD, pattern, 0)) as answers:
+        async for page in answers:
+            times = [(message.headers or {})["Nats-Time-Stamp"] for message in page]
+            count += sum(datetime.fromisoformat(time) < before for time in times)
+    return count
+
+
+async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
+    """There is one of each subject."""
+    stream_context = connection.jetstream()
+    subjects = (await stream_context.stream_info(WORK, subjects_filter=pattern)).state.subjects or {}
+    count = 0
+    for subject in subjects:
+        with suppress(NotFoundError):  # somebody has taken it
+            at = (await stream_context.get_last_msg(WORK, subject)).time
+            count += at is not None and at < before
+    return count
 
 
 async def _count_below(connection: Client, pattern: str, below: int) -> int:

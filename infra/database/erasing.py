@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    literal_column,
     or_,
     select,
     text,
@@ -105,6 +106,12 @@ def _count(table: Table) -> Select[Any]:
     return select(func.count()).select_from(table).where(owned(table), _below(table, _BELOW))
 
 
+def _search(table: Table) -> Select[Any]:
+    whole = func.lower(literal_column(f"{table.name}::text"))
+    words = func.lower(bindparam("words", type_=Text))
+    return select(func.count()).select_from(table).where(owned(table), func.strpos(whole, words) > 0)
+
+
 def _providers() -> Select[Any]:
     held = windows.c.batch_id == batches.c.batch_id
     ids = func.coalesce(batches.c.provider_batch_id, batches.c.batch_id)
@@ -136,6 +143,7 @@ _PUT: Final = Statement(_put())
 _DELETIONS: Final = tuple(Statement(_deletion(table)) for table in PROJECTED)
 _RELEASE: Final = Statement(_release())
 _COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED, windows)}
+_SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED)
 _PROVIDERS: Final = Statement(_providers())
 _STORED: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
@@ -193,6 +201,16 @@ def counted_below(tenant: str, user: str, seq: int) -> Query[dict[str, int]]:
         below = owner(tenant, user) | {"below": seq}
         counts = {name: (await count.row(connection, below))[0] for name, count in _COUNTS.items()}
         return {name: count for name, count in counts.items() if count}
+
+    return query
+
+
+def counted_with(tenant: str, user: str, words: str) -> Query[int]:
+    """How many rows of a user hold some words, wherever they stand there, in whatever case."""
+
+    async def query(connection: Connection) -> int:
+        wanted = owner(tenant, user) | {"words": words}
+        return sum([(await search.row(connection, wanted))[0] for search in _SEARCHES])
 
     return query
 

@@ -22,6 +22,10 @@ def erase(
     verify: Annotated[
         bool, typer.Option("--verify", help="Erase nothing; look what is left. Ends with 1 if anything is.")
     ] = False,
+    text: Annotated[
+        str | None,
+        typer.Option(help="With --verify: look for these words, too, in all that there is of the user."),
+    ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -31,10 +35,12 @@ def erase(
 
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """
+    if text is not None and not verify:
+        refuse(Ending.WRONG_USE, "--text goes with --verify only: a user is erased whole")
     if not verify and not yes and not typer.confirm(f"Forget {user} of {tenant} for good?", err=True):
         refuse(Ending.NOT_SO, "nobody is forgotten")
     ask(
-        lambda memory: memory.erase(user, verify=verify),
+        lambda memory: memory.erase(user, verify=verify, text=text),
         _show_left if verify else _show_receipt,
         tenant=tenant,
         data=data,
@@ -59,10 +65,13 @@ def _done_or_not(reply: "EraseReplyV1") -> Ending:
 
 def _show_left(reply: "EraseReplyV1") -> None:
     show_table(("store", "left"), (reply.left or {}).items())
+    if reply.found is not None:
+        show_table(("store", "with the words"), reply.found.items())
 
 
 def _clean_or_not(reply: "EraseReplyV1") -> Ending:
     left = reply.left or {}
     if "vectors" not in left:
         typer.secho("vectors could not be looked at", fg="yellow", err=True)
-    return Ending.NOT_SO if any(left.values()) or "vectors" not in left else Ending.DONE
+    is_clean = "vectors" in left and not any((*left.values(), *(reply.found or {}).values()))
+    return Ending.DONE if is_clean else Ending.NOT_SO

@@ -35,8 +35,13 @@ async def test_a_user_is_erased_and_nothing_is_left(
         assert (erased.code, erased.err) == (0, "")
         assert json.loads(erased.out)["removed"] == {**NOTHING, "log": 1, "database": 1, "vectors": 1}
 
-        left = await mnemon("erase", "acme", "u1", "--verify", "--json", MNEMON_NATS_URL=url)
+        verify = "erase", "acme", "u1", "--verify", "--text", "TEA", "--json"
+        left = await mnemon(*verify, MNEMON_NATS_URL=url)
         assert (left.code, json.loads(left.out)["left"]) == (0, NOTHING)
+        await indexed(stock, await stock.say("Tea again"))
+        left = await mnemon(*verify, MNEMON_NATS_URL=url)
+        assert (left.code, json.loads(left.out)["left"]) == (1, NOTHING)
+        assert json.loads(left.out)["found"] == {"log": 1, "dead_letters": 0, "database": 1}
         again = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=url)
         assert again.code == 0
         assert "dead_letters" in again.out

@@ -12,15 +12,23 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_
 from consumers.retrieve.verbs.asking import available, owner_of
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
+from contracts.base import InvalidBody
 from contracts.memory import ALL_BEFORE, UserErasedV1
 from contracts.streams import WORK
 from contracts.subjects import Address, work_subject
 from contracts.tools import EraseReplyV1, EraseV1
 from infra.broker.position import applied_position
-from infra.broker.purging import EVERYWHERE, left_of
+from infra.broker.purging import EVERYWHERE, found_in, left_of
 from infra.broker.service import Answer, Refusal
 from infra.database.engine import Database
-from infra.database.erasing import counted_below, erasure, held_by_providers, known_events
+from infra.database.erasing import (
+    Erasure,
+    counted_below,
+    counted_with,
+    erasure,
+    held_by_providers,
+    known_events,
+)
 from infra.database.locking import locked
 from infra.finding import Finding
 from infra.vectors.port import Collection, Owner, VectorsUnavailable
@@ -46,12 +54,16 @@ class EraseVerb:
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = EraseV1.read(body or b"{}")
+        if request.text is not None and not request.verify:
+            raise InvalidBody("text", "goes with `verify` only: a user is erased whole")
         if request.conversation is not None:
             raise Refusal(
                 "not_implemented",
                 "one conversation cannot be erased yet; `cleared` hides it, and removes its rows' text",
             )
-        return available(self._verify(owner_of(address)) if request.verify else self._erase(address))
+        return available(
+            self._verify(owner_of(address), request.text) if request.verify else self._erase(address)
+        )
 
     async def _erase(self, address: Address) -> Reply:
         owner = owner_of(address)
@@ -68,17 +80,22 @@ class EraseVerb:
             provider_batches=tuple(batches),
         )
 
-    async def _verify(self, owner: Owner) -> Reply:
+    async def _verify(self, owner: Owner, words: str | None) -> Reply:
         erased = await self._database.read(erasure(*owner))
-        left = await self._count(owner, erased.seq if erased else None)
-        return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left)
+        left = await self._count(owner, erased)
+        found: dict[str, JsonValue] | None = None
+        if words:
+            rows = await self._database.read(counted_with(*owner, words))
+            found = {**await found_in(self._connection, owner, words), "database": rows}
+        return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
-    async def _count(self, owner: Owner, below: int | None) -> dict[str, JsonValue]:
-        """What there is of a user below a log position, or at all, by store."""
-        rows = await self._database.read(counted_below(*owner, EVERYWHERE if below is None else below))
+    async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
+        """What there is of a user below an erasure, or at all, by store."""
+        below = erased.seq if erased else EVERYWHERE
+        rows = await self._database.read(counted_below(*owner, below))
         batches = rows.pop("windows", 0)
         counts: dict[str, JsonValue] = {
-            **await left_of(self._connection, owner, below),
+            **await left_of(self._connection, owner, erased and erased[:2]),
             "database": sum(rows.values()),
             "model_batches": batches,
         }
@@ -87,13 +104,15 @@ class EraseVerb:
                 counts["vectors"] = await self._count_points(self._finding, owner, below)
         return counts
 
-    async def _count_points(self, finding: Finding, owner: Owner, below: int | None) -> int:
-        if below is None:
+    async def _count_points(self, finding: Finding, owner: Owner, below: int) -> int:
+        if below == EVERYWHERE:
             return sum([await finding.vectors.count(each, owner) for each in Collection])
         count = 0
         for collection in Collection:
             async for page in finding.vectors.scroll(collection, owner):
-                events = [str(stored.payload["event_id"]) for stored in page]
+                # Of a message it is said where it is from; of others, whether there is a row of it.
+                old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
+                events = [str(payload["event_id"]) for payload in old]
                 known = await self._database.read(known_events(*owner, events))
                 count += sum(event not in known for event in events)
         return count
