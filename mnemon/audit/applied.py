@@ -9,7 +9,7 @@ from contracts.subjects import parse
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import Ack, Dead
 from infra.database.auditing import Remark, Sample, erased_up_to, remarks
-from infra.database.engine import Database
+from infra.database.engine import Database, DatabaseRefused
 from infra.database.memories import SUMMARIES
 from infra.database.rows import EventRow, MemoryRow, Row
 from infra.database.sweep_auditing import GoneSummary
@@ -59,7 +59,7 @@ class Applied:
                     self.found.nothing[f"{parse(delivery.subject).name}: {reason}"] += 1
                 case Dead(reason, error):
                     self._given_up(delivery.sequence, reason, error)
-        said = {each.seq: each for each in await remarks(self._database, rows, self._sample)}
+        said = {each.seq: each for each in await self._remarks(rows)}
         lacking = [row for row in rows if (remark := said.get(row.seq)) and _lacks(row, remark)]
         erased = await erased_up_to(self._database, (row.key[:2] for row in lacking))
         for row in rows:
@@ -67,6 +67,16 @@ class Applied:
                 self._noticed(row, remark, erased.get(row.key[:2], 0))
             else:
                 self._is_there(row)
+
+    async def _remarks(self, rows: Sequence[Row]) -> list[Remark]:
+        """What the database would not store it cannot be asked about either: the halves tell which it is."""
+        try:
+            return await remarks(self._database, rows, self._sample)
+        except DatabaseRefused:
+            if len(rows) == 1:
+                return [Remark(rows[0].seq, None)]
+            half = len(rows) // 2
+            return [*await self._remarks(rows[:half]), *await self._remarks(rows[half:])]
 
     def _given_up(self, seq: int, reason: str, error: str) -> None:
         if letter := self._dead.get(seq):

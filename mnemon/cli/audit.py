@@ -44,6 +44,7 @@ def audit(
 
 
 async def _audit(deployment: "Deployment", sample: int, as_json: bool) -> Ending:
+    from infra.broker import patches
     from infra.broker.connect import connect
     from infra.database.auditing import Sample
     from infra.database.engine import Database
@@ -51,6 +52,7 @@ async def _audit(deployment: "Deployment", sample: int, as_json: bool) -> Ending
     from mnemon.audit.examining import NotProvisioned, examine
 
     configure_logging()
+    patches.apply()
     connection = await connect(str(deployment.nats_url), name="mnemon-audit")
     database = Database(deployment, name="mnemon-audit")
     try:
@@ -151,6 +153,7 @@ def _counted(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[
 def _show_extent(found: "Audit") -> None:
     read = f"{found.persist.events:,} events up to {found.up_to:,}, in {found.seconds:.1f} s"
     typer.echo(f"read          {read}")
+    typer.echo("vectors       not looked at: the process that runs may have them open")
     if found.every > 1:
         typer.echo(f"compared      the content of every {found.every}th user or so; the rows of all")
     if found.persist.removed:
