@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from nats.aio.client import Client
@@ -18,6 +19,7 @@ from infra.broker.topology import provision
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.erasing import begin_writing, counted_below
+from infra.database.migrate import migrate
 from infra.database.projecting import write
 from tests.integration.conftest import Stock, indexed
 from tests.integration.extracting import MODEL, Extracting
@@ -111,13 +113,34 @@ async def test_what_a_dead_worker_had_in_hand_comes_too_late(
 
     assert rows(deployment, "seq, content") == [(last, "new")]
     assert sorted(await positions(connection, "u1")) == [erased, last]
-    # All of what is left of the log once more, and under an id that was erased something new.
+    # Whoever reads what is left of the log comes to the same.
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
-    async with running(("persist", "retrieve"), deployment):
+    anew = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
+    assert anew.database_url is not None
+    migrate(anew.database_url, anew.database_schema)
+    async with running(("persist", "retrieve"), anew):
         await persisted(connection)
         await swept(connection)
         assert await stock.contents(min_seq=last) == ["new"]
+
+
+async def test_what_has_the_id_of_something_erased_is_something_new_even_where_it_came_first(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    await stock.say("old", id="m1")
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+    await stock.say("new", id="m1")
+    old, erased, new = await take(connection, 3)
+    changes = await connection.subscribe("changed.acme.u1")
+    async with running(("persist", "retrieve"), deployment):
+        await give_back([old, new])
+        while await stock.contents() != ["old"]:
+            await changes.next_msg(30)
+        await give_back([erased])
+        await persisted(connection)
+        await swept(connection)
+        assert await stock.contents() == ["new"]
 
 
 async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
