@@ -1,19 +1,22 @@
 """A bot's connection to NATS: it is restored without end, and its silences are explained."""
 
+import asyncio
 import logging
+import os
 import re
 from contextlib import suppress
 from typing import Any
 
 from nats.aio.client import Client
 
+from contracts.login import LoginUnusable, login_options
 from producers.errors import NotConnected
 
 log = logging.getLogger("mnemon.client")
 
 
 async def connect(url: str, **options: Any) -> Client:
-    """Connect to the first of some servers that answers.
+    """Connect to the first of some servers that answers, with the login that the environment names.
 
     Args:
         url: the servers, comma-separated.
@@ -22,6 +25,10 @@ async def connect(url: str, **options: Any) -> Client:
     Raises:
         NotConnected: no server answered, or none took the credentials.
     """
+    try:
+        login = login_options(url, os.environ)
+    except LoginUnusable as error:
+        raise NotConnected(str(error)) from error
     servers = [server.strip() for server in url.split(",") if server.strip()]
     connection = Client()
     connected = False
@@ -44,10 +51,12 @@ async def connect(url: str, **options: Any) -> Client:
         "error_cb": report,
     }
     try:
-        await connection.connect(servers, **{**settings, **options})
+        await connection.connect(servers, **{**settings, **login, **options})
     except Exception as error:
+        # Where TLS fails, nats-py waits for ever for the end of the connection.
         with suppress(OSError):
-            await connection.close()
+            async with asyncio.timeout(1):
+                await connection.close()
         cause = failures[-1] if failures else error
         problem = str(cause) or type(cause).__name__
         if isinstance(cause, ConnectionResetError):

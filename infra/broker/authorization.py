@@ -32,7 +32,7 @@ _WORKER: Final = {
             "$JS.API.ACCOUNT.>",
         ],
     },
-    "subscribe": {"allow": ["ask.>", "changed.>", "_INBOX.>", "$SRV.>"]},
+    "subscribe": {"allow": ["ask.>", "memory.>", "changed.>", "_INBOX.>", "$SRV.>"]},
     "allow_responses": {"max": 1, "expires": "5m"},
 }
 

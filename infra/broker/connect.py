@@ -1,7 +1,9 @@
 """Connections to NATS that never give up, and say what goes wrong."""
 
 import asyncio
+import os
 import re
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import nats
 import structlog
 from nats.aio.client import Client
+
+from contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED, LoginUnusable, login_options
 
 log = structlog.get_logger("broker")
 
@@ -37,6 +41,9 @@ async def report_error(error: Exception) -> None:
         log.warning("connection error", error=str(error) or type(error).__name__)
 
 
+_PATIENCE = 8.0
+"""Seconds for a server to let us in or refuse, at the first look."""
+
 OPTIONS: Mapping[str, Any] = {
     # A finite number of attempts, once used up, blocks the event loop for ever.
     "max_reconnect_attempts": -1,
@@ -60,7 +67,19 @@ async def connect(url: str, *, name: str) -> Client:
         BrokerUnreachable: no server answered the first time.
     """
     await check(url)
-    return await nats.connect(servers(url), name=name, **OPTIONS)
+    return await nats.connect(servers(url), name=name, **OPTIONS, **login(url))
+
+
+def login(url: str) -> dict[str, Any]:
+    """How to log in there: arguments of `nats.connect`.
+
+    Raises:
+        BrokerRefused: what the environment names for that cannot be used.
+    """
+    try:
+        return login_options(url, os.environ)
+    except LoginUnusable as error:
+        raise BrokerRefused(str(error)) from error
 
 
 @contextmanager
@@ -95,9 +114,18 @@ async def check(url: str) -> None:
     async def note(error: Exception) -> None:
         failures.append(error)
 
-    first_attempt = {**OPTIONS, "max_reconnect_attempts": 1, "connect_timeout": 3, "error_cb": note}
+    options = login(url)
+    first_attempt = {
+        **OPTIONS,
+        **options,
+        "max_reconnect_attempts": 1,
+        "connect_timeout": 3,
+        "error_cb": note,
+    }
     try:
-        probe = await nats.connect(servers(url), name="mnemon-probe", **first_attempt)
+        # Where TLS fails, nats-py waits for ever for the end of the connection.
+        async with asyncio.timeout(_PATIENCE * len(servers(url))):
+            probe = await nats.connect(servers(url), name="mnemon-probe", **first_attempt)
     except Exception as error:
         raise _refusal(url, [*failures, error]) from error
     version = str(probe._server_info.get("version", ""))
@@ -129,7 +157,12 @@ def _refusal(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
         how = "does not take" if refused else "cut the line, as it does when it does not take"
         return BrokerRefused(
             f"the NATS server at {shown(url)} {how} the credentials: look at user and password in "
-            "MNEMON_NATS_URL, such as nats://user:password@host:4222"
+            f"MNEMON_NATS_URL, such as nats://user:password@host:4222, or at {CREDENTIALS} or {NKEY_SEED}"
+        )
+    if any(isinstance(each, ssl.SSLError) for each in failures):
+        return BrokerRefused(
+            f"no encrypted connection to the NATS server at {shown(url)}: {said}. {AUTHORITY} names the file "
+            "with the certificate that signs the server's"
         )
     return BrokerUnreachable(
         f"no NATS server answers at {shown(url)}: {said}. Start it, or look at MNEMON_NATS_URL"

@@ -4,16 +4,18 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 from weakref import WeakSet
 
 import nats.errors
 import structlog
 from faststream.nats import NatsBroker
+from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from infra.broker import dead_limit, patches
-from infra.broker.connect import OPTIONS, BrokerUnreachable, report_error, servers
+from infra.broker.connect import OPTIONS, BrokerUnreachable, login, report_error, servers
 from infra.broker.topology import GRACEFUL_TIMEOUT, provision
 from infra.config import Deployment
 
@@ -41,6 +43,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
 
     Raises:
         BrokerUnreachable: no server is configured.
+        BrokerRefused: what is configured for logging in cannot be used.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
@@ -72,6 +75,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         logger=None,
         # Its dependency injection runs every argument through a thread: 0.7 ms a call.
         apply_types=False,
+        security=_security(login(deployment.nats_url)),
         **{
             **OPTIONS,
             "error_cb": failed,
@@ -82,6 +86,16 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
     )
     dead_limit.limit(broker, deployment.dead_limit)
     return broker
+
+
+def _security(login: dict[str, Any]) -> NatsSecurity | None:
+    """The same as FastStream wants it."""
+    context = login.get("tls")
+    if "user_credentials" in login:
+        return NatsCredentials(login["user_credentials"], ssl_context=context)
+    if "nkeys_seed" in login:
+        return NatsNKey(login["nkeys_seed"], ssl_context=context)
+    return NatsSecurity(ssl_context=context) if context else None
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from contracts.subjects import InvalidId
 from infra.broker.connect import connect
 from infra.broker.topology import provision
 from infra.config import Deployment
+from infra.embedded.folder import replace
 from infra.embedded.nats_server import NatsServer
 from producers.client import MemoryClient
 from producers.errors import AskFailed, NotConnected, PublishFailed
@@ -201,16 +202,13 @@ class GuardedNatsServer(NatsServer):
 
     async def prepare(self) -> None:
         await super().prepare()
-        with Path(self.mark).open("a") as configuration:
-            configuration.write(
-                """
-                authorization: { users: [
-                  { user: admin, password: secret },
-                  { user: bot, password: secret, permissions: {
-                    publish: ["chat.Acme.>", "ask.Acme.>"], subscribe: "_INBOX_bot.>" } },
-                ] }
-                """
-            )
+        configuration = Path(self.mark).read_text().replace("no_auth_user: anybody", "")
+        users = """
+            { user: admin, password: secret },
+            { user: bot, password: secret, permissions: {
+              publish: ["chat.Acme.>", "ask.Acme.>"], subscribe: "_INBOX_bot.>" } }
+        """
+        replace(Path(self.mark), configuration.replace('{"user": "anybody"}', users))
 
 
 @pytest_asyncio.fixture

@@ -249,7 +249,7 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
 
     said: list[int] = []
     enough = asyncio.Event()
-    options = {"disconnected_cb": cut}
+    options: dict[str, Any] = {"disconnected_cb": cut}
     async with MemoryClient.connect(guarded.address("A"), tenant="A", **options) as memory:
 
         async def talk() -> None:
