@@ -7,6 +7,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import Table
 
 from infra.database.engine import Connection, Query
+from infra.database.generations import NOTED
 
 PAGE: Final = 5000
 """Rows of each side that are compared in one go."""
@@ -57,6 +58,7 @@ def compared(table: Table, live: str, rebuilt: str, after: Key | None, up_to: in
     """
     columns = [column.name for column in table.primary_key]
     key = SQL(", ").join(map(Identifier, columns))
+    columns_compared = SQL(", ").join(Identifier(column.name) for column in table.c if column not in NOTED)
     beyond = SQL("({}) > ({})").format(key, _values(after)) if after else SQL("true")
 
     async def query(connection: Connection) -> Compared:
@@ -65,8 +67,8 @@ def compared(table: Table, live: str, rebuilt: str, after: Key | None, up_to: in
         within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
 
         def side(schema: str) -> Composed:
-            return SQL("(SELECT * FROM {} WHERE {} AND {} AND seq <= {})").format(
-                Identifier(schema, table.name), beyond, within, up_to
+            return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
+                columns_compared, Identifier(schema, table.name), beyond, within, up_to
             )
 
         cursor = await connection.execute(

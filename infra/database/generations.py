@@ -5,8 +5,7 @@ something has to be removed yet.
 """
 
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from psycopg.sql import SQL, Composed, Identifier
@@ -15,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from infra.database.engine import Connection, Database, Statement
 from infra.database.rows import Owner
-from infra.database.tables import batches, metadata, rounds, windows
+from infra.database.tables import batches, erasures, metadata, rounds, windows
 
 Kind = Literal["live", "former", "next", "as of"]
 
@@ -25,17 +24,13 @@ LONGEST_NAME: Final = 63
 AT_ONCE: Final = 200
 """Users whose content is removed in one go."""
 
-LOCK_TIMEOUT: Final = 2.0
-"""Seconds for which the switch may keep others waiting for the tables that it waits for itself."""
-
 WORK_IN_HAND: Final = (windows, batches, rounds)
 """What is no projection, and goes along with the live generation."""
 
-PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table not in WORK_IN_HAND)
-# In the order in which persist writes them: it and the switch are not to wait for each other.
-_FIRST: Final = ("erasures", "messages", "memory_events")
-_WRITTEN: Final = sorted(PROJECTIONS, key=lambda table: (*_FIRST, table.name).index(table.name))
+NOTED: Final = (erasures.c.is_settled,)
+"""Columns that no event says: what was done outside of the database."""
 
+PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table not in WORK_IN_HAND)
 _own = MetaData()
 _replay = Table(
     "replay",
@@ -173,10 +168,11 @@ async def begin(database: Database, schema: str, up_to: int | None = None) -> No
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
-        await _remember(connection, schema, 0, up_to)
+        await remember(connection, schema, 0, up_to)
 
 
-async def _remember(connection: Connection, schema: str, reached: int, up_to: int | None) -> None:
+async def remember(connection: Connection, schema: str, reached: int, up_to: int | None = None) -> None:
+    """Have a generation remember how far it is, from now on."""
     await connection.execute(
         SQL("CREATE TABLE {} (reached bigint NOT NULL, up_to bigint)").format(Identifier(schema, "replay"))
     )
@@ -247,47 +243,3 @@ async def drop(database: Database, schema: str) -> None:
     async with database.transaction() as connection:
         await connection.execute("SET LOCAL statement_timeout = 0")
         await connection.execute(SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(Identifier(schema)))
-
-
-@asynccontextmanager
-async def without_writers(database: Database, live: str) -> AsyncIterator[Connection]:
-    """A transaction during which nobody else writes the live generation: they wait for its end.
-
-    Readers go on. Those who wait find the table of that name then, in whatever generation it is.
-
-    Raises:
-        DatabaseUnavailable: somebody writes for longer than others may be kept waiting.
-    """
-    async with database.transaction() as connection:
-        await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
-        # First what may be held long, while a model is asked.
-        for tables, mode in (WORK_IN_HAND, "ACCESS EXCLUSIVE"), (_WRITTEN, "SHARE ROW EXCLUSIVE"):
-            names = SQL(", ").join(Identifier(live, table.name) for table in tables)
-            await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
-        yield connection
-
-
-async def switch(connection: Connection, live: str, to: str, applied: int) -> None:
-    """Put a generation in the place of the live one, which becomes the former.
-
-    Args:
-        connection: of `without_writers`.
-        live: the name that all look under.
-        to: the generation that it is to stand for.
-        applied: the log up to here is in the one that is live now.
-    """
-    former = name_of(live, "former")
-    for table in WORK_IN_HAND:
-        await connection.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(to, table.name)))
-        await connection.execute(
-            SQL("ALTER TABLE {} SET SCHEMA {}").format(Identifier(live, table.name), Identifier(to))
-        )
-    await connection.execute(
-        SQL("DROP TABLE {}, {}").format(Identifier(to, "replay"), Identifier(to, "replay_sweeps"))
-    )
-    await _remember(connection, live, applied, None)
-    aside = f"{live}_aside"[-LONGEST_NAME:]
-    for name, new in (live, aside), (to, live), (aside, former):
-        await connection.execute(
-            SQL("ALTER SCHEMA {} RENAME TO {}").format(Identifier(name), Identifier(new))
-        )

@@ -16,6 +16,7 @@ from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.generations import Generation, Kind
 from infra.database.locking import locked_if_free
 from infra.database.migrate import head_revision, migrate
+from infra.database.switching import switch, without_writers
 from infra.rebuilding.replay import Replay
 
 NEAR: Final = 2000
@@ -206,6 +207,6 @@ async def take_over(place: Site, replay: Replay, progress: Progress) -> None:
     ):
         with attempt:
             await catch_up(place, replay, progress)
-            async with generations.without_writers(place.database, place.live) as held:
+            async with without_writers(place.database, place.live) as held:
                 await replay.reach(await place.log_end())
-                await generations.switch(held, place.live, replay.schema, await place.applied())
+                await switch(held, place.live, replay.schema, await place.applied())

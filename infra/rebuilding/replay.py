@@ -17,7 +17,7 @@ from infra.database import generations
 from infra.database.engine import Database, DatabaseRefused
 from infra.database.projecting import write
 from infra.database.rows import Owner, Rows, row_of
-from infra.database.sweeping import sweep
+from infra.database.sweeping import sweep_together
 
 PAGE: Final = 2000
 """Events of a transaction: beyond, PostgreSQL is hardly faster, and the memory grows."""
@@ -26,7 +26,7 @@ WRITERS: Final = 2
 """Pages that are written at the same time: one is taken apart while the other is stored."""
 
 SWEEPERS: Final = 4
-"""Users whose content is removed at the same time."""
+"""Transactions that remove content at the same time."""
 
 
 class _UnderWay(NamedTuple):
@@ -100,16 +100,11 @@ class Replay:
                     await self._write(part, rows_of(part))
 
     async def _sweep(self) -> None:
-        free = asyncio.Semaphore(SWEEPERS)
-
-        async def one(owner: Owner) -> None:
-            async with free:
-                await sweep(self.database, *owner, up_to=self.reached)
-
         while owners := await generations.to_sweep(self.database):
             async with asyncio.TaskGroup() as group:
-                for owner in owners:
-                    group.create_task(one(owner))
+                for first in range(SWEEPERS):
+                    part = sweep_together(self.database, owners[first::SWEEPERS], up_to=self.reached)
+                    group.create_task(part)
             await generations.swept(self.database, owners)
 
 

@@ -17,6 +17,7 @@ from infra.broker.appending import append
 from infra.broker.whole_log import position_at, whole_log
 from infra.config import Deployment
 from infra.database import facts
+from infra.database.erasing import erasure
 from infra.database.generations import drop, name_of
 from infra.database.windows import StoredWindow, put
 from infra.rebuilding.making import InTheWay, Site, catch_up, former, made, site_alone, take_over
@@ -93,7 +94,7 @@ async def test_all_kinds_of_events_give_the_same_rows(
     assert verdict.is_settled
     assert (verdict.differences, verdict.first) == (0, [])
     assert verdict.position == seq + 3
-    assert [table for table, rows in verdict.rows.items() if not rows] in ([], ["erasures"])
+    assert [table for table, rows in verdict.rows.items() if not rows] == ["erasures"]
     assert sum(verdict.rows.values()) > EVENTS * 0.9
     assert told.positions == sorted(told.positions)
 
@@ -263,6 +264,27 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
     assert {each.schema: each.up_to for each in await place.generations() if each.kind == "as of"} == {
         f"{place.live}_until_{position}": position for position in (saved, updated, forgotten)
     }
+
+
+async def test_who_was_erased_stays_erased(place: Site, stock: Stock, told: Told) -> None:
+    await stock.say("forgotten")
+    assert "removed" in await stock.ask("erase")
+    await stock.say("by somebody new")
+    await applied(place)
+    async with asyncio.timeout(60):
+        while not await settled(place):
+            await asyncio.sleep(0.02)
+    assert (await verdict_on(place, told)).differences == 0
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    assert await settled(place)
+    assert await stock.contents() == ["by somebody new"]
+
+
+async def settled(place: Site) -> bool:
+    """Whether all that is to be purged is."""
+    found = await place.database.read(erasure("acme", "u1"))
+    return found is not None and found.is_settled
 
 
 async def test_what_is_not_of_a_rebuild_is_left_alone(place: Site, told: Told) -> None:
