@@ -69,12 +69,47 @@ async def last_position(connection: Client, pattern: str) -> int:
 async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
     """The events of a subject pattern beyond a log position, in log order, page by page.
 
+    All that the log has acknowledged: of a cluster, any server answers that has a copy, which may be behind,
+    so that the one which leads the log has the last word.
+
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    async with aclosing(stored(connection, LOG, pattern, after)) as answers:
-        async for page in answers:
-            yield [delivery_of(message) for message in page]
+    more = True
+    while more:
+        async with aclosing(stored(connection, LOG, pattern, after)) as answers:
+            async for page in answers:
+                yield [delivery_of(message) for message in page]
+                after = int((page[-1].headers or {})["Nats-Sequence"])
+        beyond = await _next(connection, pattern, after) if _is_cluster(connection) else None
+        if beyond is not None:
+            yield [beyond]
+            after = beyond.sequence
+        more = beyond is not None
+
+
+def _is_cluster(connection: Client) -> bool:
+    return "cluster" in connection._server_info
+
+
+async def _next(connection: Client, pattern: str, after: int) -> Delivery | None:
+    """The next event of a subject pattern, as the server has it that leads the log."""
+    try:
+        found = await connection.jetstream().get_msg(LOG, after + 1, pattern, next=True)
+    except NotFoundError:
+        return None
+    assert found.subject is not None
+    assert found.seq is not None
+    assert found.time is not None
+    return Delivery(
+        subject=found.subject,
+        body=found.data or b"",
+        message_id=(found.headers or {}).get("Nats-Msg-Id"),
+        stream=LOG,
+        sequence=found.seq,
+        deliveries=1,
+        stored_at=found.time.timestamp(),
+    )
 
 
 async def stored(

@@ -8,7 +8,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest_asyncio
+from nats.aio.client import Client
 
+from contracts.streams import LOG
+from contracts.subjects import chat_subject
+from infra.broker.connect import connect
+from infra.broker.log_reader import user_tail
+from infra.broker.topology import provision
 from tests.e2e.cluster import SERVERS, Cluster, cluster
 from tests.e2e.conftest import PATIENCE, mnemon
 from tests.e2e.load import Talk, is_persisted, stored_rows, talk_while_dying, users_that_miss_something
@@ -35,6 +41,29 @@ async def test_one_copy_becomes_three(three: Cluster) -> None:
     async with asyncio.timeout(PATIENCE):
         while set((await three.copies()).values()) != {SERVERS}:
             await asyncio.sleep(0.1)
+
+
+async def test_what_is_acknowledged_is_read_by_whatever_server(three: Cluster) -> None:
+    connections = [await connect(url, name="test") for url in three.url.split(",")]
+    await provision(connections[0], SERVERS)
+    await three.is_whole()
+    busy = asyncio.create_task(_keep_busy(connections[0]))
+    for number in range(100):
+        for place, connection in enumerate(connections):
+            user = f"u{place}-{number}"
+            subject = chat_subject("acme", user, None, "message")
+            said = await connection.jetstream().publish(subject, b"{}", stream=LOG)
+            assert [each.sequence for each in await user_tail(connection, "acme", user, 0)] == [said.seq]
+    busy.cancel()
+    for connection in connections:
+        await connection.close()
+
+
+async def _keep_busy(connection: Client) -> None:
+    """Give the servers something to copy."""
+    while True:
+        subject = chat_subject("acme", "busy", None, "message")
+        await asyncio.gather(*(connection.jetstream().publish(subject, bytes(300)) for _ in range(50)))
 
 
 async def test_the_leader_dies_three_times(three: Cluster, database_url: str, tmp_path: Path) -> None:
