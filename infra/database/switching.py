@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.sql import SQL, Identifier
 
-from infra.database.engine import Connection, Database
+from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.generations import PROJECTIONS, WORK_IN_HAND, name_of, remember
 from infra.database.tables import erasures
 
@@ -23,6 +24,10 @@ _SETTLED: Final = SQL(
 )
 
 
+class Busy(DatabaseUnavailable):
+    """Somebody writes for longer than others may be kept waiting; a moment later it may be better."""
+
+
 @asynccontextmanager
 async def without_writers(database: Database, live: str) -> AsyncIterator[Connection]:
     """A transaction during which nobody else writes the live generation: they wait for its end.
@@ -30,14 +35,18 @@ async def without_writers(database: Database, live: str) -> AsyncIterator[Connec
     Readers go on. Those who wait find the table of that name then, in whatever generation it is.
 
     Raises:
-        DatabaseUnavailable: somebody writes for longer than others may be kept waiting.
+        Busy: nothing is held.
+        DatabaseUnavailable: the database cannot do it now.
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
         # First what may be held long, while a model is asked. The others can be read on.
         for tables, mode in (WORK_IN_HAND, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
             names = SQL(", ").join(Identifier(live, table.name) for table in tables)
-            await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
+            try:
+                await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
+            except (LockNotAvailable, DeadlockDetected) as error:
+                raise Busy("the tables are written all the time: try again") from error
         yield connection
 
 

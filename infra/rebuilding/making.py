@@ -12,11 +12,11 @@ from infra.broker.connect import connect
 from infra.broker.position import applied_position, log_end
 from infra.config import Deployment
 from infra.database import generations
-from infra.database.engine import Database, DatabaseUnavailable
+from infra.database.engine import Database
 from infra.database.generations import Generation, Kind
 from infra.database.locking import locked_if_free
 from infra.database.migrate import head_revision, migrate
-from infra.database.switching import switch, without_writers
+from infra.database.switching import Busy, switch, without_writers
 from infra.rebuilding.replay import Replay
 
 NEAR: Final = 2000
@@ -199,7 +199,7 @@ async def take_over(place: Site, replay: Replay, progress: Progress) -> None:
     await catch_up(place, replay, progress)
     await generations.analyze(replay.database)
     async for attempt in AsyncRetrying(
-        retry=retry_if_exception_type(DatabaseUnavailable),
+        retry=retry_if_exception_type(Busy),
         stop=stop_after_delay(PATIENCE),
         wait=wait_fixed(0.5),
         before_sleep=lambda state: progress.say("somebody holds what is to be moved, trying again"),

@@ -25,7 +25,7 @@ PAGE: Final = 2000
 WRITERS: Final = 2
 """Pages that are written at the same time: one is taken apart while the other is stored."""
 
-SWEEPERS: Final = 4
+SWEEPERS: Final = 2
 """Transactions that remove content at the same time."""
 
 

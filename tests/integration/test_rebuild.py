@@ -295,6 +295,24 @@ async def test_what_is_not_of_a_rebuild_is_left_alone(place: Site, told: Told) -
             pass
 
 
+async def test_it_waits_for_what_is_held(place: Site, stock: Stock, told: Told) -> None:
+    """Such as a stretch that a model is asked about."""
+    await stock.say("x")
+    await applied(place)
+    free = asyncio.Event()
+    told.say = lambda line: free.set()  # type: ignore[method-assign]
+    async with (
+        rebuilt(place, told) as replay,
+        asyncio.TaskGroup() as group,
+        place.database.transaction() as held,
+    ):
+        await held.execute("LOCK TABLE windows IN ROW SHARE MODE")
+        switching = group.create_task(take_over(place, replay, told))
+        await free.wait()
+        assert not switching.done()
+    assert [each.kind for each in await place.generations()] == ["live", "former"]
+
+
 async def test_one_at_a_time(place: Site) -> None:
     with pytest.raises(InTheWay, match="another rebuild"):
         async with site_alone(place.deployment):
