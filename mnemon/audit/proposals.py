@@ -13,6 +13,7 @@ from contracts.memory import FactProposedV1, FactRejectedV1
 from contracts.subjects import InvalidSubject, parse, thing_filter
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
+from infra.database.auditing import erased_up_to
 from infra.database.decided import Proposed, decisions, undecided
 from infra.database.engine import Database
 from infra.database.rows import event_id_of
@@ -57,7 +58,10 @@ class Proposals:
         self.found.outcomes, twice = await decisions(self._database, up_to)
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
-        for place, proposal in enumerate(self._left):
+        # An erasure takes the decision, and a proposal that was read before it.
+        erased = await erased_up_to(self._database, (each.owner for each in self._left))
+        left = [each for each in self._left if each.seq >= erased.get(each.owner, 0)]
+        for place, proposal in enumerate(left):
             if place >= LOOKED_FOR or not await _is_in_log(connection, proposal):
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
 

@@ -323,6 +323,13 @@ async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
         again = await audited.decide("fact.confirmed", id="another", fact_id="ar_001", decision=by)
         await audited.settled()
     assert ("decided_twice", again) in await audited.faults()
+    # What lies below an erasure nobody needs to decide.
+    await audited.change(
+        "INSERT INTO erasures (tenant, user_id, seq, at) VALUES ('acme', 'u1', %s, now())", unstorable
+    )
+    kinds = await audited.faults()
+    assert ("undecided", forgotten) not in kinds
+    assert ("undecided", unstorable) in kinds
 
 
 async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> None:
