@@ -17,7 +17,7 @@ from infra.broker.position import Position, applied_position, log_end
 from infra.config import Deployment
 from infra.database.auditing import Sample
 from infra.database.engine import Database
-from mnemon.audit.examining import examine
+from mnemon.audit.examining import NotProvisioned, examine
 from mnemon.audit.ledger import Audit, Kind
 from tests.integration.conftest import Stock
 
@@ -352,6 +352,13 @@ async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> Non
     names = await audited.faults()
     assert ("absent", last) in names
     assert said < last
+
+
+async def test_nobody_who_projects_is_no_clean_audit(audited: Audited) -> None:
+    await audited.stock.say("hello")
+    await audited.stock.connection.jetstream().delete_consumer(LOG, "persist")
+    with pytest.raises(NotProvisioned):
+        await audited.found()
 
 
 async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: Audited) -> None:

@@ -1,0 +1,69 @@
+"""A stream is read from one end to the other, whatever its size and whatever happens meanwhile."""
+
+from contextlib import aclosing
+
+import nats.errors
+import pytest
+from nats.aio.client import Client
+
+from bench.load import fill
+from contracts.streams import DEAD, LOG
+from infra.broker.stream_reader import PAGE, PAGE_BYTES, Read, whole
+
+SUBJECT = "chat.acme.u1.-.message.v1"
+
+
+async def read(connection: Client, up_to: int, *, headers_only: bool = False) -> list[list[Read]]:
+    async with aclosing(whole(connection, LOG, up_to=up_to, headers_only=headers_only)) as pages:
+        return [page async for page in pages]
+
+
+def positions(pages: list[list[Read]]) -> list[int]:
+    return [delivery.sequence for page in pages for _, delivery in page]
+
+
+async def test_up_to_a_position_and_over_gaps(connection: Client) -> None:
+    await fill(connection, 2 * PAGE + 10)
+    jetstream = connection.jetstream()
+    for gone in (1, 7, PAGE, PAGE + 1, 2 * PAGE + 10):
+        assert await jetstream.delete_msg(LOG, gone)
+    there = [each for each in range(2, 2 * PAGE + 10) if each not in (7, PAGE, PAGE + 1)]
+    assert positions(await read(connection, 2 * PAGE + 10)) == there
+    assert positions(await read(connection, 9)) == [2, 3, 4, 5, 6, 8, 9]
+    assert await read(connection, 0) == []
+    assert await jetstream.consumers_info(DEAD) == []
+
+
+async def test_a_page_has_so_many_bytes_at_most(connection: Client) -> None:
+    size = 1_000_000
+    count = PAGE_BYTES // size + 4
+    for _ in range(count):
+        await connection.jetstream().publish(SUBJECT, b"x" * size)
+    pages = await read(connection, count)
+    assert positions(pages) == list(range(1, count + 1))
+    assert len(pages) > 1
+    assert all(sum(len(message.data) for message, _ in page) <= PAGE_BYTES for page in pages)
+    headers = await read(connection, count, headers_only=True)
+    assert positions(headers) == positions(pages)
+    assert not any(message.data for page in headers for message, _ in page)
+
+
+async def test_a_place_that_the_server_has_lost_is_taken_again(connection: Client) -> None:
+    await fill(connection, 3 * PAGE)
+    jetstream = connection.jetstream()
+    kept = {each.name for each in await jetstream.consumers_info(LOG)}
+    pages = []
+    async with aclosing(whole(connection, LOG, up_to=3 * PAGE)) as reading:
+        async for page in reading:
+            pages.append(page)
+            for each in await jetstream.consumers_info(LOG):
+                if each.name not in kept:
+                    await jetstream.delete_consumer(LOG, each.name)
+    assert positions(pages) == list(range(1, 3 * PAGE + 1))
+    assert {each.name for each in await jetstream.consumers_info(LOG)} == kept
+
+
+async def test_a_stream_that_is_not_there(connection: Client) -> None:
+    await connection.jetstream().delete_stream(LOG)
+    with pytest.raises(nats.errors.Error):
+        await read(connection, 1)
