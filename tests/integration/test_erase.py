@@ -1,14 +1,12 @@
 """A user is forgotten for good: in every store, whatever comes later, and nobody else."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from nats.aio.client import Client
 
-from bench.provider_server.server import ProviderServer
 from consumers.app import running
 from consumers.persist.decide import plan
 from contracts.streams import LOG
@@ -22,7 +20,6 @@ from infra.database.erasing import begin_writing, counted_below
 from infra.database.migrate import migrate
 from infra.database.projecting import write
 from tests.integration.conftest import Stock, indexed
-from tests.integration.extracting import MODEL, Extracting
 from tests.integration.test_redelivery import give_back, persisted, rows, swept, take
 
 NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches": 0, "vectors": 0}
@@ -31,12 +28,6 @@ NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches
 @pytest.fixture
 def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
     return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
 
 
 async def positions(connection: Client, user: str) -> list[int]:
@@ -202,47 +193,6 @@ async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(data
         assert not done
     await erasing
     assert await database.read(counted_below("acme", "u1", 100)) == {}
-
-
-async def test_of_a_batch_in_flight_nothing_comes_back_and_the_others_are_answered(
-    stock: Stock, connection: Client, deployment: Deployment, server: ProviderServer
-) -> None:
-    extracting = Extracting.on(stock, deployment, server)
-    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
-    server.state.polls = 1_000_000
-    async with extracting.running("persist", "extract", "retrieve"):
-        await extracting.cut_of(3)
-        await extracting.becomes("SELECT state FROM batches", ("submitted",))
-        (batch,) = server.state.batches("openai")
-
-        receipt = await stock.ask("erase")
-
-        assert receipt["provider_batches"] == [batch.id]
-        assert receipt["removed"]["model_batches"] == 1
-        assert set(receipt["pending"]) == {"vectors"}, "nobody indexes"
-        batch.polls = 0
-        await extracting.tick()
-        await extracting.becomes("SELECT state FROM batches", ("completed",))
-        assert sorted(await extracting.texts()) == ["User likes thing 0", "User likes thing 2"]
-        assert await positions(connection, "u1") == [receipt["seen_seq"]]
-        left = (await stock.ask("erase", verify=True))["left"]
-        assert left == {name: 0 for name in NOTHING if name != "vectors"}
-
-
-async def test_a_batch_that_is_about_nobody_any_more_is_cancelled(
-    stock: Stock, connection: Client, deployment: Deployment, server: ProviderServer
-) -> None:
-    extracting = Extracting.on(stock, deployment, server)
-    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
-    server.state.polls = 1_000_000
-    async with extracting.running("persist", "extract", "retrieve"):
-        await extracting.cut_of(1)
-        await extracting.becomes("SELECT state FROM batches", ("submitted",))
-        receipt = await stock.ask("erase", "acme.u0")
-        await extracting.tick()
-        await extracting.becomes("SELECT state FROM batches", ("failed",))
-        assert server.state.requests[-1].endswith("/cancel")
-        assert await positions(connection, "u0") == [receipt["seen_seq"]]
 
 
 async def test_what_a_model_was_reading_meanwhile_is_taken_back(
