@@ -68,6 +68,6 @@ def made_of(delivery: Delivery) -> int:
         event = decode(parse(delivery.subject), delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return delivery.sequence
-    lineage = getattr(event, "lineage", None) or Lineage()
+    lineage: Lineage = getattr(event, "lineage", None) or Lineage()
     from_seq: int = getattr(event, "from_seq", delivery.sequence)
     return min([delivery.sequence, from_seq, *lineage.sources])
