@@ -119,7 +119,8 @@ def _lacks(row: Row, remark: Remark) -> bool:
 def _begins(row: Row) -> int:
     """The first log position that it is made of: with that one it is erased."""
     if isinstance(row, MemoryRow):
-        return min(row.seq, json.loads(row.values)["body"].get("from_seq", row.seq))
+        from_seq: int = json.loads(row.values)["body"].get("from_seq", row.seq)
+        return min(row.seq, from_seq)
     return row.seq
 
 
