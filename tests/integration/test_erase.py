@@ -216,20 +216,22 @@ async def test_what_a_model_was_reading_meanwhile_is_taken_back(
     assert receipt["seen_seq"] < late
 
 
-async def test_on_the_disk_of_the_log_nothing_is_left_to_be_read(
-    stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
+async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
+    stock: Stock, with_vectors: Deployment, tmp_path: Path
 ) -> None:
-    def bytes_of(words: bytes) -> int:
-        files = (path for path in (tmp_path / "nats").rglob("*") if path.is_file())
+    def bytes_of(words: bytes, folder: str = "nats") -> int:
+        files = (path for path in (tmp_path / folder).rglob("*") if path.is_file())
         return sum(path.read_bytes().count(words) for path in files)
 
     for number in range(60):
         await stock.say(f"{number}: zanzibar")
         await stock.say(f"{number}: timbuktu", "acme.u2.-")
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "zanzibar"})
-    async with running(("persist", "retrieve"), deployment):
-        await persisted(connection)
-        assert bytes_of(b"zanzibar") > 60, "a dead letter, too"
-        assert (await stock.ask("erase"))["pending"] == ["vectors"]
+    async with running(("persist", "index", "retrieve"), with_vectors):
+        await indexed(stock, await stock.say("last: zanzibar"))
+        assert bytes_of(b"zanzibar") > 61, "a dead letter, too"
+        assert (await stock.ask("erase"))["removed"]["vectors"] == 61
         assert bytes_of(b"zanzibar") == 0
+        assert bytes_of(b"m", "vectors") > 0
+        assert bytes_of(b"zanzibar", "vectors") == 0, "there never was a text"
         assert bytes_of(b"timbuktu") == 60
