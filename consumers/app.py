@@ -16,14 +16,16 @@ from consumers.maintain import handler as maintain
 from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
 from contracts.streams import LOG
-from infra.broker.connect import BrokerUnreachable, check, connect
+from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.position import applied_position
+from infra.broker.presence import require_streams
 from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.migrate import require_head
 from infra.finding import Finding, opened
 from infra.models.language.opening import language_models
+from infra.same_log import require_same_log
 from infra.settings.store import read
 from infra.vectors.port import Collection
 
@@ -53,18 +55,22 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         DatabaseUnavailable: the database does not answer, or is to be migrated.
         infra.database.migrate.SchemaTooNew: a newer version has prepared it.
         DatabaseNotConfigured: there is no address of a database.
-        infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
+        infra.broker.presence.StreamsMissing: the streams are not there.
+        infra.same_log.LogLost: the rows are of another log, or of more than is there.
+        infra.settings.store.SettingsNotProvisioned: the bucket of settings is not there.
         infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
         And what else `infra.finding.opened` raises.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
-        await check(deployment.nats_url)
         database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
         ends.push_async_callback(database.close)
         await database.open()
         await require_head(database, deployment.database_schema)
+        async with _connection(deployment) as connection:
+            await require_streams(connection)
+            await require_same_log(connection, database)
         finding = await ends.enter_async_context(_finding(names, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         starts = {

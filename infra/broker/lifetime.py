@@ -12,18 +12,14 @@ import structlog
 from faststream.nats import NatsBroker
 from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
 from nats.aio.client import Client
-from nats.js.errors import NotFoundError
 
 from infra.broker import dead_limit, patches
 from infra.broker.connect import OPTIONS, BrokerUnreachable, login, report_error, servers
-from infra.broker.topology import GRACEFUL_TIMEOUT, provision
+from infra.broker.presence import look_after
+from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.config import Deployment
 
 log = structlog.get_logger("broker")
-
-CHECK_INTERVAL = 10.0
-"""Seconds between two looks at whether the consumers still exist."""
-
 
 _ending: WeakSet[NatsBroker] = WeakSet()
 
@@ -123,7 +119,7 @@ async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterat
     # overtakes what waits to be sent: it is the second one that comes after them.
     await connection.flush()
     await connection.flush()
-    watching = asyncio.create_task(_watch(connection, durables))
+    watching = asyncio.create_task(look_after(connection, durables))
     try:
         yield
     finally:
@@ -131,18 +127,3 @@ async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterat
         with suppress(asyncio.CancelledError):
             await watching
         await asyncio.gather(*(subscriber.stop() for subscriber in broker.subscribers))
-
-
-async def _watch(connection: Client, durables: tuple[tuple[str, str], ...]) -> None:
-    """Make a deleted consumer anew: a subscriber that pulls from it spins in silence, and never recovers."""
-    stream_context = connection.jetstream()
-    while durables:
-        await asyncio.sleep(CHECK_INTERVAL)
-        for stream, durable in durables:
-            try:
-                await stream_context.consumer_info(stream, durable)
-            except NotFoundError:
-                log.error("a consumer was deleted; it is made anew", stream=stream, consumer=durable)
-                await provision(connection)
-            except (nats.errors.Error, OSError) as error:
-                log.warning("the server does not answer", error=repr(error))

@@ -18,12 +18,14 @@ from tenacity import (
 from infra.broker.connect import connect
 from infra.broker.topology import provision
 from infra.config import Deployment
+from infra.database.engine import Database
 from infra.database.migrate import migrate
 from infra.embedded.folder import Endpoints, held
 from infra.embedded.nats_server import NatsServer
 from infra.embedded.postgres import Postgres
 from infra.embedded.process import ServerFailed, ServerProcess
 from infra.embedded.room import require_room, watch
+from infra.same_log import require_same_log
 
 log = structlog.get_logger("embedded")
 
@@ -113,6 +115,7 @@ async def embedded(
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema is that of a newer version.
+        LogLost: the rows are of another log, or of more than is there.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
@@ -135,7 +138,7 @@ async def embedded(
         stack = Stack(data, located, servers, endpoints)
         # In this order: where the schema is that of a newer version, the streams are left alone too.
         await _migrate(located)
-        await _provision(broker.url_as("operator") if broker else str(located.nats_url), located.replicas)
+        await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
         await ends.enter_async_context(stack.kept())
         yield stack
 
@@ -162,11 +165,16 @@ async def _stop(servers: Sequence[ServerProcess]) -> None:
     await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
 
 
-async def _provision(url: str, replicas: int) -> None:
+async def _provision(url: str, deployment: Deployment) -> None:
     connection = await connect(url, name="mnemon-up")
+    database = Database(deployment, name="mnemon-up")
     try:
-        await provision(connection, replicas)
+        await database.open()
+        # Before an empty log is made in the place of one that was lost.
+        await require_same_log(connection, database)
+        await provision(connection, deployment.replicas)
     finally:
+        await database.close()
         await connection.close()
 
 

@@ -40,6 +40,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     import nats.js.errors
 
     from infra.broker.connect import BrokerUnreachable
+    from infra.broker.presence import StreamsMissing
     from infra.broker.topology import TooFewServers
     from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
     from infra.database.migrate import SchemaTooNew
@@ -48,6 +49,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.embedded.log_key import LogKeyRefused
     from infra.embedded.process import ServerFailed
     from infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
+    from infra.same_log import LogLost
     from infra.settings.bucket import SettingsNotProvisioned
     from infra.vectors.port import VectorsInUse, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
 
@@ -65,7 +67,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
         refuse(Ending.PART_MISSING, str(error))
     except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:
         refuse(Ending.PART_MISSING, str(error))
-    except SchemaTooNew as error:
+    except (SchemaTooNew, StreamsMissing, LogLost) as error:
         refuse(Ending.PART_MISSING, str(error))
     except (VectorsNotConfigured, VectorsInUse, VectorsOutdated, VectorsUnavailable) as error:
         refuse(Ending.PART_MISSING, str(error))

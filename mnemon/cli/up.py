@@ -86,22 +86,25 @@ async def _up(
     database_port: int | None,
 ) -> Ending:
     from consumers.app import FRONT, running
-    from consumers.background import running_beside
+    from consumers.background import BackgroundFailed, running_beside
     from infra.embedded.stack import embedded
     from infra.telemetry.logging import configure_logging
 
     begun = time.monotonic()
     configure_logging()
-    with Stop() as stop:
-        async with (
-            embedded(data, deployment, nats_port=nats_port, database_port=database_port) as stack,
-            running_beside([name for name in names if name not in FRONT], stack.deployment),
-            running([name for name in names if name in FRONT], stack.deployment),
-        ):
-            with stack.announced():
-                _show(stack, names, time.monotonic() - begun)
-                await stop.asked()
-            typer.echo("stopping")
+    try:
+        with Stop() as stop:
+            async with (
+                embedded(data, deployment, nats_port=nats_port, database_port=database_port) as stack,
+                running_beside([name for name in names if name not in FRONT], stack.deployment),
+                running([name for name in names if name in FRONT], stack.deployment),
+            ):
+                with stack.announced():
+                    _show(stack, names, time.monotonic() - begun)
+                    await stop.asked()
+                typer.echo("stopping")
+    except BackgroundFailed as error:
+        refuse(Ending.PART_MISSING, str(error))
     return Ending.DONE
 
 

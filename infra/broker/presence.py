@@ -1,0 +1,109 @@
+"""Whether streams and consumers are there, before a start and while consumers run."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
+
+from contracts.streams import LOG
+from infra.broker.topology import STREAMS, provision
+
+log = structlog.get_logger("broker")
+
+CHECK_INTERVAL = 10.0
+"""Seconds between two looks."""
+
+_NO_STREAM = 10059
+"""nats-server's code for a stream that is not there; it has another for a consumer."""
+
+_NEXT_STEP = (
+    "`mnemon provision` makes it, empty. If somebody deleted it, its events are gone, and a backup of it has "
+    "to be restored before: nats stream restore"
+)
+
+
+class StreamsMissing(Exception):
+    """Streams are absent; the message names them, and says what to do."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        if LOG in names:
+            problem = f"the stream {LOG}, which is the truth, is not there: {_NEXT_STEP}"
+        else:
+            problem = f"not there: stream {', '.join(names)}. Run `mnemon provision`"
+        super().__init__(problem)
+
+
+async def require_streams(connection: Client) -> None:
+    """Stop before the work of consumers that would wait for ever.
+
+    Raises:
+        StreamsMissing: not all streams are there.
+        nats.errors.Error: the server does not answer.
+    """
+    stream_context = connection.jetstream()
+    names = [str(config.name) for config in STREAMS]
+    missing = [name for name in names if await _end(stream_context, name) is None]
+    if missing:
+        raise StreamsMissing(missing)
+
+
+async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
+    """Look now and then whether the consumers are there.
+
+    A consumer that was deleted is made anew: a subscriber that pulls from it spins in silence, and never
+    recovers. The log is not: it would begin at the first position again, beside rows that have it already.
+    Where somebody else made it anew, this process ends.
+
+    Args:
+        connection: which stays open.
+        durables: stream and name of each.
+    """
+    stream_context = connection.jetstream()
+    consumers = [durable for _, durable in durables]
+    end: int | None = 0
+    while durables:
+        await asyncio.sleep(CHECK_INTERVAL)
+        try:
+            now = await _end(stream_context, LOG)
+            if now is None:
+                if end is not None:
+                    log.error(
+                        f"the stream {LOG} was deleted: nothing is stored. {_NEXT_STEP}", consumers=consumers
+                    )
+            elif end is None or now < end:
+                log.critical(
+                    f"the stream {LOG} was deleted, and is there anew; ending this process. The next start "
+                    "looks whether it has all that the rows are made from",
+                    consumers=consumers,
+                )
+                signal.raise_signal(signal.SIGTERM)
+                return
+            else:
+                await _make_absent(connection, durables)
+            end = now
+        except (nats.errors.Error, OSError) as error:
+            log.warning("the server does not answer", error=repr(error))
+
+
+async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
+    stream_context = connection.jetstream()
+    for stream, durable in durables:
+        try:
+            await stream_context.consumer_info(stream, durable)
+        except NotFoundError as error:
+            if stream == LOG and error.err_code == _NO_STREAM:
+                return  # deleted a moment ago: the next look says so
+            log.error("a consumer was deleted; it is made anew", stream=stream, consumer=durable)
+            await provision(connection)
+
+
+async def _end(stream_context: JetStreamContext, stream: str) -> int | None:
+    try:
+        return (await stream_context.stream_info(stream)).state.last_seq
+    except NotFoundError:
+        return None
