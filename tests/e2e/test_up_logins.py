@@ -2,10 +2,10 @@
 
 import json
 
-import nats
 import pytest
 
 from contracts.chat import MessageV1
+from infra.broker.connect import BrokerRefused, connect
 from producers.client import MemoryClient
 from producers.errors import NotConnected
 from producers.events import ChatEvent
@@ -40,6 +40,7 @@ async def everything(url: str, tenant: str) -> None:
         await memory.forget("u1", fact)
         cleared = await memory.clear("u1", "first")
         assert (await memory.status("u1", min_seq=cleared)).messages == 0
+        await memory.erase("u1")
 
 
 async def test_bots_and_commands_log_in_and_nobody_else_does(up: Up) -> None:
@@ -52,8 +53,8 @@ async def test_bots_and_commands_log_in_and_nobody_else_does(up: Up) -> None:
     announced = (up.data / "endpoints.json").read_text()
     assert not any(secret in announced + up.log for secret in (*secrets, issued["password"]))
 
-    with pytest.raises(nats.errors.Error):
-        await nats.connect(endpoints.nats, allow_reconnect=False)
+    with pytest.raises(BrokerRefused):
+        await connect(endpoints.nats, name="nobody")
     await everything(issued["url"].replace("HOST:4222", endpoints.nats.removeprefix("nats://")), "acme")
 
     status = await mnemon("status", "--data", up.data, "--json")
