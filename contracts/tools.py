@@ -239,9 +239,7 @@ class EraseReplyV1(Reply):
         description="Batches with text of the user that providers of models have: their ids. What comes of "
         "them is dropped; the providers keep the text for as long as they keep batches.",
     )
-    left: JsonObject | None = Field(
-        default=None, description="Asked to verify: how much is left, by store."
-    )
+    left: JsonObject | None = Field(default=None, description="Asked to verify: how much is left, by store.")
     found: JsonObject | None = Field(
         default=None, description="Asked for a `text`: how often it is found, by store that holds texts."
     )
