@@ -17,6 +17,10 @@ demo *arguments:
 test *arguments:
     uv run pytest {{ arguments }}
 
+# Kill everything at random while many users talk: --kills 200 --seed 1
+chaos *arguments:
+    uv run python -m tests.e2e.chaos {{ arguments }}
+
 # Look for mistakes and untidy code
 lint:
     uv run ruff check

@@ -112,6 +112,14 @@ class Up:
         """All that it has said."""
         return (self.data.parent / "up.log").read_text()
 
+    def beside(self) -> psutil.Process | None:
+        """The process of the background consumers."""
+        for child in psutil.Process(self.process.pid).children():
+            with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+                if "consumers.background" in child.cmdline():
+                    return child
+        return None
+
     def servers(self) -> dict[str, psutil.Process]:
         """The servers that run on the folder, by name."""
         return {process.name(): process for process in _on(self.data)}

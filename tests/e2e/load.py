@@ -143,6 +143,19 @@ class DyingUp:
         await self.up.kill()
         await self.start()
 
+    async def background_killed(self) -> None:
+        """`kill -9` of the process beside it; returns when there is another."""
+        await until(lambda: self.up.beside() is not None)
+        first = self.up.beside()
+        assert first is not None
+        first.kill()
+
+        def another() -> bool:
+            now = self.up.beside()
+            return now is not None and now.pid != first.pid
+
+        await until(another)
+
     def of_server(self, name: str, number: signal.Signals = signal.SIGKILL) -> Death:
         pid = self.up.data / "run" / f"{name}.pid"
 

@@ -1,21 +1,11 @@
 """The process that `mnemon up` runs beside its own: it ends with it, and is started again without it."""
 
 import json
-from contextlib import suppress
 
 import nats
 import psutil
 
 from tests.e2e.conftest import Up, until
-
-
-def beside(stack: Up) -> psutil.Process | None:
-    """The process of the background consumers."""
-    for child in psutil.Process(stack.process.pid).children():
-        with suppress(psutil.ZombieProcess):
-            if "consumers.background" in child.cmdline():
-                return child
-    return None
 
 
 async def persisted(url: str, text: str) -> list[str]:
@@ -32,12 +22,12 @@ async def persisted(url: str, text: str) -> list[str]:
 
 async def test_it_is_started_again_after_kill_9(stack: Up) -> None:
     assert stack.endpoints is not None
-    first = beside(stack)
+    first = stack.beside()
     assert first is not None
     first.kill()
 
     def another() -> bool:
-        now = beside(stack)
+        now = stack.beside()
         return now is not None and now.pid != first.pid
 
     await until(another)
@@ -46,13 +36,13 @@ async def test_it_is_started_again_after_kill_9(stack: Up) -> None:
 
 
 async def test_it_steps_back_for_the_one_that_answers(stack: Up) -> None:
-    process = beside(stack)
+    process = stack.beside()
     assert process is not None
     assert process.nice() > psutil.Process(stack.process.pid).nice()
 
 
 async def test_it_ends_with_a_killed_parent(stack: Up) -> None:
-    process = beside(stack)
+    process = stack.beside()
     assert process is not None
     await stack.kill()
     await until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
@@ -60,12 +50,12 @@ async def test_it_ends_with_a_killed_parent(stack: Up) -> None:
 
 async def test_without_background_consumers_there_is_none(up: Up) -> None:
     await up.start("--only", "retrieve")
-    assert beside(up) is None
+    assert up.beside() is None
     assert await up.stop() == 0
 
 
 async def test_background_consumers_alone(up: Up) -> None:
     await up.start("--only", "persist")
-    assert beside(up) is not None
+    assert up.beside() is not None
     assert await up.stop() == 0
     assert "Traceback" not in up.log

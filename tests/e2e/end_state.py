@@ -1,0 +1,125 @@
+"""What is there when all has settled: as the tables have it, and as users are answered.
+
+Log positions and what follows from them are left out: where many users talk, no two runs have the same.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import nats.errors
+import psycopg
+from nats.aio.client import Client
+
+from contracts.streams import LOG, WORK
+from infra.broker.position import log_end
+from producers.client import MemoryClient
+from producers.errors import AskFailed
+
+SETTLING = 600.0
+"""Seconds until nothing changes any more: what a killed process had asked of a model comes back after 180."""
+
+QUIET = 5.0
+"""Seconds for which nothing happens: longer than a conversation rests before it is read."""
+
+PERIODIC = frozenset({"maintain", "extract-batches"})
+"""Consumers that have something to do every few seconds."""
+
+READING = 8
+"""Users that are asked about at the same time."""
+
+Rows = list[tuple[Any, ...]]
+State = Mapping[str, Rows]
+"""Rows by what they are of, ordered by their keys."""
+
+_TABLES = {
+    "messages": """
+        SELECT user_id, event_id, conversation, role, content, name, task_id, metadata::text, sent_at
+        FROM mnemon.messages WHERE tenant = %(tenant)s ORDER BY 1, 2""",
+    "starts": """
+        SELECT user_id, event_id, conversation, discard_previous
+        FROM mnemon.starts WHERE tenant = %(tenant)s ORDER BY 1, 2""",
+    "clears": """
+        SELECT user_id, event_id, conversation FROM mnemon.clears WHERE tenant = %(tenant)s ORDER BY 1, 2""",
+    # A decision is known by its proposal, and what is saved again after a silence is another proposal.
+    "facts": """
+        SELECT user_id, body ->> 'text', body ->> 'tier', body ->> 'kind', body ->> 'importance', count(*)
+        FROM mnemon.memory_events WHERE tenant = %(tenant)s AND event = 'fact.saved'
+        GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2""",
+    # Of what was cleared there may have been summaries, or not yet.
+    "summaries": """
+        SELECT user_id, event, body ->> 'text', count(*) FROM mnemon.memory_events
+        WHERE tenant = %(tenant)s AND event IN ('summary.written', 'summary.merged') AND body IS NOT NULL
+        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3""",
+}
+
+
+async def state(url: str, database: str, tenant: str, users: Iterable[str]) -> State:
+    """All of a tenant's.
+
+    Raises:
+        AskFailed: somebody is not answered.
+    """
+    found = {}
+    async with await psycopg.AsyncConnection.connect(database) as connection:
+        for name, statement in _TABLES.items():
+            found[name] = await (await connection.execute(statement, {"tenant": tenant})).fetchall()
+    limit = asyncio.Semaphore(READING)
+    async with MemoryClient.connect(url, tenant=tenant) as memory:
+
+        async def answers(user: str) -> tuple[Any, ...]:
+            async with limit:
+                history = await memory.history(user, limit=1000)
+                facts = await memory.read(user, limit=1000)
+            said = [(each.role, each.content) for each in history.messages]
+            return user, said, sorted(each.text for each in facts.facts)
+
+        found["answers"] = list(await asyncio.gather(*map(answers, sorted(users))))
+    return found
+
+
+async def settled_state(connection: Client, url: str, database: str, tenant: str, users: list[str]) -> State:
+    """The state once nothing changes it any more."""
+    known, since = -1, time.monotonic()
+    async with asyncio.timeout(SETTLING):
+        while True:
+            end = await _worked_off(connection)
+            if end is None or end != known:
+                known, since = -1 if end is None else end, time.monotonic()
+            elif time.monotonic() - since > QUIET:
+                with suppress(AskFailed):
+                    return await state(url, database, tenant, users)
+            await asyncio.sleep(0.2)
+
+
+async def _worked_off(connection: Client) -> int | None:
+    """The log's end, when nothing waits for anybody; None while something does.
+
+    What the streams hold would not tell: a killed server has messages again that were acknowledged and
+    removed, and gives them to nobody.
+    """
+    stream_context = connection.jetstream()
+    try:
+        consumers = [each for stream in (LOG, WORK) for each in await stream_context.consumers_info(stream)]
+        end = await log_end(stream_context)
+    except nats.errors.Error:
+        return None
+    waiting = any(each.num_pending or each.num_ack_pending for each in consumers if each.name not in PERIODIC)
+    return None if waiting else end
+
+
+def differences(one: State, other: State) -> list[str]:
+    """What one has and the other has not, a line each."""
+    lines = []
+    for name in sorted({*one, *other}):
+        ours, theirs = (_spelled(each.get(name, [])) for each in (one, other))
+        lines += [f"{name}: only the first has {line}" for line in sorted(ours - theirs)]
+        lines += [f"{name}: only the second has {line}" for line in sorted(theirs - ours)]
+    return lines
+
+
+def _spelled(rows: Rows) -> set[str]:
+    return {json.dumps(row, default=str, ensure_ascii=False) for row in rows}

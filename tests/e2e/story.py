@@ -1,0 +1,153 @@
+"""What many users do, told by a seed: the same seed tells the same, whatever happens to who hears it."""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from producers.client import MemoryClient
+from producers.errors import AskFailed
+
+FACTS = (
+    "Works as a carpenter in Lyon",
+    "Is allergic to peanuts",
+    "Plays the cello on Sundays",
+    "Has two younger brothers",
+    "Was born in Helsinki in 1987",
+    "Never drinks coffee after noon",
+    "Drives an old green tractor",
+    "Collects stamps from Iceland",
+    "Wants to learn Portuguese",
+    "Is afraid of high bridges",
+)
+"""No two of them say the same, so that none gives way to another."""
+
+STATEMENTS = (
+    "My sister lives in Leeds.",
+    "My favourite colour is green.",
+    "I can't stand loud music.",
+    "I work as a nurse at St. Thomas hospital.",
+)
+"""What rules find a fact in."""
+
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+Deed = Literal["say", "clear", "new", "discard", "save"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a user does."""
+
+    deed: Deed
+    number: int
+    text: str = ""
+
+
+@dataclass
+class Story:
+    """What all users do, each one thing after the other.
+
+    A third of them clear their conversations and begin new ones, with or without discarding what was; a third
+    save facts; and a third do nothing but talk, so that what is learned from them and what is summed up does
+    not depend on when that is done.
+
+    Attributes:
+        seed: the same tells the same.
+        users: how many.
+        steps: of each user.
+        done: how many steps of all have been done.
+        allowed: how many may be begun.
+        last_seq: the highest log position that is known of them.
+    """
+
+    seed: int
+    users: int
+    steps: int
+    done: int = 0
+    allowed: int = 0
+    last_seq: int = 0
+    _begun: int = 0
+    _change: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def length(self) -> int:
+        return self.users * self.steps
+
+    @property
+    def names(self) -> list[str]:
+        return [f"u{number}" for number in range(self.users)]
+
+    def of(self, user: int) -> Iterator[Step]:
+        """What a user does."""
+        chance = random.Random(f"{self.seed}:{user}")
+        facts = chance.sample(FACTS, len(FACTS))
+        statements = chance.sample(STATEMENTS, len(STATEMENTS))
+        for number in range(self.steps):
+            match user % 3:
+                case 0:
+                    deed: Deed = chance.choices(("say", "clear", "new", "discard"), (12, 1, 1, 1))[0]
+                    yield Step(deed, number, f"step {number} of {self.seed}")
+                case 1 if number % 4 == 3 and facts:
+                    yield Step("save", number, facts.pop())
+                case 2 if number % 8 == 5 and statements:
+                    yield Step("say", number, statements.pop())
+                case _:
+                    yield Step("say", number, f"step {number} of {self.seed}")
+
+    async def told(self, memory: MemoryClient) -> None:
+        """Have all users do what they do, as far as it is allowed."""
+        async with asyncio.TaskGroup() as group:
+            for user in range(self.users):
+                group.create_task(self._lived(memory, user))
+
+    async def allow(self, steps: int) -> None:
+        """Let so many steps be begun, in all."""
+        async with self._change:
+            self.allowed = steps
+            self._change.notify_all()
+
+    async def has_done(self, steps: int) -> None:
+        """Wait until so many steps are done."""
+        async with self._change:
+            await self._change.wait_for(lambda: self.done >= steps)
+
+    async def _lived(self, memory: MemoryClient, user: int) -> None:
+        for step in self.of(user):
+            async with self._change:
+                await self._change.wait_for(lambda: self._begun < self.allowed)
+                self._begun += 1
+            seq = await _do(memory, f"u{user}", step)
+            async with self._change:
+                self.done += 1
+                self.last_seq = max(self.last_seq, seq)
+                self._change.notify_all()
+
+
+async def _do(memory: MemoryClient, user: str, step: Step) -> int:
+    """Do it; returns its log position, 0 for what was answered without."""
+    event_id = f"{user}-{step.number}"
+    match step.deed:
+        case "say":
+            at = BEGINNING + timedelta(minutes=step.number)
+            return await memory.publish(user, "user", step.text, sent_at=at, id=event_id)
+        case "clear":
+            return await memory.clear(user, id=event_id)
+        case "new" | "discard":
+            discards = step.deed == "discard"
+            return await memory.start(user, f"c{step.number}", discard_previous=discards, id=event_id)
+        case "save":
+            return await _saved(memory, user, step.text)
+
+
+async def _saved(memory: MemoryClient, user: str, text: str) -> int:
+    """Save it as a bot would: again, as long as nobody says what became of it."""
+    while True:
+        try:
+            return (await memory.save(user, text)).seen_seq or 0
+        except AskFailed as failed:
+            if not failed.error.retryable:
+                raise
+            await asyncio.sleep(0.2)

@@ -1,0 +1,13 @@
+"""Whatever is killed, however often: in the end everything is as if nothing had been.
+
+With 200 kills: `just chaos`.
+"""
+
+from pathlib import Path
+
+from tests.e2e.chaos import chaos
+
+
+async def test_everything_is_killed(data: Path) -> None:
+    data.mkdir()
+    assert not await chaos(data, seed=7, users=30, steps=15, kills=8)
