@@ -55,10 +55,13 @@ class Verifying:
     Both may move meanwhile: what differs is looked at again when the other side has caught up.
     """
 
-    def __init__(self, place: Site, replay: Replay, progress: Progress) -> None:
+    def __init__(
+        self, place: Site, replay: Replay, progress: Progress, *, patience: float = PATIENCE
+    ) -> None:
         self._place = place
         self._replay = replay
         self._progress = progress
+        self._patience = patience
         self._verdict = Verdict()
 
     async def verdict(self) -> Verdict:
@@ -67,6 +70,7 @@ class Verifying:
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
+        await self._follow()
         await self._level()
         for table in PROJECTIONS:
             await self._compare(table)
@@ -106,14 +110,18 @@ class Verifying:
 
     async def _level(self) -> None:
         """Wait for `persist`, a little while at most, and bring the replay to where it is."""
-        end = monotonic() + PATIENCE
+        end = monotonic() + self._patience
         # The server says when a consumer has nothing left to those only who ask.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
+        await self._follow()
+        self._verdict.is_settled = settled
+
+    async def _follow(self) -> None:
+        """To where the live one is, and no further: what a later event removes is still there in it."""
         applied = await self._place.applied()
         await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
-        self._verdict.is_settled = settled
 
     async def _is_settled(self) -> bool:
         work = await self._place.connection.jetstream().stream_info(WORK, subjects_filter=_SWEEPS)

@@ -159,14 +159,13 @@ async def _back(deployment: "Deployment", as_json: bool) -> Ending:
 
 async def _verify(deployment: "Deployment", keep: bool, as_json: bool) -> Ending:
     from infra.database.generations import drop
-    from infra.rebuilding.making import catch_up, made, site_alone
+    from infra.rebuilding.making import made, site_alone
     from infra.rebuilding.verifying import Verifying
     from mnemon.cli.replaying import watched
 
     async with site_alone(deployment) as place:
         with watched() as progress:
             async with made(place, "next", progress) as replay:
-                await catch_up(place, replay, progress)
                 verdict = await Verifying(place, replay, progress).verdict()
         if not keep:
             await drop(place.database, replay.schema)

@@ -1,46 +1,27 @@
-"""What the log says can be made anew beside what is in use, compared with it, and put in its place."""
+"""What the log says can be made anew beside what is in use, and compared with it."""
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any
 
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from bench.all_events import events, fill
-from infra.broker.appending import append
+from bench.all_events import fill
+from consumers.app import running
 from infra.broker.whole_log import position_at, whole_log
 from infra.config import Deployment
 from infra.database import facts
-from infra.database.erasing import erasure
-from infra.database.generations import drop, name_of
-from infra.database.windows import StoredWindow, put
-from infra.rebuilding.making import InTheWay, Site, catch_up, former, made, site_alone, take_over
-from infra.rebuilding.replay import Replay
-from infra.rebuilding.verifying import Verdict, Verifying
+from infra.rebuilding.making import InTheWay, Site, catch_up, made, site_alone
+from infra.rebuilding.verifying import Verifying
 from tests.integration.conftest import Stock
+from tests.integration.rebuilding import Told, applied, change, verdict_on
 from tests.integration.test_poison import REFUSED
 
 EVENTS, USERS = 6000, 40
-
-
-class Told:
-    """Remembers what was said."""
-
-    def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.lines: list[str] = []
-
-    def at(self, reached: int, up_to: int) -> None:
-        self.positions.append(reached)
-
-    def say(self, line: str) -> None:
-        self.lines.append(line)
 
 
 @pytest.fixture
@@ -52,34 +33,6 @@ def told() -> Told:
 async def place(mnemon: Deployment) -> AsyncIterator[Site]:
     async with site_alone(mnemon) as place:
         yield place
-
-
-@asynccontextmanager
-async def rebuilt(place: Site, told: Told) -> AsyncIterator[Replay]:
-    """What the whole log gives, beside what is in use."""
-    async with made(place, "next", told) as replay:
-        await catch_up(place, replay, told)
-        yield replay
-
-
-async def verdict_on(place: Site, told: Told) -> Verdict:
-    """What a comparison finds; it leaves nothing behind."""
-    async with rebuilt(place, told) as replay:
-        verdict = await Verifying(place, replay, told).verdict()
-    await drop(place.database, replay.schema)
-    return verdict
-
-
-async def applied(place: Site, seq: int = 0) -> None:
-    """Wait until the log up to there, or else all of it, is in what is in use."""
-    async with asyncio.timeout(60):
-        while await place.applied() < (seq or await place.log_end()):
-            await asyncio.sleep(0.02)
-
-
-async def change(place: Site, statement: str) -> None:
-    async with place.database.transaction() as connection:
-        assert (await connection.execute(SQL(statement))).rowcount == 1
 
 
 async def test_all_kinds_of_events_give_the_same_rows(
@@ -129,16 +82,17 @@ async def test_a_row_changed_by_hand_is_found_and_named(
     assert third.rebuilt is None
 
 
-async def test_a_rebuild_mends_what_was_changed(
-    place: Site, connection: Client, stock: Stock, told: Told
+async def test_what_persist_has_not_come_to_is_no_difference(
+    deployment: Deployment, stock: Stock, told: Told
 ) -> None:
-    await stock.say("true")
-    await applied(place)
-    await change(place, "UPDATE messages SET content = 'false'")
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
-    assert await stock.contents(min_seq=await stock.say("and on")) == ["true", "and on"]
-    assert (await verdict_on(place, told)).differences == 0
+    seq = await stock.say("cleared later")
+    async with site_alone(deployment) as place:
+        async with running(("persist",), deployment):
+            await applied(place)
+        await stock.publish("chat.acme.u1.-.cleared.v1")
+        verdict = await verdict_on(place, told, patience=0)
+    assert (verdict.is_settled, verdict.position, verdict.counts) == (False, seq, {})
+    assert verdict.rows["messages"] == 1
 
 
 async def test_what_was_left_in_the_middle_goes_on_from_there(
@@ -166,83 +120,6 @@ async def test_what_was_left_in_the_middle_goes_on_from_there(
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
 
-async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
-    place: Site, connection: Client, stock: Stock, told: Told
-) -> None:
-    await fill(connection, 2000, users=USERS)
-    await stock.say("first")
-    await applied(place)
-    over = asyncio.Event()
-    said = ["first"]
-    answers: list[dict[str, Any]] = []
-
-    async def write() -> None:
-        while not over.is_set():
-            said.append(f"{len(said)}")
-            await stock.say(said[-1])
-
-    async def flood() -> None:
-        others = events(seed=7, users=USERS)
-        while not over.is_set():
-            appended = await append(connection, list(islice(others, 20)))
-            await applied(place, appended[-1].seq)
-
-    async def read() -> None:
-        while not over.is_set():
-            answers.extend([await stock.ask("history"), await stock.ask("context")])
-
-    async with asyncio.TaskGroup() as group:
-        for work in write, flood, read, read, read:
-            group.create_task(work())
-        for _ in range(2):
-            async with rebuilt(place, told) as replay:
-                await take_over(place, replay, told)
-            await drop(place.database, name_of(place.live, "former"))
-        over.set()
-    # There is nothing to search in here.
-    degraded = {part for answer in answers for part in answer.get("degraded", [])}
-    assert degraded <= {"relevant", "conversation"}
-    assert len(answers) > 20
-    assert all(answer.get("messages") for answer in answers)
-    await applied(place)
-    async with place.database.transaction() as held:
-        found = await held.execute("SELECT content FROM messages WHERE tenant = 'acme' ORDER BY seq")
-        assert [content for (content,) in await found.fetchall()] == said
-    assert (await verdict_on(place, told)).differences == 0
-
-
-async def test_work_in_hand_goes_along(place: Site, stock: Stock, told: Told) -> None:
-    await stock.say("x")
-    await applied(place)
-    async with place.database.transaction() as held:
-        await put(held, [StoredWindow("acme", "u1", "c1", 1, 2)], datetime.now(UTC))
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
-    async with place.database.transaction() as held:
-        assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
-
-
-async def test_there_and_back_with_what_came_since(place: Site, stock: Stock, told: Told) -> None:
-    await stock.say("before")
-    await applied(place)
-    await change(place, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
-    assert await stock.contents(min_seq=await stock.say("since")) == ["before", "since"]
-    await applied(place)
-    async with former(place) as old:
-        await take_over(place, old, told)
-    assert await stock.contents(min_seq=await stock.say("after")) == ["as it was", "since", "after"]
-    await applied(place)
-    async with former(place) as new:
-        await take_over(place, new, told)
-    assert await stock.contents(min_seq=await stock.say("end")) == ["before", "since", "after", "end"]
-    await drop(place.database, name_of(place.live, "former"))
-    with pytest.raises(InTheWay, match="no former generation"):
-        async with former(place):
-            pass
-
-
 async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: Told) -> None:
     decision = {"decision": {"proposal_id": "p"}}
     saved = await stock.publish(
@@ -266,51 +143,12 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
     }
 
 
-async def test_who_was_erased_stays_erased(place: Site, stock: Stock, told: Told) -> None:
-    await stock.say("forgotten")
-    assert "removed" in await stock.ask("erase")
-    await stock.say("by somebody new")
-    await applied(place)
-    async with asyncio.timeout(60):
-        while not await settled(place):
-            await asyncio.sleep(0.02)
-    assert (await verdict_on(place, told)).differences == 0
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
-    assert await settled(place)
-    assert await stock.contents() == ["by somebody new"]
-
-
-async def settled(place: Site) -> bool:
-    """Whether all that is to be purged is."""
-    found = await place.database.read(erasure("acme", "u1"))
-    return found is not None and found.is_settled
-
-
 async def test_what_is_not_of_a_rebuild_is_left_alone(place: Site, told: Told) -> None:
     async with place.database.transaction() as held:
         await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{place.live}_next")))
     with pytest.raises(InTheWay, match="is not of a rebuild"):
         async with made(place, "next", told):
             pass
-
-
-async def test_it_waits_for_what_is_held(place: Site, stock: Stock, told: Told) -> None:
-    """Such as a stretch that a model is asked about."""
-    await stock.say("x")
-    await applied(place)
-    free = asyncio.Event()
-    told.say = lambda line: free.set()  # type: ignore[method-assign]
-    async with (
-        rebuilt(place, told) as replay,
-        asyncio.TaskGroup() as group,
-        place.database.transaction() as held,
-    ):
-        await held.execute("LOCK TABLE windows IN ROW SHARE MODE")
-        switching = group.create_task(take_over(place, replay, told))
-        await free.wait()
-        assert not switching.done()
-    assert [each.kind for each in await place.generations()] == ["live", "former"]
 
 
 async def test_one_at_a_time(place: Site) -> None:

@@ -1,0 +1,54 @@
+"""Rebuilding beside a running mnemon."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from psycopg.sql import SQL
+
+from infra.database.generations import drop
+from infra.rebuilding.making import Site, catch_up, made
+from infra.rebuilding.replay import Replay
+from infra.rebuilding.verifying import Verdict, Verifying
+
+
+class Told:
+    """Remembers what was said."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.lines: list[str] = []
+
+    def at(self, reached: int, up_to: int) -> None:
+        self.positions.append(reached)
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@asynccontextmanager
+async def rebuilt(place: Site, told: Told) -> AsyncIterator[Replay]:
+    """What the whole log gives, beside what is in use."""
+    async with made(place, "next", told) as replay:
+        await catch_up(place, replay, told)
+        yield replay
+
+
+async def verdict_on(place: Site, told: Told, patience: float = 60) -> Verdict:
+    """What a comparison finds; it leaves nothing behind."""
+    async with made(place, "next", told) as replay:
+        verdict = await Verifying(place, replay, told, patience=patience).verdict()
+    await drop(place.database, replay.schema)
+    return verdict
+
+
+async def applied(place: Site, seq: int = 0) -> None:
+    """Wait until the log up to there, or else all of it, is in what is in use."""
+    async with asyncio.timeout(60):
+        while await place.applied() < (seq or await place.log_end()):
+            await asyncio.sleep(0.02)
+
+
+async def change(place: Site, statement: str) -> None:
+    async with place.database.transaction() as connection:
+        assert (await connection.execute(SQL(statement))).rowcount == 1

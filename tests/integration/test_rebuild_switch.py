@@ -1,0 +1,162 @@
+"""What was made anew takes the place of what is in use: nothing is lost, and nobody fails."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from bench.all_events import events, fill
+from infra.broker.appending import append
+from infra.config import Deployment
+from infra.database.erasing import erasure
+from infra.database.generations import drop, name_of
+from infra.database.windows import StoredWindow, put
+from infra.rebuilding.making import InTheWay, Site, former, site_alone, take_over
+from tests.integration.conftest import Stock
+from tests.integration.rebuilding import Told, applied, change, rebuilt, verdict_on
+
+USERS = 40
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest_asyncio.fixture
+async def place(mnemon: Deployment) -> AsyncIterator[Site]:
+    async with site_alone(mnemon) as place:
+        yield place
+
+
+async def test_a_rebuild_mends_what_was_changed(
+    place: Site, connection: Client, stock: Stock, told: Told
+) -> None:
+    await stock.say("true")
+    await applied(place)
+    await change(place, "UPDATE messages SET content = 'false'")
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    assert await stock.contents(min_seq=await stock.say("and on")) == ["true", "and on"]
+    assert (await verdict_on(place, told)).differences == 0
+
+
+async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
+    place: Site, connection: Client, stock: Stock, told: Told
+) -> None:
+    await fill(connection, 2000, users=USERS)
+    await stock.say("first")
+    await applied(place)
+    over = asyncio.Event()
+    said = ["first"]
+    answers: list[dict[str, Any]] = []
+
+    async def write() -> None:
+        while not over.is_set():
+            said.append(f"{len(said)}")
+            await stock.say(said[-1])
+
+    async def flood() -> None:
+        others = events(seed=7, users=USERS)
+        while not over.is_set():
+            appended = await append(connection, list(islice(others, 20)))
+            await applied(place, appended[-1].seq)
+
+    async def read() -> None:
+        while not over.is_set():
+            answers.extend([await stock.ask("history"), await stock.ask("context")])
+
+    async with asyncio.TaskGroup() as group:
+        for work in write, flood, read, read, read:
+            group.create_task(work())
+        for _ in range(2):
+            async with rebuilt(place, told) as replay:
+                await take_over(place, replay, told)
+            await drop(place.database, name_of(place.live, "former"))
+        over.set()
+    # There is nothing to search in here.
+    degraded = {part for answer in answers for part in answer.get("degraded", [])}
+    assert degraded <= {"relevant", "conversation"}
+    assert len(answers) > 20
+    assert all(answer.get("messages") for answer in answers)
+    await applied(place)
+    async with place.database.transaction() as held:
+        found = await held.execute("SELECT content FROM messages WHERE tenant = 'acme' ORDER BY seq")
+        assert [content for (content,) in await found.fetchall()] == said
+    assert (await verdict_on(place, told)).differences == 0
+
+
+async def test_work_in_hand_goes_along(place: Site, stock: Stock, told: Told) -> None:
+    await stock.say("x")
+    await applied(place)
+    async with place.database.transaction() as held:
+        await put(held, [StoredWindow("acme", "u1", "c1", 1, 2)], datetime.now(UTC))
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    async with place.database.transaction() as held:
+        assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
+
+
+async def test_there_and_back_with_what_came_since(place: Site, stock: Stock, told: Told) -> None:
+    await stock.say("before")
+    await applied(place)
+    await change(place, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    assert await stock.contents(min_seq=await stock.say("since")) == ["before", "since"]
+    await applied(place)
+    async with former(place) as old:
+        await take_over(place, old, told)
+    assert await stock.contents(min_seq=await stock.say("after")) == ["as it was", "since", "after"]
+    await applied(place)
+    async with former(place) as new:
+        await take_over(place, new, told)
+    assert await stock.contents(min_seq=await stock.say("end")) == ["before", "since", "after", "end"]
+    await drop(place.database, name_of(place.live, "former"))
+    with pytest.raises(InTheWay, match="no former generation"):
+        async with former(place):
+            pass
+
+
+async def test_who_was_erased_stays_erased(place: Site, stock: Stock, told: Told) -> None:
+    await stock.say("forgotten")
+    assert "removed" in await stock.ask("erase")
+    await stock.say("by somebody new")
+    await applied(place)
+    async with asyncio.timeout(60):
+        while not await settled(place):
+            await asyncio.sleep(0.02)
+    assert (await verdict_on(place, told)).differences == 0
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    assert await settled(place)
+    assert await stock.contents() == ["by somebody new"]
+
+
+async def settled(place: Site) -> bool:
+    """Whether all that is to be purged is."""
+    found = await place.database.read(erasure("acme", "u1"))
+    return found is not None and found.is_settled
+
+
+async def test_it_waits_for_what_is_held(place: Site, stock: Stock, told: Told) -> None:
+    """Such as a stretch that a model is asked about."""
+    await stock.say("x")
+    await applied(place)
+    free = asyncio.Event()
+    told.say = lambda line: free.set()  # type: ignore[method-assign]
+    async with (
+        rebuilt(place, told) as replay,
+        asyncio.TaskGroup() as group,
+        place.database.transaction() as held,
+    ):
+        await held.execute("LOCK TABLE windows IN ROW SHARE MODE")
+        switching = group.create_task(take_over(place, replay, told))
+        await free.wait()
+        assert not switching.done()
+    assert [each.kind for each in await place.generations()] == ["live", "former"]
