@@ -23,7 +23,8 @@ def contract_of(address: Address) -> EventContract:
         raise UnknownEvent(f"event {address.name!r} is not known in {address.space}; known are {known}")
     if address.version > len(event.versions):
         raise UnknownEvent(
-            f"version v{address.version} of {address.name} is not known; the latest is v{len(event.versions)}"
+            f"version v{address.version} of {address.name} is not known; the latest is "
+            f"v{len(event.versions)}: upgrade mnemon"
         )
     return event
 

@@ -113,7 +113,10 @@ def test_an_event_without_required_fields_needs_no_body(event: str, expected: Ev
         ),
         ("memory.acme.u42.fact.gone.v1", "event 'fact.gone' is not known in memory; known are fact.proposed"),
         ("ask.acme.u42.message.v1", "event 'message' is not known in ask"),
-        ("chat.acme.u42.-.message.v2", "version v2 of message is not known; the latest is v1"),
+        (
+            "chat.acme.u42.-.message.v2",
+            "version v2 of message is not known; the latest is v1: upgrade mnemon",
+        ),
     ],
 )
 def test_an_unknown_event_is_refused_with_those_that_are_known(subject: str, problem: str) -> None:

@@ -1,8 +1,10 @@
 """Which servers will do, and what is told of them."""
 
 import pytest
+from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
 from infra.broker.connect import shown, too_old
+from infra.database.engine import DatabaseUnavailable, meaning
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,19 @@ def test_too_old(version: str, verdict: bool) -> None:
 )
 def test_no_credentials_are_shown(url: str, seen: str) -> None:
     assert shown(url) == seen
+
+
+@pytest.mark.parametrize(
+    ("error", "next_step"),
+    [
+        (DiskFull("could not extend file: No space left on device"), "make room on the disk of the database"),
+        (InsufficientPrivilege("permission denied for schema mnemon"), "allow it to the role"),
+        (ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction"), "cannot execute INSERT"),
+    ],
+)
+def test_what_a_person_can_mend_in_the_database_is_tried_again_and_no_dead_letter(
+    error: Exception, next_step: str
+) -> None:
+    meant = meaning(error)
+    assert isinstance(meant, DatabaseUnavailable)
+    assert next_step in str(meant)
