@@ -46,7 +46,8 @@ _TABLES = {
         SELECT user_id, event_id, conversation FROM mnemon.clears WHERE tenant = %(tenant)s ORDER BY 1, 2""",
     # A decision is known by its proposal, and what is saved again after a silence is another proposal.
     "facts": """
-        SELECT user_id, body ->> 'text', body ->> 'tier', body ->> 'kind', body ->> 'importance', count(*)
+        SELECT user_id, body #>> '{fact,text}', body #>> '{fact,tier}', body #>> '{fact,kind}',
+            body #>> '{fact,importance}', count(*)
         FROM mnemon.memory_events WHERE tenant = %(tenant)s AND event = 'fact.saved'
         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2""",
     # Of what was cleared there may have been summaries, or not yet.
