@@ -147,6 +147,7 @@ erasures = Table(
         comment="Log, dead letters and triggers are purged too",
     ),
     PrimaryKeyConstraint("tenant", "user_id"),
+    Index("erasures_newest", "seq"),
 )
 """Users who were forgotten for good. The highest position counts, whatever comes first."""
 

@@ -23,3 +23,4 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("tenant", "user_id"),
     )
+    op.create_index("erasures_newest", "erasures", ["seq"])
