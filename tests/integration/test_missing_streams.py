@@ -106,23 +106,3 @@ async def test_a_deleted_log_is_said_once_and_not_made_anew(
     gone, back = (line["event"] for line in said)
     assert gone.startswith("the stream LOG was deleted: nothing is stored. `mnemon provision` makes it")
     assert back.startswith("the stream LOG was deleted, and is there anew; ending this process")
-
-
-@pytest.mark.usefixtures("often")
-async def test_a_deleted_stream_of_work_is_made_anew(
-    connection: Client, deployment: Deployment, terminated: asyncio.Event
-) -> None:
-    async with running(["persist"], deployment):
-        await connection.jetstream().delete_stream(WORK)
-        async with asyncio.timeout(PATIENCE):
-            while not await there(connection, WORK):
-                await asyncio.sleep(0.02)
-    assert not terminated.is_set()
-
-
-async def there(connection: Client, stream: str) -> bool:
-    try:
-        await connection.jetstream().stream_info(stream)
-    except NotFoundError:
-        return False
-    return True
