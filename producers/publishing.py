@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import TypeAlias
@@ -244,9 +244,11 @@ class Publisher:
                 return f"no stream {LOG} takes it; `mnemon provision` makes it"
             case nats.errors.OutboundBufferLimitError():
                 return "the connection is down, and too much waits for it already"
-        try:
+        is_there = False
+        with suppress(nats.errors.Error, TimeoutError):
             await self._connection.flush(1)
-        except (nats.errors.Error, TimeoutError):
+            is_there = self._connection.is_connected  # while it reconnects, a flush may end without an answer
+        if not is_there:
             return "the server did not answer in time"
         # nats-server is silent about what it cannot write.
         return "the server is there and does not store it; its disk may be full: `mnemon status` tells"

@@ -13,11 +13,14 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
 from consumers.app import running
+from infra.broker.authorization import anybody
 from infra.broker.connect import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, migrate
 from infra.embedded.nats_server import NatsServer
+
+_BOT = "authorization { user: bot, password: secret }\n"
 
 
 class Guarded(NatsServer):
@@ -25,8 +28,10 @@ class Guarded(NatsServer):
 
     async def prepare(self) -> None:
         await super().prepare()
-        with Path(self.mark).open("a", encoding="utf-8") as configuration:
-            configuration.write("authorization { user: bot, password: secret }\n")
+        configuration = Path(self.mark)
+        guarded = configuration.read_text("utf-8").replace(anybody(), _BOT)
+        assert _BOT in guarded
+        configuration.write_text(guarded, "utf-8")
 
 
 @asynccontextmanager
