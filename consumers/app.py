@@ -64,11 +64,9 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
-        database = Database(deployment, name=f"mnemon-{'-'.join(names)}")
-        ends.push_async_callback(database.close)
-        await database.open()
+        database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head(database, deployment.database_schema)
-        async with _connection(deployment) as connection:
+        async with await _connection(deployment) as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
         finding = await ends.enter_async_context(_finding(names, deployment))
@@ -121,22 +119,17 @@ async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterato
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
         yield None
         return
-    async with _connection(deployment) as connection:
+    async with await _connection(deployment) as connection:
         settings = await read(connection)
     async with opened(deployment, settings.embedding) as finding:
         if "index" in names:
-            async with _connection(deployment) as connection:
+            async with await _connection(deployment) as connection:
                 await _fill_if_lost(connection, finding)
         yield finding
 
 
-@asynccontextmanager
-async def _connection(deployment: Deployment) -> AsyncIterator[Client]:
-    connection = await connect(str(deployment.nats_url), name="mnemon-start")
-    try:
-        yield connection
-    finally:
-        await connection.close()
+async def _connection(deployment: Deployment) -> Client:
+    return await connect(str(deployment.nats_url), name="mnemon-start")
 
 
 async def _fill_if_lost(connection: Client, finding: Finding) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 import psycopg
@@ -174,6 +174,14 @@ class Database:
             open=False,
             kwargs=self._options,
         )
+
+    async def __aenter__(self) -> Self:
+        """Raises what `open` raises."""
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def open(self) -> None:
         """Make the first connection.

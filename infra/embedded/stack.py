@@ -166,16 +166,13 @@ async def _stop(servers: Sequence[ServerProcess]) -> None:
 
 
 async def _provision(url: str, deployment: Deployment) -> None:
-    connection = await connect(url, name="mnemon-up")
-    database = Database(deployment, name="mnemon-up")
-    try:
-        await database.open()
+    async with (
+        await connect(url, name="mnemon-up") as connection,
+        Database(deployment, name="mnemon-up") as database,
+    ):
         # Before an empty log is made in the place of one that was lost.
         await require_same_log(connection, database)
         await provision(connection, deployment.replicas)
-    finally:
-        await database.close()
-        await connection.close()
 
 
 async def _migrate(deployment: Deployment) -> None:

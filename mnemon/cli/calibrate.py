@@ -78,11 +78,8 @@ async def _embedding(deployment: "Deployment", provider: str | None, model: str 
         return Embedding.strictly(provider=provider, model=model)
     usual = Embedding()
     if deployment.nats_url:
-        connection = await connect(deployment.nats_url, name="mnemon-calibrate")
-        try:
+        async with await connect(deployment.nats_url, name="mnemon-calibrate") as connection:
             usual = (await read(connection)).embedding
-        finally:
-            await connection.close()
     return usual if model is None else Embedding.strictly(provider=usual.provider, model=model)
 
 

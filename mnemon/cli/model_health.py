@@ -65,11 +65,8 @@ async def examine_models(deployment: Deployment) -> ModelsState:
     """Look at what `extract` and `compact` have in hand; what does not answer is part of the finding."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            connection = await connect(str(deployment.nats_url), name="mnemon-status")
-            try:
+            async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:
                 return await _found(connection, deployment)
-            finally:
-                await connection.close()
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
         return ModelsState(error=str(error))
     except TimeoutError:
@@ -80,14 +77,9 @@ async def _found(connection: Client, deployment: Deployment) -> ModelsState:
     settings = LiveSettings()
     now = datetime.now(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    database = Database(deployment, name="mnemon-status")
-    try:
-        async with settings.watched(connection):
-            await database.open()
-            in_hand = await database.read(backlog(now, midnight))
-            spent = await database.read(spent_by_tenant(midnight))
-    finally:
-        await database.close()
+    async with settings.watched(connection), Database(deployment, name="mnemon-status") as database:
+        in_hand = await database.read(backlog(now, midnight))
+        spent = await database.read(spent_by_tenant(midnight))
     broke = out_of_budget(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
     return ModelsState(
         windows=WindowsState(

@@ -28,11 +28,8 @@ async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
     from infra.broker.connect import connect
     from infra.broker.topology import provision as provision_server
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-provision")
-    try:
+    async with await connect(str(deployment.nats_url), name="mnemon-provision") as connection:
         changes = await provision_server(connection, deployment.replicas)
-    finally:
-        await connection.close()
     if as_json:
         typer.echo(json.dumps([asdict(change) for change in changes]))
     else:

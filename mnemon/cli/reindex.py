@@ -40,8 +40,9 @@ async def _reindex(data: Path | None, deployment: "Deployment") -> Ending:
     async with AsyncExitStack() as ends:
         if data is not None:
             deployment = (await ends.enter_async_context(embedded(data, deployment))).deployment
-        connection = await connect(str(deployment.nats_url), name="mnemon-reindex")
-        ends.push_async_callback(connection.close)
+        connection = await ends.enter_async_context(
+            await connect(str(deployment.nats_url), name="mnemon-reindex")
+        )
         # First: cut off in between, it has too much to do, not too little.
         events = await begin_again(connection, "LOG", "index")
         await reset_vectors(deployment)

@@ -110,17 +110,15 @@ async def _connected(command: Command, url: str) -> Ending:
     from infra.telemetry.logging import configure_logging
 
     configure_logging()
-    connection = await connect(url, name="mnemon-settings")
     try:
-        await command(connection)
+        async with await connect(url, name="mnemon-settings") as connection:
+            await command(connection)
     except InvalidBody as error:
         refuse(Ending.WRONG_USE, str(error), "See what there is: mnemon settings get")
     except (InvalidId, NoSuchRevision) as error:
         refuse(Ending.WRONG_USE, str(error))
     except SettingsContended as error:
         refuse(Ending.NOT_SO, str(error))
-    finally:
-        await connection.close()
     return Ending.DONE
 
 

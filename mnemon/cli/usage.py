@@ -100,16 +100,13 @@ async def _find(deployment: "Deployment", tenant: str | None, days: int, by: "Se
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     since, until = today - timedelta(days=days - 1), today + timedelta(days=1)
     settings = LiveSettings()
-    connection = await connect(str(deployment.nats_url), name="mnemon-usage")
-    database = Database(deployment, name="mnemon-usage")
-    try:
-        async with settings.watched(connection):
-            await database.open()
-            calls = await database.read(usage(tenant, since, until))
-            spent = await database.read(spent_by_tenant(today))
-    finally:
-        await database.close()
-        await connection.close()
+    async with (
+        await connect(str(deployment.nats_url), name="mnemon-usage") as connection,
+        Database(deployment, name="mnemon-usage") as database,
+        settings.watched(connection),
+    ):
+        calls = await database.read(usage(tenant, since, until))
+        spent = await database.read(spent_by_tenant(today))
 
     def spending_of(one: str) -> Spending:
         return settings.of(one).spending
