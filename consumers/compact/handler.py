@@ -111,10 +111,24 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         return Retry()
 
     consume_stream(
-        broker, stream=WORK, durable="compact-said", batch=100, linger=0.2, overlap=1, consume=look
+        broker,
+        stream=WORK,
+        durable="compact-said",
+        batch=100,
+        linger=0.2,
+        overlap=1,
+        consume=look,
+        dead_limit=deployment.dead_limit,
     )
     consume_stream(
-        broker, stream=WORK, durable="compact", batch=1, linger=1, overlap=at_once, consume=compact
+        broker,
+        stream=WORK,
+        durable="compact",
+        batch=1,
+        linger=1,
+        overlap=at_once,
+        consume=compact,
+        dead_limit=deployment.dead_limit,
     )
     try:
         await database.open()

@@ -65,8 +65,26 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
             return Dead("invalid_trigger", str(error))
         return await decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
 
-    consume_stream(broker, stream=LOG, durable="dedupe", batch=500, linger=0.01, overlap=2, consume=propose)
-    consume_stream(broker, stream=WORK, durable="dedupe-limits", batch=20, linger=1, overlap=1, consume=limit)
+    consume_stream(
+        broker,
+        stream=LOG,
+        durable="dedupe",
+        batch=500,
+        linger=0.01,
+        overlap=2,
+        consume=propose,
+        dead_limit=deployment.dead_limit,
+    )
+    consume_stream(
+        broker,
+        stream=WORK,
+        durable="dedupe-limits",
+        batch=20,
+        linger=1,
+        overlap=1,
+        consume=limit,
+        dead_limit=deployment.dead_limit,
+    )
     async with (
         connected(broker) as connection,
         settings.watched(connection),

@@ -82,13 +82,34 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
 
     at_once = deployment.model_requests
     consume_stream(
-        broker, stream=WORK, durable="extract-said", batch=100, linger=0.5, overlap=1, consume=said
+        broker,
+        stream=WORK,
+        durable="extract-said",
+        batch=100,
+        linger=0.5,
+        overlap=1,
+        consume=said,
+        dead_limit=deployment.dead_limit,
     )
     consume_stream(
-        broker, stream=WORK, durable="extract", batch=at_once, linger=0.05, overlap=2, consume=read
+        broker,
+        stream=WORK,
+        durable="extract",
+        batch=at_once,
+        linger=0.05,
+        overlap=2,
+        consume=read,
+        dead_limit=deployment.dead_limit,
     )
     consume_stream(
-        broker, stream=WORK, durable="extract-batches", batch=10, linger=0.05, overlap=1, consume=tick
+        broker,
+        stream=WORK,
+        durable="extract-batches",
+        batch=10,
+        linger=0.05,
+        overlap=1,
+        consume=tick,
+        dead_limit=deployment.dead_limit,
     )
     try:
         await database.open()

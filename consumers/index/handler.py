@@ -74,9 +74,17 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
         linger=deployment.index_linger_ms / 1000,
         overlap=deployment.index_writers,
         consume=index,
+        dead_limit=deployment.dead_limit,
     )
     consume_stream(
-        broker, stream=WORK, durable="index-sweep", batch=20, linger=0.1, overlap=1, consume=sweep_users
+        broker,
+        stream=WORK,
+        durable="index-sweep",
+        batch=20,
+        linger=0.1,
+        overlap=1,
+        consume=sweep_users,
+        dead_limit=deployment.dead_limit,
     )
     async with connected(broker), started(broker, (LOG, "index"), (WORK, "index-sweep")):
         yield

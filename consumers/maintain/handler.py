@@ -78,7 +78,16 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
                 subject = work_subject("dedupe", counts.tenant, counts.user)
                 await connection.jetstream().publish(subject, b"", stream=WORK)
 
-    consume_stream(broker, stream=WORK, durable="maintain", batch=10, linger=1, overlap=1, consume=maintain)
+    consume_stream(
+        broker,
+        stream=WORK,
+        durable="maintain",
+        batch=10,
+        linger=1,
+        overlap=1,
+        consume=maintain,
+        dead_limit=deployment.dead_limit,
+    )
     async with (
         connected(broker) as connection,
         settings.watched(connection),

@@ -86,9 +86,17 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         linger=deployment.persist_linger_ms / 1000,
         overlap=deployment.persist_writers,
         consume=persist,
+        dead_limit=deployment.dead_limit,
     )
     consume_stream(
-        broker, stream=WORK, durable="persist-sweep", batch=100, linger=0.5, overlap=1, consume=sweep_users
+        broker,
+        stream=WORK,
+        durable="persist-sweep",
+        batch=100,
+        linger=0.5,
+        overlap=1,
+        consume=sweep_users,
+        dead_limit=deployment.dead_limit,
     )
     async with connected(broker), started(broker, (LOG, "persist"), (WORK, "persist-sweep")):
         yield

@@ -5,19 +5,14 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import nats.errors
 import structlog
-from faststream.nats import NatsBroker
 from nats.aio.client import Client
 
 from infra.broker.outcomes import Dead, Outcome, Retry
 
 log = structlog.get_logger("broker")
-
-LETTERS: Final = 1000
-"""Dead letters within a `WINDOW` that are not too many yet, where nothing else is said."""
 
 WINDOW: Final = 60.0
 """Seconds in which dead letters are counted together."""
@@ -25,21 +20,15 @@ WINDOW: Final = 60.0
 PAUSE: Final = 300.0
 """Seconds that a consumer stops for. Then it goes on by itself: nobody may be there to have it do so."""
 
-_limits: WeakKeyDictionary[NatsBroker, int] = WeakKeyDictionary()
-
-
-def limit(broker: NatsBroker, letters: int) -> None:
-    """Say how many dead letters each consumer of a broker may make within a `WINDOW`."""
-    _limits[broker] = letters
-
-
-def limit_of(broker: NatsBroker) -> int:
-    """How many they may make."""
-    return _limits.get(broker, LETTERS)
-
 
 class DeadLimit:
-    """What a consumer gives up in this process. Of what is too much nothing is: it waits in its stream."""
+    """What a consumer gives up in this process. Of what is too much nothing is: it waits in its stream.
+
+    Args:
+        stream: where it takes from.
+        consumer: its name on the server.
+        letters: how many dead letters within a `WINDOW` are not too many yet.
+    """
 
     def __init__(self, stream: str, consumer: str, letters: int) -> None:
         self._stream = stream

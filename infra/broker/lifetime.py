@@ -13,7 +13,7 @@ from faststream.nats import NatsBroker
 from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
 from nats.aio.client import Client
 
-from infra.broker import dead_limit, patches
+from infra.broker import patches
 from infra.broker.connect import OPTIONS, BrokerUnreachable, login, report_error, servers
 from infra.broker.presence import look_after
 from infra.broker.topology import GRACEFUL_TIMEOUT
@@ -80,7 +80,6 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
             "reconnected_cb": reconnected,
         },
     )
-    dead_limit.limit(broker, deployment.dead_limit)
     return broker
 
 

@@ -8,7 +8,7 @@ from faststream.nats import JStream, NatsBroker, PullSub
 from faststream.nats.message import NatsBatchMessage
 from nats.aio.msg import Msg
 
-from infra.broker.dead_limit import DeadLimit, limit_of
+from infra.broker.dead_limit import DeadLimit
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import Outcome, Retry, settle
 from infra.precedence import give_way
@@ -38,6 +38,7 @@ def consume_stream(
     linger: float,
     overlap: int,
     consume: Consume,
+    dead_limit: int,
 ) -> None:
     """Subscribe a batch consumer to a durable that `topology` provides.
 
@@ -49,8 +50,9 @@ def consume_stream(
         linger: seconds a batch may collect.
         overlap: batches in work at the same time, so that one is fetched while another is written.
         consume: what to do with a batch; what it raises is logged, and the whole batch retried.
+        dead_limit: dead letters within a minute, beyond which the consumer stops for a while.
     """
-    dead_limit = DeadLimit(stream, durable, limit_of(broker))
+    given_up = DeadLimit(stream, durable, dead_limit)
 
     async def handle(message: NatsBatchMessage) -> None:
         messages: list[Msg] = message.raw_message
@@ -62,7 +64,7 @@ def consume_stream(
             log.exception("batch failed, will be tried again", consumer=durable, messages=len(messages))
             outcomes = [Retry()] * len(messages)
         connection = broker.config.connection_state.connection
-        outcomes = await dead_limit.heed(connection, outcomes)
+        outcomes = await given_up.heed(connection, outcomes)
         await settle(connection, durable, zip(messages, deliveries, outcomes, strict=True))
 
     for _ in range(overlap):

@@ -1,30 +1,31 @@
 """Reading a stream from one end to the other, as fast as one reader can, in little memory."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Final
+from datetime import datetime
+from typing import Any, Final, Self
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
-from nats.js.errors import NotFoundError
 
+from contracts.streams import LOG
 from infra.broker.delivery import Delivery
 
 Read = tuple[Msg, Delivery]
 """A message as it was sent, and what the stream says of it."""
 
 PAGE: Final = 1000
-"""Messages of a page, at most."""
+"""Messages of a page, at most, where nothing else is asked for."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a page, at most: more than the largest message that a server takes here."""
 
-PATIENCE: Final = 5.0
-"""Seconds for which a page may stand still before it is asked for anew."""
+PATIENCE: Final = 10.0
+"""Seconds that a page may take before the rest of the stream is asked for anew."""
 
 TRIES: Final = 6
 """How often it is begun anew without a single message."""
@@ -34,83 +35,141 @@ FORGOTTEN_AFTER: Final = 60.0
 
 
 async def whole(
-    connection: Client, stream: str, *, up_to: int, headers_only: bool = False
+    connection: Client,
+    stream: str,
+    *,
+    up_to: int,
+    after: int = 0,
+    page: int = PAGE,
+    headers_only: bool = False,
 ) -> AsyncGenerator[list[Read], None]:
     """All messages of a stream up to a position, in its order, page by page; none twice, none left out.
+
+    While a page is in use the next one comes; no more than these two are held.
 
     Args:
         connection: where the stream is.
         stream: its name.
         up_to: the last position that is read.
+        after: it begins with what comes after this position.
+        page: messages of a page, at most.
         headers_only: leave the bodies where they are.
 
     Raises:
         nats.errors.Error: the server does not answer, or there is no such stream.
     """
-    after, tries = 0, 0
+    tries = 0
     while after < up_to and tries < TRIES:
-        place = await _place(connection, stream, after, headers_only)
+        place = await _place(
+            connection,
+            stream,
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=after + 1,
+            headers_only=headers_only or None,
+        )
         tries += 1
-        if not place.num_pending:
-            return
-        async with aclosing(_from(connection, place)) as pages:
-            async for page in pages:
-                after, tries = page[-1][1].sequence, 0
-                if wanted := [each for each in page if each[1].sequence <= up_to]:
-                    yield wanted
-                if after >= up_to:
-                    break
-        with suppress(NotFoundError):
-            await connection.jetstream().delete_consumer(stream, place.name)
+        try:
+            if not place.num_pending:
+                return
+            async with aclosing(_from(connection, place, page)) as pages:
+                async for read in pages:
+                    after, tries = read[-1][1].sequence, 0
+                    if wanted := [each for each in read if each[1].sequence <= up_to]:
+                        yield wanted
+                    if after >= up_to:
+                        return
+        finally:
+            with suppress(nats.errors.Error):  # the server drops it by itself, later
+                await connection.jetstream().delete_consumer(stream, place.name)
     if after < up_to:
         raise nats.errors.TimeoutError
 
 
-async def _place(connection: Client, stream: str, after: int, headers_only: bool) -> ConsumerInfo:
+async def position_at(connection: Client, moment: datetime) -> int:
+    """The log position of the last event that the log took before a moment; 0 without one.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    place = await _place(connection, LOG, deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=moment)
+    await connection.jetstream().delete_consumer(LOG, place.name)
+    return place.delivered.stream_seq if place.delivered else 0
+
+
+async def _place(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
     """A place that the server keeps for this reader."""
     config = ConsumerConfig(
-        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-        opt_start_seq=after + 1,
         ack_policy=AckPolicy.NONE,
         mem_storage=True,
         num_replicas=1,
-        headers_only=headers_only or None,
         inactive_threshold=FORGOTTEN_AFTER,
+        **start,
     )
     return await connection.jetstream().add_consumer(stream, config)
 
 
-async def _from(connection: Client, place: ConsumerInfo) -> AsyncGenerator[list[Read], None]:
+async def _from(connection: Client, place: ConsumerInfo, page: int) -> AsyncGenerator[list[Read], None]:
     """The pages from a place on, until the stream is over or a message was lost on its way."""
-    subject = f"$JS.API.CONSUMER.MSG.NEXT.{place.stream_name}.{place.name}"
-    inbox = connection.new_inbox()
-    answers = await connection.subscribe(inbox)
-    taken, remaining = 0, place.num_pending or 0
-    try:
-        while remaining:
-            wanted = min(PAGE, remaining)
-            request = {"batch": wanted, "max_bytes": PAGE_BYTES, "expires": int(PATIENCE * 1e9)}
-            await connection.publish(subject, json.dumps(request).encode(), reply=inbox)
-            page = await _page(answers, wanted, taken)
-            if not page:
-                return
-            yield page
-            taken += len(page)
-            remaining = _counted(page[-1][0])[1]
-    finally:
-        await answers.unsubscribe()
+    async with _Pages(connection, place, page) as pages:
+        while read := await pages.next():
+            yield read
 
 
-async def _page(answers: Subscription, wanted: int, taken: int) -> list[Read]:
-    """What comes of one request; it ends early where the server says so, is silent, or one is left out."""
-    page: list[Read] = []
-    with suppress(nats.errors.TimeoutError):
-        while len(page) < wanted:
-            message = await answers.next_msg(PATIENCE)
-            if not message.reply or _counted(message)[0] != taken + len(page) + 1:
-                break
-            page.append((message, Delivery.of(message)))
-    return page
+class _Pages:
+    """Pages from a place on; the next one is asked for when one is taken."""
+
+    def __init__(self, connection: Client, place: ConsumerInfo, page: int) -> None:
+        self._connection = connection
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{place.stream_name}.{place.name}"
+        self._request = json.dumps({"batch": page, "max_bytes": PAGE_BYTES, "no_wait": True}).encode()
+        self._page = page
+        self._inbox = connection.new_inbox()
+        self._arrived: list[Msg] = []
+        self._is_whole = asyncio.Event()
+        self._remaining = place.num_pending or 0
+        self._taken = 0
+
+    async def __aenter__(self) -> Self:
+        self._subscription = await self._connection.subscribe(self._inbox, cb=self._take)
+        await self._ask()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with suppress(nats.errors.Error):
+            await self._subscription.unsubscribe()
+
+    async def next(self) -> list[Read]:
+        """The next page; empty when the stream is over, or something of it was lost on its way."""
+        if not self._remaining:
+            return []
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_whole.wait(), PATIENCE)
+        arrived, self._arrived = self._arrived, []
+        read: list[Read] = []
+        for message in arrived:
+            number, self._remaining = _counted(message)
+            self._taken += 1
+            if number != self._taken:
+                self._remaining = 0
+                return read
+            read.append((message, Delivery.of(message)))
+        if not self._is_whole.is_set():
+            self._remaining = 0
+        elif read and self._remaining:
+            await self._ask()
+        return read
+
+    async def _ask(self) -> None:
+        self._is_whole.clear()
+        await self._connection.publish(self._subject, self._request, reply=self._inbox)
+
+    async def _take(self, message: Msg) -> None:
+        if not message.reply:  # the server says why there is no more of it: all is sent, or it is too much
+            self._is_whole.set()
+            return
+        self._arrived.append(message)
+        if len(self._arrived) >= self._page:
+            self._is_whole.set()
 
 
 def _counted(message: Msg) -> tuple[int, int]:

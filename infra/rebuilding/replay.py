@@ -10,9 +10,10 @@ from nats.aio.client import Client
 
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
+from contracts.streams import LOG
 from contracts.subjects import InvalidSubject
 from infra.broker.delivery import Delivery
-from infra.broker.whole_log import whole_log
+from infra.broker.stream_reader import whole
 from infra.database import generations
 from infra.database.engine import Database, DatabaseRefused
 from infra.database.projecting import write
@@ -65,8 +66,10 @@ class Replay:
         """
         under_way: deque[_UnderWay] = deque()
         try:
-            async with aclosing(whole_log(self._connection, self.reached, position, PAGE)) as pages:
-                async for page in pages:
+            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            async with aclosing(reading) as pages:
+                async for read in pages:
+                    page = [delivery for _, delivery in read]
                     if len(under_way) == WRITERS:
                         await self._written(under_way.popleft(), at)
                     rows = rows_of(page)

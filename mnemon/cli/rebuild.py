@@ -178,7 +178,7 @@ async def _verify(deployment: "Deployment", keep: bool, as_json: bool) -> Ending
 
 
 async def _until(deployment: "Deployment", until: int | datetime, as_json: bool) -> Ending:
-    from infra.broker.whole_log import position_at
+    from infra.broker.stream_reader import position_at
     from infra.rebuilding.making import made, site_alone
     from mnemon.cli.replaying import watched
 

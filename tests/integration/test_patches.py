@@ -95,7 +95,9 @@ async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_
 
     await connection.jetstream().add_consumer(LOG, ConsumerConfig(durable_name="taker", ack_wait=300))
     broker = NatsBroker(nats_url, logger=None, apply_types=False)
-    consume_stream(broker, stream=LOG, durable="taker", batch=5, linger=0.004, overlap=2, consume=take)
+    consume_stream(
+        broker, stream=LOG, durable="taker", batch=5, linger=0.004, overlap=2, consume=take, dead_limit=1000
+    )
     await broker.start()
     chance = random.Random(1)
     for number in range(count):

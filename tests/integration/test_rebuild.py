@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 
 from bench.all_events import fill
 from consumers.app import running
-from infra.broker.whole_log import position_at, whole_log
+from infra.broker.stream_reader import position_at
 from infra.config import Deployment
 from infra.database import facts
 from infra.rebuilding.making import InTheWay, Site, catch_up, made, site_alone
@@ -155,14 +155,3 @@ async def test_one_at_a_time(place: Site) -> None:
     with pytest.raises(InTheWay, match="another rebuild"):
         async with site_alone(place.deployment):
             pass
-
-
-async def test_pages_of_the_log(connection: Client) -> None:
-    await fill(connection, 2500, users=USERS)
-    await connection.jetstream().delete_msg("LOG", 1000)
-    pages = [page async for page in whole_log(connection, 10, 2400, 1000)]
-    read = [delivery.sequence for page in pages for delivery in page]
-    assert read == [seq for seq in range(11, 2401) if seq != 1000]
-    assert max(map(len, pages)) == 1000
-    assert [page async for page in whole_log(connection, 2500, 2500, 10)] == []
-    assert sum([len(page) async for page in whole_log(connection, 2490, 9999, 3)]) == 10

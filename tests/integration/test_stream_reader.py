@@ -34,6 +34,16 @@ async def test_up_to_a_position_and_over_gaps(connection: Client) -> None:
     assert await jetstream.consumers_info(DEAD) == []
 
 
+async def test_from_a_position_on_in_pages_of_a_size(connection: Client) -> None:
+    await fill(connection, 50)
+    assert await connection.jetstream().delete_msg(LOG, 20)
+    pages = [page async for page in whole(connection, LOG, after=10, up_to=40, page=7)]
+    assert positions(pages) == [each for each in range(11, 41) if each != 20]
+    assert max(map(len, pages)) == 7
+    assert [page async for page in whole(connection, LOG, after=50, up_to=50)] == []
+    assert positions([page async for page in whole(connection, LOG, after=47, up_to=99)]) == [48, 49, 50]
+
+
 async def test_a_page_has_so_many_bytes_at_most(connection: Client) -> None:
     size = 1_000_000
     count = PAGE_BYTES // size + 4
