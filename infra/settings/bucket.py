@@ -1,8 +1,10 @@
 """The settings bucket, and the newest that it has."""
 
+import asyncio
 from contextlib import suppress
 from typing import NamedTuple
 
+import nats.errors
 import structlog
 from nats.aio.client import Client
 from nats.js.errors import BucketNotFoundError, KeyNotFoundError
@@ -53,7 +55,7 @@ async def newest_default(bucket: KeyValue) -> Newest:
         return Newest(valid_default(body), revision, body)
     except InvalidBody as error:
         say_invalid(DEFAULT_KEY, revision, error)
-    for former in reversed(await bucket.history(DEFAULT_KEY)):
+    for former in reversed(await entries(bucket, DEFAULT_KEY)):
         with suppress(InvalidBody):
             return Newest(valid_default(former.value), revision, body)
     return Newest(NOTHING, revision, body)
@@ -76,6 +78,52 @@ async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
     except KeyNotFoundError as error:
         return b"", error.entry.revision if error.entry else 0  # what was deleted has a revision too
     return entry.value or b"", entry.revision or 0
+
+
+async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
+    """All that is kept of a key, oldest first; deletions too.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    watcher = await bucket.watch(key, include_history=True)
+    try:
+        return await entries_so_far(watcher)
+    finally:
+        await stop(watcher)
+
+
+async def entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
+    """What is there of all that is watched, as a watch begins.
+
+    nats-py marks the end of it too early where the server says that it has sent all, and the last of that
+    has not arrived yet: so the marks are passed over, and what the server says of each entry tells.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    assert watcher._sub is not None
+    consumer = await watcher._sub.consumer_info()
+    sent = consumer.delivered.consumer_seq if consumer.delivered else 0
+    found: list[KeyValue.Entry] = []
+    if not sent and not consumer.num_pending:
+        return found
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            async for entry in watcher:
+                if entry is not None:
+                    found.append(entry)
+                    if not entry.delta:
+                        break
+    except TimeoutError as error:
+        raise nats.errors.TimeoutError from error
+    return found
+
+
+async def stop(watcher: KeyValue.KeyWatcher) -> None:
+    """End a watch, also where its connection has ended before."""
+    with suppress(nats.errors.Error):
+        await watcher.stop()  # type: ignore[no-untyped-call]
 
 
 def valid_default(body: bytes | None) -> Document:

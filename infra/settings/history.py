@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from nats.aio.client import Client
-from nats.js.errors import BadRequestError, KeyNotFoundError, NoKeysError
+from nats.js.errors import BadRequestError, KeyNotFoundError
 
 from contracts.base import InvalidBody
 from contracts.settings import settings_key
 from contracts.settings_document import NOTHING, Document, flat, in_force, read_document
-from infra.settings.bucket import newest_default, open_bucket
+from infra.settings.bucket import entries, newest_default, open_bucket
 from infra.settings.store import change
 
 
@@ -45,18 +45,15 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
         contracts.subjects.InvalidId: there can be no such tenant.
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
     default = (await newest_default(bucket)).document
-    try:
-        entries = await bucket.history(key)
-    except NoKeysError:
-        return []
     revisions = []
     before = NOTHING
-    for entry in entries:
+    for entry in await entries(bucket, key):
         changes: tuple[Changed, ...] = ()
         problem = None
         try:

@@ -16,11 +16,12 @@ from contracts.settings_document import NOTHING, Document, document_of, in_force
 from contracts.subjects import InvalidSubject
 from infra.broker.connect import reconnects
 from infra.settings.bucket import (
-    TIMEOUT,
+    entries_so_far,
     newest_default,
     newest_of_tenant,
     open_bucket,
     say_invalid,
+    stop,
     valid_default,
 )
 
@@ -97,7 +98,7 @@ class LiveSettings:
                 await reconnected.wait()
             finally:
                 taking.cancel()
-                await _stop(watcher)
+                await stop(watcher)
             reconnected.clear()
             watcher = await self._catch_up_patiently(bucket)
 
@@ -118,13 +119,10 @@ class LiveSettings:
         """Take over all that is in the bucket; what comes later comes by the watcher."""
         watcher = await bucket.watchall()
         try:
-            async with asyncio.timeout(TIMEOUT):
-                entries = await _entries_so_far(watcher)
-                default = (await newest_default(bucket)).document
-        except BaseException as error:
-            await _stop(watcher)
-            if isinstance(error, TimeoutError):
-                raise nats.errors.TimeoutError from error
+            entries = await entries_so_far(watcher)
+            default = (await newest_default(bucket)).document
+        except BaseException:
+            await stop(watcher)
             raise
         self._bodies = {
             tenant: entry.value or b"" for entry in entries if (tenant := _tenant(entry)) is not None
@@ -167,20 +165,6 @@ def _tenant(entry: KeyValue.Entry) -> str | None:
     except InvalidSubject as error:
         say_invalid(entry.key, entry.revision, error)
         return None
-
-
-async def _entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
-    entries: list[KeyValue.Entry] = []
-    async for entry in watcher:
-        if entry is None:
-            break
-        entries.append(entry)
-    return entries
-
-
-async def _stop(watcher: KeyValue.KeyWatcher) -> None:
-    with suppress(nats.errors.Error):  # the connection may have ended before
-        await watcher.stop()  # type: ignore[no-untyped-call]
 
 
 async def read(connection: Client, tenant: str | None = None) -> SettingsV1:

@@ -1,6 +1,9 @@
 """What was set before is kept, and can be set again."""
 
+import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
@@ -10,7 +13,7 @@ from contracts.settings import FactLimits, SettingsV1
 from contracts.settings_document import without
 from contracts.streams import SETTINGS
 from infra.settings.history import Changed, NoSuchRevision, history, rollback
-from infra.settings.store import change, read
+from infra.settings.store import LiveSettings, change, read
 from tests.integration.setting import setting
 
 
@@ -64,3 +67,35 @@ async def test_the_same_again_is_no_change(connection: Client) -> None:
     revision = await change(connection, setting(recent_messages=3))
     assert await change(connection, setting(recent_messages=3)) == revision
     assert len(await history(connection)) == 1
+
+
+@pytest.fixture
+def _entries_arrive_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a busy machine the server's answers overtake what it sends of a stream."""
+    take: Any = Client._process_msg
+    arriving: set[asyncio.Task[None]] = set()
+
+    async def arrive(*message: object) -> None:
+        await asyncio.sleep(0.05)
+        await take(*message)
+
+    async def taken(client: Client, sid: int, subject: bytes, reply: bytes, *rest: object) -> None:
+        message = client, sid, subject, reply, *rest
+        if reply.startswith(b"$JS.ACK."):
+            arriving.add(asyncio.create_task(arrive(*message)))
+        else:
+            await take(*message)
+
+    monkeypatch.setattr(Client, "_process_msg", taken)
+    yield
+    assert arriving, "there was nothing to wait for"
+
+
+@pytest.mark.usefixtures("_entries_arrive_late")
+async def test_what_is_still_on_its_way_is_not_missed(connection: Client) -> None:
+    revisions = [await change(connection, setting(recent_messages=messages)) for messages in (3, 4, 5)]
+    assert [each.revision for each in await history(connection)] == revisions
+    await change(connection, setting(recent_messages=6), "acme")
+    live = LiveSettings()
+    async with live.watched(connection):
+        assert live.of("acme").recent_messages == 6
