@@ -3,12 +3,12 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.dead_filters import filtered
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption, target
@@ -27,22 +27,15 @@ app = typer.Typer(
 
 IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
 IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="[ID...]", help="Dead letters.")]
-ConsumerOption = Annotated[str | None, typer.Option(help="Only those of this consumer, such as `persist`.")]
-ReasonOption = Annotated[str | None, typer.Option(help="Only those with this reason.")]
-TenantOption = Annotated[str | None, typer.Option(help="Only those of this tenant.")]
-UserOption = Annotated[str | None, typer.Option(help="Only those of users with this id.")]
-SinceOption = Annotated[datetime | None, typer.Option(help="Only those since then, UTC.")]
 AllOption = Annotated[bool, typer.Option("--all", help="All there are, or all that the filters leave.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
 
 
 @app.command("list")
+@filtered
 def list_(
-    consumer: ConsumerOption = None,
-    reason: ReasonOption = None,
-    tenant: TenantOption = None,
-    user: UserOption = None,
-    since: SinceOption = None,
+    *,
+    wanted: "Wanted",
     limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -51,7 +44,6 @@ def list_(
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
-    wanted = _wanted(consumer, reason, tenant, user, since)
     perform(_list(target(data, "broker"), wanted, limit, as_json))
 
 
@@ -67,14 +59,12 @@ def show(letter_id: IdArgument, data: DataOption = None, as_json: JsonOption = F
 
 
 @app.command("redrive")
+@filtered
 def redrive(
+    *,
     letter_ids: IdsArgument = None,
     take_all: AllOption = False,
-    consumer: ConsumerOption = None,
-    reason: ReasonOption = None,
-    tenant: TenantOption = None,
-    user: UserOption = None,
-    since: SinceOption = None,
+    wanted: "Wanted",
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -88,19 +78,17 @@ def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
-    chosen = _chosen(letter_ids, take_all, _wanted(consumer, reason, tenant, user, since))
+    chosen = _chosen(letter_ids, take_all, wanted)
     perform(_redrive(target(data, "broker", "database"), chosen, yes, as_json))
 
 
 @app.command("drop")
+@filtered
 def drop(
+    *,
     letter_ids: IdsArgument = None,
     take_all: AllOption = False,
-    consumer: ConsumerOption = None,
-    reason: ReasonOption = None,
-    tenant: TenantOption = None,
-    user: UserOption = None,
-    since: SinceOption = None,
+    wanted: "Wanted",
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -114,16 +102,8 @@ def drop(
 
     Example: `mnemon dead drop 17 18`
     """
-    chosen = _chosen(letter_ids, take_all, _wanted(consumer, reason, tenant, user, since))
+    chosen = _chosen(letter_ids, take_all, wanted)
     perform(_drop(target(data, "broker", "database"), chosen, yes, as_json))
-
-
-def _wanted(
-    consumer: str | None, reason: str | None, tenant: str | None, user: str | None, since: datetime | None
-) -> "Wanted":
-    from infra.broker.letters import Wanted
-
-    return Wanted(consumer, reason, tenant, user, since and since.replace(tzinfo=UTC))
 
 
 def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") -> "list[int] | Wanted":
