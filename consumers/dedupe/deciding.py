@@ -5,9 +5,8 @@ workers come to what one alone would come to. What is decided stands in the log 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +15,7 @@ from cachetools import LRUCache
 from nats.aio.client import Client
 
 from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle, undecidable
-from consumers.dedupe.state import UserFacts
+from consumers.dedupe.known import Known
 from consumers.dedupe.trimming import trim
 from contracts.base import Event, InvalidBody
 from contracts.decode import UnknownEvent, contract_of, upcast
@@ -50,31 +49,6 @@ NEAREST = 5
 """Hits that are looked at: some may stand for what is not so any more."""
 
 
-@dataclass(slots=True)
-class Known:
-    """What a process knows of one user.
-
-    Attributes:
-        facts: the user's facts, as of `position`.
-        versions: the event that made each fact what it is.
-        position: the log position up to which the user's events are taken into account.
-        erased: what lies below is gone, and counts for nothing.
-        findable: every fact has its point.
-    """
-
-    facts: UserFacts = field(default_factory=UserFacts)
-    versions: dict[str, str] = field(default_factory=dict)
-    position: int = 0
-    erased: int = 0
-    findable: bool = False
-
-    def apply(self, event: Event, event_id: str, at: datetime) -> None:
-        self.facts.apply(event, event_id, at)
-        if isinstance(event, FactSavedV1 | FactUpdatedV1) and self.versions.get(event.fact_id) != event_id:
-            self.versions[event.fact_id] = event_id
-            self.findable = False
-
-
 class Deciding:
     """Decides for one user at a time, and remembers the user for the next time."""
 
@@ -84,13 +58,18 @@ class Deciding:
         self._settings = settings
         self._users: LRUCache[Owner, Known] = LRUCache(USERS)
 
-    async def decide(self, connection: Client, owner: Owner, *, limits_at: datetime | None = None) -> None:
-        """Decide on all of a user's proposals that are in the log, and publish what is decided.
+    async def decide(
+        self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
+    ) -> int | None:
+        """Decide on the next of a user's proposals that are in the log, and publish what is decided.
 
         Args:
             connection: where the log is.
             owner: the user.
-            limits_at: then, too, were the user's limits to be looked at.
+            limits_at: then, too, were the user's limits to be looked at. They are not while proposals wait.
+
+        Returns:
+            The log position of the first proposal that waits for another turn; None when none does.
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
@@ -103,14 +82,16 @@ class Deciding:
             erased = await erased_up_to(connection, owner)
             if known is None or known.erased < erased:
                 known = await self._load(connection, owner, erased)
-            proposals = await self._catch_up(connection, owner, known)
-            decided = await self._decide(owner, known, proposals)
-            if limits_at is not None:
+            await self._catch_up(connection, owner, known)
+            decided = await self._decide(owner, known, known.turn())
+            waits = known.next
+            if limits_at is not None and waits is None:
                 decided += await self._trim(owner, known, limits_at)
             await give_way()
             appended = await append(connection, [_log_event(owner, each) for each in decided])
             if not any(each.known for each in appended):
                 self._users[owner] = known
+            return waits
 
     async def _load(self, connection: Client, owner: Owner, erased: int) -> Known:
         stream_context = connection.jetstream()
@@ -131,10 +112,10 @@ class Deciding:
                 known.facts.decided.add(row.proposal_id)
         return known
 
-    async def _catch_up(self, connection: Client, owner: Owner, known: Known) -> list[Proposal]:
-        """Take into account what the log has since, and return the proposals that are not decided."""
-        proposals: dict[str, Proposal] = {}
+    async def _catch_up(self, connection: Client, owner: Owner, known: Known) -> None:
+        """Take into account what the log has since."""
         async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
+            await give_way()
             for delivery in page:
                 known.position = delivery.sequence
                 try:
@@ -147,14 +128,13 @@ class Deciding:
                         # A model was reading it while the user was erased.
                         await remove(connection, LOG, delivery.sequence)
                         continue
-                    proposals.setdefault(event_id, Proposal(event_id, at, event))
+                    proposal = Proposal(event_id, at, event)
+                    known.waiting.setdefault(event_id, (delivery.sequence, proposal))
                 else:
                     known.apply(event, event_id, at)
-        return [each for each in proposals.values() if each.id not in known.facts.decided]
 
-    async def _decide(self, owner: Owner, known: Known, proposals: Iterable[Proposal]) -> list[Decided]:
+    async def _decide(self, owner: Owner, known: Known, proposals: Sequence[Proposal]) -> list[Decided]:
         settings = self._settings.of(owner[0])
-        proposals = list(proposals)
         meanings = await self._meanings(known, proposals, settings)
         all_decided: list[Decided] = []
         for proposal in proposals:

@@ -9,6 +9,7 @@ import nats.errors
 import structlog
 
 from consumers.dedupe.deciding import Deciding
+from consumers.dedupe.turns import FAILED, Turns
 from contracts.streams import LOG, WORK
 from contracts.subjects import InvalidSubject, parse, parse_owner
 from infra.broker.delivery import Delivery
@@ -36,24 +37,29 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
     deciding = Deciding(database, finding, settings)
     room = asyncio.Semaphore(deployment.dedupe_users)
 
-    async def decide(owner: Owner, limits_at: datetime | None = None) -> Outcome:
+    async def decide(owner: Owner, limits_at: datetime | None = None) -> int | None:
+        # Whoever waits longest is let in first, so that after a turn a user is behind all others.
         async with room:
             try:
-                await deciding.decide(broker.config.connection_state.connection, owner, limits_at=limits_at)
+                connection = broker.config.connection_state.connection
+                return await deciding.decide(connection, owner, limits_at=limits_at)
             except LATER as error:
                 log.warning("not decided yet, will be tried again", error=repr(error))
-                return Retry()
             except Exception:
                 # Whatever it is, it is this user's: those who came with the same batch go on.
                 log.exception("not decided, will be tried again", tenant=owner[0])
-                return Retry()
-        return ACK
+            return FAILED
+
+    turns = Turns(decide)
 
     async def propose(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         owners = [_owner(each) for each in deliveries]
         users = list(dict.fromkeys(owner for owner in owners if owner))
-        outcomes = dict(zip(users, await asyncio.gather(*map(decide, users)), strict=True))
-        return [outcomes[owner] if owner else POISON for owner in owners]
+        waits = dict(zip(users, await asyncio.gather(*map(turns.take, users)), strict=True))
+        return [
+            turns.end(owner, waits[owner], each.sequence) if owner else POISON
+            for owner, each in zip(owners, deliveries, strict=True)
+        ]
 
     async def limit(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         return await asyncio.gather(*(limit_user(each) for each in deliveries))
@@ -63,7 +69,8 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
             owner = parse_owner(delivery.subject)
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
-        return await decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
+        waits = await decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
+        return ACK if waits is None else Retry()
 
     consume_stream(
         broker,
@@ -88,6 +95,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
     async with (
         connected(broker) as connection,
         settings.watched(connection),
+        turns.open(),
         started(broker, (LOG, "dedupe"), (WORK, "dedupe-limits")),
     ):
         yield

@@ -98,7 +98,8 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
             "dedupe",
             "Decides what is kept",
             filter_subject=event_filter("fact.proposed"),
-            max_ack_pending=5_000,
+            # What one user has proposed too much of is put off, and counts: it must not keep others out.
+            max_ack_pending=1_000_000,
         ),
     ),
     WORK: (

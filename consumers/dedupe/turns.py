@@ -1,0 +1,78 @@
+"""Users take turns: of whom much was proposed, a share of it is decided on at a time, and then others come.
+
+The log has all proposals in one line. So the deliveries of a user who has more than a turn are put off, those
+behind them come at once, and the user goes on turn by turn without deliveries.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from infra.broker.outcomes import ACK, Outcome, Retry
+from infra.vectors.port import Owner
+
+FAILED: Final = 0
+"""The log position from which on all waits where a turn failed."""
+
+LATER: Final = 0.2
+"""Seconds after which a delivery that was put off comes again, at least."""
+
+A_SECOND: Final = 500
+"""Of a user's deliveries that were put off, how many come again in a second."""
+
+Turn = Callable[[Owner], Awaitable[int | None]]
+"""Decides on a share of what a user has. Gives the log position from which on the user's proposals wait for
+another turn, None when none does, or `FAILED`; it raises nothing."""
+
+
+class Turns:
+    """Gives users their turns; how many at the same time is the turn's own business."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._waiting: dict[Owner, int] = {}
+        self._put_off: dict[Owner, int] = {}
+        self._going_on: set[asyncio.Task[None]] = set()
+        self._is_open = True
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """On exit the turns in hand are finished, and no other begins."""
+        try:
+            yield
+        finally:
+            self._is_open = False
+            if self._going_on:
+                await asyncio.wait(self._going_on)
+
+    async def take(self, owner: Owner) -> int | None:
+        """Have a user's turn, and see to it that the rest has its turns later; gives what `Turn` gives."""
+        if owner in self._waiting:
+            return self._waiting[owner]
+        waits = await self._turn(owner)
+        if waits and self._is_open and owner not in self._waiting:
+            self._waiting[owner] = waits
+            self._put_off[owner] = 0
+            task = asyncio.create_task(self._go_on(owner))
+            self._going_on.add(task)
+            task.add_done_callback(self._going_on.discard)
+        return waits
+
+    def end(self, owner: Owner, waits: int | None, seq: int) -> Outcome:
+        """How the user's delivery of a log position ends, after `take` gave from where on all waits."""
+        if waits is None or seq < waits:
+            return ACK
+        if waits == FAILED:
+            return Retry()
+        if owner in self._waiting:
+            self._put_off[owner] += 1
+        return Retry(LATER + self._put_off.get(owner, 0) / A_SECOND)
+
+    async def _go_on(self, owner: Owner) -> None:
+        try:
+            while self._is_open and (waits := await self._turn(owner)):
+                self._waiting[owner] = waits
+        finally:
+            del self._waiting[owner]
+            del self._put_off[owner]

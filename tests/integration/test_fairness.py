@@ -1,0 +1,65 @@
+"""One user's flood keeps nobody waiting to its end."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from nats.aio.client import Client
+
+from consumers.dedupe import handler as dedupe
+from contracts.memory import FactProposedV1
+from contracts.settings import FactLimits, SettingsV1
+from contracts.subjects import memory_subject, thing_filter
+from infra.broker.appending import LogEvent, append
+from infra.broker.delivery import Delivery
+from infra.broker.log_reader import pages
+from infra.broker.position import applied_position
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.finding import Finding
+from infra.settings.store import write
+from infra.vectors.opening import open_vectors
+
+FLOOD = 700
+PATIENCE = 60.0
+
+
+def proposals(user: str, number: int) -> list[LogEvent]:
+    """What is proposed of a user, with nothing said twice."""
+    subject = memory_subject("acme", user, "fact.proposed")
+    texts = [f"{user} keeps a notebook with the number {each}" for each in range(number)]
+    return [LogEvent(subject, FactProposedV1.strictly(text=text).body(), f"{user}:{text}") for text in texts]
+
+
+async def decisions(connection: Client, user: str, number: int) -> Sequence[Delivery]:
+    """The events of a user's facts beyond the proposals, once there are so many."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = [page async for page in pages(connection, thing_filter("acme", user, "fact"), 0)]
+            decided = [each for page in found for each in page if "proposed" not in each.subject]
+            if len(decided) >= number:
+                return decided
+            await asyncio.sleep(0.05)
+
+
+async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
+    connection: Client, deployment: Deployment, database: Database, tmp_path: Path
+) -> None:
+    await write(connection, SettingsV1(limits=FactLimits(per_user=FLOOD)))
+    appended = await append(connection, [*proposals("flood", FLOOD), *proposals("quiet", 1)])
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with (
+        open_vectors(located, model="none", dimension=None) as vectors,
+        dedupe.consuming(database, Finding(vectors, None), located),
+    ):
+        (quiet,) = await decisions(connection, "quiet", 1)
+        flood = await decisions(connection, "flood", FLOOD)
+        assert quiet.sequence < flood[-1].sequence
+        # And each of the flood is decided, once, in its order, and acknowledged.
+        saved = [json.loads(each.body)["fact"]["text"] for each in flood]
+        assert saved == [f"flood keeps a notebook with the number {each}" for each in range(FLOOD)]
+        async with asyncio.timeout(PATIENCE):
+            while await applied_position(connection.jetstream(), "dedupe") < appended[-1].seq:
+                await asyncio.sleep(0.05)
+        assert len(await decisions(connection, "flood", FLOOD)) == len(flood)
