@@ -17,6 +17,7 @@ from qdrant_edge import (
     Query,
     QueryBatchRequest,
     QueryRequest,
+    Record,
     ScrollRequest,
     SearchParams,
     SparseVector,
@@ -27,12 +28,22 @@ from qdrant_edge import Point as EdgePoint
 from infra.embedded.folder import FolderInUse, held, replace
 from infra.precedence import give_way
 from infra.vectors.edge_shard import Shard, answering, require_room
-from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept
-from infra.vectors.made_by import MadeBy
-from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, VectorsInUse
+from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
+from infra.vectors.made_by import RECORD, MadeBy
+from infra.vectors.port import (
+    PAGE,
+    Collection,
+    Dense,
+    Hit,
+    Owner,
+    Page,
+    Point,
+    Sparse,
+    Stored,
+    VectorsInUse,
+)
 
 _WRITTEN_AT_ONCE = 128  # About two milliseconds of the event loop.
-_PAGE = 256
 _PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
 
 
@@ -86,7 +97,7 @@ class Edge:
     ) -> AsyncIterator[Sequence[Stored]]:
         within, offset = _within(owner, where), None
         while True:
-            request = ScrollRequest(offset=offset, limit=_PAGE, filter=within, with_payload=_PAYLOAD)
+            request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
             with answering():
                 page, offset = self._shards[collection].engine.scroll(request)
             if page:
@@ -94,6 +105,14 @@ class Edge:
             if offset is None:
                 return
             await give_way()
+
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+        await give_way()
+        request = ScrollRequest(offset=begin, limit=most, with_payload=True, with_vector=True)
+        with answering():
+            records, following = self._shards[collection].engine.scroll(request)
+        points = [stored(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records]
+        return Page(points, cast("UUID | None", following))
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)
@@ -168,7 +187,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def _claim(folder: Path, made_by: MadeBy) -> None:
-    record = folder / "made_by.json"
+    record = folder / RECORD
     if record.exists():
         made_by.require(MadeBy.read(record.read_text(encoding="utf-8")), f"the vectors in {folder}")
     else:
@@ -190,6 +209,10 @@ def _point(point: Point) -> EdgePoint:
     if point.dense is not None:
         vectors[DENSE] = point.dense.tolist()
     return EdgePoint(point.id, vectors, kept(point))
+
+
+def _vectors(record: Record) -> dict[str, Any]:
+    return cast("dict[str, Any]", record.vector)
 
 
 def _query(query: Dense | Sparse) -> Query:

@@ -1,10 +1,13 @@
 """Which embedding model made the vectors: similarities between two models mean nothing."""
 
-from typing import Self
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from infra.vectors.port import VectorsOutdated
+
+RECORD: Final = "made_by.json"
+"""The file that says it, in a folder of vectors."""
 
 
 class MadeBy(BaseModel):

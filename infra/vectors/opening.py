@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from infra.config import Deployment
 from infra.vectors.edge import alone_in, edge
-from infra.vectors.made_by import MadeBy
+from infra.vectors.made_by import RECORD, MadeBy
 from infra.vectors.port import Vectors, VectorsNotConfigured
 
 
@@ -30,7 +30,8 @@ async def open_vectors(
     made_by = MadeBy(model=model, dimension=dimension)
     if deployment.qdrant_url:
         # Imported where it is used: qdrant-client takes a second.
-        from infra.vectors.server import connected, serve
+        from infra.vectors.collections import serve
+        from infra.vectors.server import connected
 
         async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
             yield await serve(client, deployment.database_schema, made_by)
@@ -50,7 +51,8 @@ async def reset_vectors(deployment: Deployment) -> None:
         VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
-        from infra.vectors.server import connected, drop
+        from infra.vectors.collections import drop
+        from infra.vectors.server import connected
 
         async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
             await drop(client, deployment.database_schema)
@@ -59,7 +61,7 @@ async def reset_vectors(deployment: Deployment) -> None:
             for entry in deployment.vectors_folder.iterdir():
                 if entry.is_dir():
                     shutil.rmtree(entry)
-            (deployment.vectors_folder / "made_by.json").unlink(missing_ok=True)
+            (deployment.vectors_folder / RECORD).unlink(missing_ok=True)
     else:
         raise _not_configured()
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 import numpy as np
@@ -54,6 +54,13 @@ class Stored(NamedTuple):
     payload: Mapping[str, JsonValue]
 
 
+class Page(NamedTuple):
+    """Points with their vectors, in the order of their ids; `following` is where the next ones begin."""
+
+    points: Sequence[Point]
+    following: UUID | None
+
+
 class Hit(NamedTuple):
     """A point, as a search gives it. `score` is a cosine similarity, or a sum of term weights."""
 
@@ -62,12 +69,20 @@ class Hit(NamedTuple):
     payload: Mapping[str, JsonValue]
 
 
+PAGE: Final = 256
+"""Points of a page, where nothing else is asked for."""
+
+
 class VectorsUnavailable(Exception):
     """Not now: the engine does not answer. The same may work later."""
 
 
 class VectorsNotConfigured(Exception):
     """There is neither a Qdrant server nor a folder; the message says what to set."""
+
+
+class VectorsNotMade(Exception):
+    """There are none of that generation; the message says what makes them."""
 
 
 class VectorsInUse(Exception):
@@ -109,6 +124,9 @@ class Vectors(Protocol):
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[Stored]]:
         """All points of the owner, page by page, in no order."""
+
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+        """Points of all owners as they are stored, from an id on, or from the first: at most `most`."""
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         """How many points there are, of one owner or of all."""

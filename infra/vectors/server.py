@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import grpc
@@ -11,40 +11,36 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.models import (
-    Distance,
     FieldCondition,
     Filter,
     FilterSelector,
     HasIdCondition,
-    HnswConfigDiff,
     IdfCorpusParams,
-    KeywordIndexParams,
-    KeywordIndexType,
     MatchValue,
-    Modifier,
     PayloadSelectorExclude,
     PointStruct,
     QueryRequest,
     SearchParams,
     SparseVector,
-    SparseVectorParams,
-    VectorParams,
 )
 
-from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER, kept
-from infra.vectors.made_by import MadeBy
-from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, VectorsUnavailable
+from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
+from infra.vectors.port import (
+    PAGE,
+    Collection,
+    Dense,
+    Hit,
+    Owner,
+    Page,
+    Point,
+    Sparse,
+    Stored,
+    VectorsUnavailable,
+)
 
 _TIMEOUT = 10  # seconds
 _WRITTEN_AT_ONCE = 256
-_PAGE = 256
 _PAYLOAD = PayloadSelectorExclude(exclude=[TENANT, USER])
-
-_INDEXES = {
-    TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
-    # It is users that are kept apart: every search is within one.
-    USER: KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True),
-}
 
 _PASSING = {
     grpc.StatusCode.ABORTED,
@@ -59,11 +55,11 @@ _PASSING = {
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.UNKNOWN,
 }
-_BAD_REQUEST, _CONFLICT, _UNPROCESSABLE = 400, 409, 422
+_BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
 
 
 @contextmanager
-def _answering() -> Iterator[None]:
+def answering() -> Iterator[None]:
     """Raise `VectorsUnavailable` for what the server cannot do now."""
     try:
         yield
@@ -72,15 +68,20 @@ def _answering() -> Iterator[None]:
             raise
         raise VectorsUnavailable(f"Qdrant: {error.code().name}: {error.details()}") from error
     except UnexpectedResponse as error:
-        if error.status_code in (_BAD_REQUEST, _CONFLICT, _UNPROCESSABLE):
+        if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
             raise
         raise VectorsUnavailable(f"Qdrant: {error}") from error
     except (ResponseHandlingException, QdrantException, OSError) as error:
         raise VectorsUnavailable(f"Qdrant: {error}") from error
 
 
+def alias(schema: str, collection: Collection) -> str:
+    """The name that all look under; which collection it stands for, a switch changes."""
+    return f"{schema}.{collection}"
+
+
 class Server:
-    """The vectors of one schema: its name begins the names of the collections."""
+    """The vectors of one schema: its name begins the aliases of the collections."""
 
     def __init__(self, client: AsyncQdrantClient, schema: str) -> None:
         self._client = client
@@ -88,9 +89,9 @@ class Server:
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
         for start in range(0, len(points), _WRITTEN_AT_ONCE):
-            with _answering():
+            with answering():
                 await self._client.upsert(
-                    self._name(collection),
+                    alias(self._schema, collection),
                     [_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]],
                     wait=True,
                 )
@@ -117,8 +118,8 @@ class Server:
             )
             for query in queries
         ]
-        with _answering():
-            found = await self._client.query_batch_points(self._name(collection), requests)
+        with answering():
+            found = await self._client.query_batch_points(alias(self._schema, collection), requests)
         return [
             [Hit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
             for response in found
@@ -127,30 +128,44 @@ class Server:
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(has_id=list(ids))]
         within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
-        with _answering():
-            await self._client.delete(self._name(collection), FilterSelector(filter=within), wait=True)
+        with answering():
+            await self._client.delete(
+                alias(self._schema, collection), FilterSelector(filter=within), wait=True
+            )
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[Stored]]:
         within, offset = _within(owner, where), None
         while True:
-            with _answering():
+            with answering():
                 page, offset = await self._client.scroll(
-                    self._name(collection), within, limit=_PAGE, offset=offset, with_payload=_PAYLOAD
+                    alias(self._schema, collection), within, limit=PAGE, offset=offset, with_payload=_PAYLOAD
                 )
             if page:
                 yield [Stored(UUID(str(record.id)), record.payload or {}) for record in page]
             if offset is None:
                 return
 
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+        with answering():
+            records, following = await self._client.scroll(
+                alias(self._schema, collection),
+                limit=most,
+                offset=str(begin) if begin else None,
+                with_payload=True,
+                with_vectors=True,
+            )
+        points = [
+            stored(UUID(str(each.id)), each.payload or {}, cast("dict[str, Any]", each.vector))
+            for each in records
+        ]
+        return Page(points, UUID(str(following)) if following is not None else None)
+
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         within = _within(owner, None) if owner else None
-        with _answering():
-            return (await self._client.count(self._name(collection), within, exact=True)).count
-
-    def _name(self, collection: Collection) -> str:
-        return f"{self._schema}_{collection}"
+        with answering():
+            return (await self._client.count(alias(self._schema, collection), within, exact=True)).count
 
 
 @asynccontextmanager
@@ -167,64 +182,6 @@ async def connected(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQ
         yield client
     finally:
         await client.close()
-
-
-async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> Server:
-    """The vectors of a schema, their collections created if absent.
-
-    Raises:
-        VectorsOutdated: another model made what is in them.
-        VectorsUnavailable: the server does not answer.
-    """
-    with _answering():
-        for collection in Collection:
-            name = f"{schema}_{collection}"
-            if not await client.collection_exists(name):
-                await _create(client, name, made_by)
-            said = ((await client.get_collection(name)).config.metadata or {}).get("made_by", "")
-            made_by.require(MadeBy.read(said), f"the vectors in {name}")
-            for field, index in _INDEXES.items():
-                await client.create_payload_index(name, field, index)
-    return Server(client, schema)
-
-
-async def drop(client: AsyncQdrantClient, schema: str) -> None:
-    """Remove the collections of a schema.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-    """
-    with _answering():
-        for collection in Collection:
-            await client.delete_collection(f"{schema}_{collection}")
-
-
-async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None:
-    size = made_by.dimension
-    dense = {} if size is None else {DENSE: VectorParams(size=size, distance=Distance.COSINE)}
-    compared = COMPARED * (size or 0) * 4 // 1024
-    with _unless_there_is_one():
-        await client.create_collection(
-            name,
-            vectors_config=dense,
-            sparse_vectors_config={SPARSE: SparseVectorParams(modifier=Modifier.IDF)},
-            # A graph of each large user, and none of all.
-            hnsw_config=HnswConfigDiff(m=0, payload_m=16, full_scan_threshold=max(10, compared)),
-            metadata={"made_by": made_by.model_dump_json()},
-        )
-
-
-@contextmanager
-def _unless_there_is_one() -> Iterator[None]:
-    """Pass over what another process has created at the same moment."""
-    try:
-        yield
-    except grpc.RpcError as error:
-        if error.code() != grpc.StatusCode.ALREADY_EXISTS:
-            raise
-    except UnexpectedResponse as error:
-        if error.status_code != _CONFLICT:
-            raise
 
 
 def _is(field: str, value: str | int) -> FieldCondition:

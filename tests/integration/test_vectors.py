@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from qdrant_client import AsyncQdrantClient
+from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
 from infra.config import Deployment
+from infra.vectors.collections import are_there, drop, exchange, serve
 from infra.vectors.made_by import MadeBy
 from infra.vectors.opening import open_vectors
 from infra.vectors.port import Collection, Vectors, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
-from infra.vectors.server import drop, serve
 from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -67,6 +68,36 @@ class TestServerKeeps:
         await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
         with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
             await serve(client, "test", MadeBy(model="second", dimension=DIMENSION))
+
+    async def test_which_collections_are_live(self, client: AsyncQdrantClient) -> None:
+        """There and back: whoever has them open finds the others from then on."""
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        live, other = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
+        await live.upsert(Collection.MEMORIES, [point("a")])
+        await other.upsert(Collection.MEMORIES, [point("a"), point("b")])
+        await exchange(client, "test", "test_next", "test_before")
+        assert await live.count(Collection.MEMORIES) == 2
+        assert not await are_there(client, "test_next")
+        further = await serve(client, "test_next", made_by)
+        assert await further.count(Collection.MEMORIES) == 0
+        await exchange(client, "test", "test_before", "test_before")
+        assert await live.count(Collection.MEMORIES) == 1
+        await drop(client, "test_before")
+        assert await live.count(Collection.MEMORIES) == 1
+
+    async def test_collections_of_before_there_were_aliases(self, client: AsyncQdrantClient) -> None:
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        live = await serve(client, "test", made_by)
+        await live.upsert(Collection.MEMORIES, [point("a")])
+        former = [
+            DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=each.alias_name))
+            for each in (await client.get_aliases()).aliases
+        ]
+        await client.update_collection_aliases(former)
+        assert await are_there(client, "test")
+        assert await (await serve(client, "test", made_by)).count(Collection.MEMORIES) == 1
+        await drop(client, "test")
+        assert not await are_there(client, "test")
 
     async def test_collections_of_somebody_else_alone(self, client: AsyncQdrantClient) -> None:
         await client.create_collection("test_memories", vectors_config={})

@@ -95,6 +95,28 @@ class Suite:
         )
         assert [names(hits) for hits in found] == [["cake"], ["tea", "cake"], ["tea"], [], []]
 
+    async def test_pages_in_the_order_of_ids_as_they_were_given(self, vectors: Vectors) -> None:
+        owners = [ANNA, BORIS, OTHER_ANNA]
+        given = [
+            point(f"{n}", owners[n % 3], (TEA, CAKE), direction(1, n), {"seq": n, "nothing": None})
+            for n in range(25)
+        ]
+        await vectors.upsert(Collection.MEMORIES, given)
+        found: list[Point] = []
+        begin = None
+        while True:
+            page = await vectors.page(Collection.MEMORIES, begin, 10)
+            assert len(page.points) <= 10
+            found += page.points
+            begin = page.following
+            if begin is None:
+                break
+        for one, other in zip(sorted(given, key=lambda each: each.id), found, strict=True):
+            assert (one.id, one.owner, one.payload) == (other.id, other.owner, other.payload)
+            assert (list(other.sparse.indices), list(other.sparse.values)) == ([TEA, CAKE], [1, 1])
+            assert other.dense is not None
+            assert other.dense == pytest.approx(one.dense, abs=1e-6)
+
     async def test_no_query_no_hits(self, vectors: Vectors) -> None:
         assert await vectors.search(Collection.MEMORIES, ANNA, [], 10) == []
 
