@@ -116,6 +116,9 @@ class HistoryV1(Contract):
     limit: int = Field(default=30, ge=1, le=MAX_HISTORY, description="At most so many messages.")
     conversation: Identifier | None = Field(default=None, description="Without it: the current one.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    as_of: Moment | Sequence | None = Field(
+        default=None, description="As it was then: a time or a log position."
+    )
 
 
 class HistoryReplyV1(Reply):

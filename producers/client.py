@@ -219,7 +219,8 @@ class MemoryClient(MemoryTools):
             format: how it is rendered.
             budget: at most so many tokens.
             min_seq: reflect the log up to here: what a publish returned.
-            as_of: as it was then: a time or a log position.
+            as_of: as it was then: a time, UTC unless it has an offset, or a log position. There must be rows
+                as of then, which `mnemon rebuild --until` makes.
             task_id: the task whose results shape the query.
             conversation: None is the user's current one.
         """
@@ -248,13 +249,14 @@ class MemoryClient(MemoryTools):
         limit: int = 30,
         conversation: str | None = None,
         min_seq: int | None = None,
+        as_of: datetime | int | None = None,
     ) -> HistoryReplyV1:
-        """The last messages of a conversation, oldest first.
+        """The last messages of a conversation, oldest first; `as_of` as in `context`.
 
         Raises:
             AskFailed: there is no result.
         """
-        request = HistoryV1.strictly(limit=limit, conversation=conversation, min_seq=min_seq)
+        request = HistoryV1.strictly(limit=limit, conversation=conversation, min_seq=min_seq, as_of=as_of)
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:

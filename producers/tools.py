@@ -130,6 +130,7 @@ class MemoryTools:
         scope: Iterable[Scope] = _FACTS,
         explain: bool = False,
         min_seq: int | None = None,
+        as_of: datetime | int | None = None,
     ) -> SearchReplyV1:
         """What is relevant to a query, best first.
 
@@ -143,11 +144,12 @@ class MemoryTools:
             scope: where to look: `memories` (facts), `messages`, `documents`.
             explain: give the parts of each score.
             min_seq: reflect the log up to here.
+            as_of: as it was then: a time, UTC unless it has an offset, or a log position.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
         """
-        asked = {"limit": limit, "threshold": threshold, "min_seq": min_seq}
+        asked = {"limit": limit, "threshold": threshold, "min_seq": min_seq, "as_of": as_of}
         request = SearchV1.strictly(
             query=query,
             scope=tuple(scope),

@@ -6,6 +6,8 @@ from importlib.metadata import version
 from typing import Final
 
 from consumers.retrieve.memory import Memory
+from consumers.retrieve.opened import Opened
+from consumers.retrieve.past import Past
 from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
@@ -40,13 +42,15 @@ async def consuming(
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
     log = UserLog(broker)
     search = Search(database, memory, finding)
+    opened = Opened(deployment, settings)
+    past = Past(broker, database, deployment.database_schema, opened)
     answers = {
-        **ContextVerb(memory, search if finding else None, settings).answers,
-        **ConversationVerbs(memory, log).answers,
+        **ContextVerb(memory, search if finding else None, past, settings).answers,
+        **ConversationVerbs(memory, past, log).answers,
         **ProfileVerbs(memory, log).answers,
         **FactVerbs(memory, search, settings, log, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
-        **SearchVerb(memory, search, settings).answers,
+        **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,
         **DocumentVerb(memory, log).answers,
         **EraseVerb(broker, log, database, finding).answers,
@@ -57,7 +61,7 @@ async def consuming(
     async with connected(broker) as connection, settings.watched(connection):
         # Nothing is answered before changes are heard of.
         await memory.follow(connection)
-        async with service.completed(), started(broker), service.listed():
+        async with opened.kept(), service.completed(), started(broker), service.listed():
             yield
 
 

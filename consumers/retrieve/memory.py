@@ -84,6 +84,10 @@ class Memory:
         await self._position.refresh(self._stream_context)
         await self._indexed.refresh(self._stream_context)
 
+    def stand_at(self, position: int) -> None:
+        """Instead of following the log: nothing is written there, and all up to this position is indexed."""
+        self._position.value = self._indexed.value = position
+
     def forget(self) -> None:
         """Notices may have been missed."""
         self._cache.clear()

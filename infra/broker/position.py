@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime
 
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
@@ -37,6 +38,21 @@ async def log_end(stream_context: JetStreamContext) -> int:
         return (await stream_context.stream_info(LOG)).state.last_seq
     except NotFoundError:
         return 0
+
+
+async def first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
+    """The first event that the log has at a position or beyond: where it is, and when the log took it.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        found = await stream_context.get_msg(LOG, position, ">", next=True)
+    except NotFoundError:
+        return None
+    assert found.seq is not None
+    assert found.time is not None
+    return found.seq, found.time
 
 
 class Position:

@@ -129,6 +129,32 @@ async def generations(database: Database, live: str) -> list[Generation]:
     return sorted(await database.read(query), key=lambda each: each.kind != "live")
 
 
+async def positions_as_of(database: Database, live: str) -> list[int]:
+    """The log positions as of which there are generations, complete or not, in order.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    pattern = re.compile(rf"{re.escape(live)}_until_(\d+)")
+
+    async def query(connection: Connection) -> list[int]:
+        cursor = await connection.execute("SELECT nspname FROM pg_namespace")
+        names = (pattern.fullmatch(name) for (name,) in await cursor.fetchall())
+        return sorted(int(match[1]) for match in names if match)
+
+    return await database.read(query)
+
+
+async def as_of(database: Database, live: str, position: int) -> Generation:
+    """What is to be known of the generation as of a position; it may have gone meanwhile.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    schema = name_of(live, "as of", position)
+    return await database.read(lambda connection: _described(connection, schema, "as of"))
+
+
 async def _described(connection: Connection, schema: str, kind: Kind) -> Generation:
     async def value(statement: Composed) -> Any:
         row = await (await connection.execute(statement)).fetchone()
@@ -140,7 +166,7 @@ async def _described(connection: Connection, schema: str, kind: Kind) -> Generat
     size = await value(
         SQL(
             "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
-            " WHERE relkind = 'r' AND relnamespace = {}::regnamespace"
+            " WHERE relkind = 'r' AND relnamespace = to_regnamespace({})"
         ).format(f'"{schema}"')
     )
     found = Generation(schema, kind, bytes=size)

@@ -146,7 +146,6 @@ async def test_clearing_keeps_the_conversation(stock: Stock) -> None:
         ("history", {"limit": 0}, "bad_request", "limit"),
         ("history", {"limit": "many"}, "bad_request", "limit"),
         ("context", {"format": "poem"}, "bad_request", "format"),
-        ("context", {"as_of": 3}, "not_implemented", "as_of"),
         ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields"),
         ("export", {}, "not_implemented", "export"),
     ],

@@ -14,6 +14,7 @@ from consumers.retrieve.context.formats import LAYOUTS
 from consumers.retrieve.context.query import query_of
 from consumers.retrieve.context.value import SECTIONS, Section
 from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.search.service import Found, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
@@ -21,7 +22,7 @@ from contracts.chat import FROM_MEMORY
 from contracts.settings import SettingsV1
 from contracts.subjects import Address
 from contracts.tools import Scope
-from infra.broker.service import Answer, Refusal
+from infra.broker.service import Answer
 from infra.database.engine import DatabaseRefused, DatabaseUnavailable
 from infra.database.facts import StoredFact
 from infra.database.reading import ConversationView, Owner
@@ -55,11 +56,17 @@ _EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, Tim
 
 
 class _Turn(NamedTuple):
-    """What is asked for, and under which settings."""
+    """What is asked for, under which settings, and when; whom it is asked of.
+
+    Without `search` there is nobody to look for what is relevant.
+    """
 
     owner: Owner
     request: ContextV1
     settings: SettingsV1
+    now: datetime
+    memory: Memory
+    search: Search | None
 
     @property
     def messages(self) -> tuple[Owner, str | None, int, int | None]:
@@ -101,9 +108,10 @@ class _Made(NamedTuple):
 class ContextVerb:
     """A user's memory as a model is shown it."""
 
-    def __init__(self, memory: Memory, search: Search | None, settings: LiveSettings) -> None:
+    def __init__(self, memory: Memory, search: Search | None, past: Past, settings: LiveSettings) -> None:
         self._memory = memory
         self._search = search
+        self._past = past
         self._settings = settings
 
     @property
@@ -112,19 +120,26 @@ class ContextVerb:
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ContextV1.read(body or b"{}")
+        owner, settings = owner_of(address), self._settings.of(address.tenant)
         if request.as_of is not None:
-            raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
-        turn = _Turn(owner_of(address), request, self._settings.of(address.tenant))
-        at_hand = self._at_hand(turn) if self._search is None or not turn.scopes else None
+            return available(self._read_as_of(request.as_of, owner, request, settings))
+        turn = _Turn(owner, request, settings, now(), self._memory, self._search)
+        at_hand = self._at_hand(turn) if turn.search is None or not turn.scopes else None
         return at_hand or available(self._read(turn))
+
+    async def _read_as_of(
+        self, moment: Moment, owner: Owner, request: ContextV1, settings: SettingsV1
+    ) -> Reply:
+        async with self._past.at(owner, moment, request.min_seq) as (memory, search, then):
+            reflected = request.model_copy(update={"min_seq": None})
+            return await self._read(_Turn(owner, reflected, settings, then, memory, search))
 
     def _at_hand(self, turn: _Turn) -> Reply | None:
         """The reply, if all that it is made of is at hand; made once, until something changes."""
-        owner, request, settings = turn
-        shelf = self._memory.shelf(owner)
+        owner, request, settings, moment, memory, _ = turn
+        shelf = memory.shelf(owner)
         place = "context", request.conversation, request.format, request.budget
         made: _Made | None = shelf.get(place)
-        moment = now()
         if (
             made
             and made.settings is settings
@@ -133,31 +148,31 @@ class ContextVerb:
         ):
             return made.reply
         parts = _Parts(
-            self._memory.messages_at_hand(*turn.messages),
-            self._memory.profile_at_hand(owner, request.min_seq),
-            self._memory.facts_at_hand(owner, request.min_seq),
-            self._memory.summaries_at_hand(*turn.summaries),
+            memory.messages_at_hand(*turn.messages),
+            memory.profile_at_hand(owner, request.min_seq),
+            memory.facts_at_hand(owner, request.min_seq),
+            memory.summaries_at_hand(*turn.summaries),
         )
         if None in parts:
             return None
-        reply = self._reply(turn, parts, None, {}, moment)
+        reply = _reply(turn, parts, None, {})
         expiries = (fact.expires_at for fact in parts.facts.value if fact.expires_at) if parts.facts else ()
         until = min((expiry for expiry in expiries if expiry > moment), default=_NEVER)
         shelf[place] = _Made(reply, settings, until)
         return reply
 
     async def _read(self, turn: _Turn) -> Reply:
-        owner, request, _ = turn
+        owner, request, memory = turn.owner, turn.request, turn.memory
         time = asyncio.get_running_loop().time
         started = time()
         read_by = started + READING
         missing: Missing = {}
         parts = _Parts(
             *await asyncio.gather(
-                _attempt(self._memory.messages(*turn.messages), read_by, missing, "recent"),
-                _attempt(self._memory.profile(owner, request.min_seq), read_by, missing, "user_data"),
-                _attempt(self._memory.facts(owner, request.min_seq), read_by, missing, "facts", "working"),
-                _attempt(self._memory.summaries(*turn.summaries), read_by, missing, "summaries"),
+                _attempt(memory.messages(*turn.messages), read_by, missing, "recent"),
+                _attempt(memory.profile(owner, request.min_seq), read_by, missing, "user_data"),
+                _attempt(memory.facts(owner, request.min_seq), read_by, missing, "facts", "working"),
+                _attempt(memory.summaries(*turn.summaries), read_by, missing, "summaries"),
             )
         )
         if not any(parts):
@@ -165,70 +180,71 @@ class ContextVerb:
         # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
         found_by = min(time() + PATIENCE, started + ANSWERING)
         sections = (SEARCHED[scope] for scope in turn.scopes)
-        found = await _attempt(self._find(turn, parts), found_by, missing, *sections)
-        return self._reply(turn, parts, found, missing, now())
+        found = await _attempt(_find(turn, parts), found_by, missing, *sections)
+        return _reply(turn, parts, found, missing)
 
-    async def _find(self, turn: _Turn, parts: _Parts) -> Found | None:
-        """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
-        owner, request, settings = turn
-        if self._search is None or not turn.scopes:
-            return None
-        results: list[str] = []
-        if request.task_id is not None:
-            task = request.task_id, TASK_RESULTS, request.min_seq
-            results = (await self._memory.task_results(owner, *task)).value
-        said = decide.last_user_message(parts.messages.value.messages) if parts.messages else None
-        query = query_of(request.query, said, results)
-        if query is None:
-            return None
-        retrieval, shown = settings.retrieval, settings.context
-        listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
-        # Some of them are shown anyway.
-        limit = max(retrieval.limit + listed, shown.conversation_hits + settings.recent_messages)
-        return await self._search.find(
-            owner, query, turn.scopes, limit, retrieval.threshold, retrieval, now(), request.min_seq
-        )
 
-    def _reply(
-        self, turn: _Turn, parts: _Parts, found: Found | None, missing: Missing, moment: datetime
-    ) -> ContextReplyV1:
-        _, request, settings = turn
-        degraded = self._degraded(turn, found, missing)
-        known = decide.Known(
-            rows=parts.messages.value.messages if parts.messages else (),
-            profile=parts.profile.value if parts.profile else {},
-            facts=parts.facts.value if parts.facts else (),
-            summaries=parts.summaries.value if parts.summaries else (),
-            hits=found.hits if found else (),
-            incomplete=bool(degraded),
-        )
-        fitted = fit(
-            decide.context(known, settings, moment),
-            LAYOUTS[request.format],
-            request.budget or settings.context.budget,
-            settings.context.sections,
-            tokens.count,
-            tokens.cut,
-        )
-        seen = [part.seq for part in parts if part]
-        if found is not None and not set(turn.scopes).issubset(found.degraded):
-            seen.append(found.seq)
-        return ContextReplyV1.model_construct(
-            seen_seq=min(seen),
-            conversation=parts.messages.value.conversation if parts.messages else request.conversation,
-            messages=fitted.rendered.messages,
-            text=fitted.rendered.text,
-            tokens=fitted.tokens,
-            sections=dict(fitted.sections.items()),
-            profile=dict(known.profile),
-            degraded=degraded,
-            metadata={FROM_MEMORY: True},
-        )
+async def _find(turn: _Turn, parts: _Parts) -> Found | None:
+    """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
+    owner, request, settings, moment, memory, search = turn
+    if search is None or not turn.scopes:
+        return None
+    results: list[str] = []
+    if request.task_id is not None:
+        task = request.task_id, TASK_RESULTS, request.min_seq
+        results = (await memory.task_results(owner, *task)).value
+    said = decide.last_user_message(parts.messages.value.messages) if parts.messages else None
+    query = query_of(request.query, said, results)
+    if query is None:
+        return None
+    retrieval, shown = settings.retrieval, settings.context
+    listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
+    # Some of them are shown anyway.
+    limit = max(retrieval.limit + listed, shown.conversation_hits + settings.recent_messages)
+    return await search.find(
+        owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
+    )
 
-    def _degraded(self, turn: _Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
-        unsearched = turn.scopes if self._search is None else found.degraded if found else ()
-        named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
-        return tuple(sorted(named, key=(*SECTIONS, "embedding").index))
+
+def _reply(turn: _Turn, parts: _Parts, found: Found | None, missing: Missing) -> ContextReplyV1:
+    request, settings = turn.request, turn.settings
+    degraded = _degraded(turn, found, missing)
+    known = decide.Known(
+        rows=parts.messages.value.messages if parts.messages else (),
+        profile=parts.profile.value if parts.profile else {},
+        facts=parts.facts.value if parts.facts else (),
+        summaries=parts.summaries.value if parts.summaries else (),
+        hits=found.hits if found else (),
+        incomplete=bool(degraded),
+    )
+    fitted = fit(
+        decide.context(known, settings, turn.now),
+        LAYOUTS[request.format],
+        request.budget or settings.context.budget,
+        settings.context.sections,
+        tokens.count,
+        tokens.cut,
+    )
+    seen = [part.seq for part in parts if part]
+    if found is not None and not set(turn.scopes).issubset(found.degraded):
+        seen.append(found.seq)
+    return ContextReplyV1.model_construct(
+        seen_seq=min(seen),
+        conversation=parts.messages.value.conversation if parts.messages else request.conversation,
+        messages=fitted.rendered.messages,
+        text=fitted.rendered.text,
+        tokens=fitted.tokens,
+        sections=dict(fitted.sections.items()),
+        profile=dict(known.profile),
+        degraded=degraded,
+        metadata={FROM_MEMORY: True},
+    )
+
+
+def _degraded(turn: _Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
+    unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
+    named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
+    return tuple(sorted(named, key=(*SECTIONS, "embedding").index))
 
 
 async def _attempt(

@@ -6,6 +6,7 @@ from typing import Any
 from consumers.retrieve import decide
 from consumers.retrieve.fast_history import FastHistory
 from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.verbs.asking import available, owner_of
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
@@ -17,8 +18,9 @@ from infra.database.reading import ConversationView
 class ConversationVerbs:
     """What was said, and how much of it there is."""
 
-    def __init__(self, memory: Memory, log: UserLog) -> None:
+    def __init__(self, memory: Memory, past: Past, log: UserLog) -> None:
         self._memory = memory
+        self._past = past
         self._log = log
 
     @property
@@ -37,6 +39,12 @@ class ConversationVerbs:
         async def read() -> bytes:
             return reply(await self._memory.messages(owner, *wanted))
 
+        async def read_as_of(moment: Moment) -> bytes:
+            async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
+                return reply(await memory.messages(owner, request.conversation, request.limit, None))
+
+        if request.as_of is not None:
+            return available(read_as_of(request.as_of))
         at_hand = self._memory.messages_at_hand(owner, *wanted)
         return reply(at_hand) if at_hand is not None else available(read())
 

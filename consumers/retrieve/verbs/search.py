@@ -4,12 +4,15 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from consumers.retrieve.memory import Memory
+from consumers.retrieve.past import Moment, Past, View
 from consumers.retrieve.search.service import Found, Hit, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import Reply
+from contracts.settings import Retrieval
 from contracts.subjects import Address
 from contracts.tools import SearchHit, SearchReplyV1, SearchV1
-from infra.broker.service import Answer, Refusal
+from infra.broker.service import Answer
+from infra.database.reading import Owner
 from infra.settings.store import LiveSettings
 
 LONGEST_MESSAGE: Final = 4000
@@ -19,9 +22,10 @@ LONGEST_MESSAGE: Final = 4000
 class SearchVerb:
     """A user's memory, by what is asked for."""
 
-    def __init__(self, memory: Memory, search: Search, settings: LiveSettings) -> None:
+    def __init__(self, memory: Memory, search: Search, past: Past, settings: LiveSettings) -> None:
         self._memory = memory
         self._search = search
+        self._past = past
         self._settings = settings
 
     @property
@@ -30,28 +34,36 @@ class SearchVerb:
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = SearchV1.read(body)
-        if request.as_of is not None:
-            raise Refusal("not_implemented", "as_of: memory of another moment is not there yet")
-        settings = self._settings.of(address.tenant).retrieval
-        limit = request.limit if "limit" in request.model_fields_set else settings.limit
         owner = owner_of(address)
+        retrieval = self._settings.of(address.tenant).retrieval
 
-        async def find() -> Reply:
-            # First: what is indexed meanwhile may be missing in what is found.
-            indexed = await self._memory.indexed(owner, request.min_seq)
-            found = await self._search.find(
-                owner,
-                request.query,
-                request.scope,
-                limit,
-                request.threshold if request.threshold is not None else settings.threshold,
-                settings,
-                now(),
-                request.min_seq,
-            )
-            return search_reply(found, limit, min(found.seq, indexed), explain=request.explain)
+        async def find_as_of(moment: Moment) -> Reply:
+            async with self._past.at(owner, moment, request.min_seq) as view:
+                return await _found(view, owner, request, None, retrieval)
 
-        return available(find())
+        if request.as_of is not None:
+            return available(find_as_of(request.as_of))
+        live = View(self._memory, self._search, now())
+        return available(_found(live, owner, request, request.min_seq, retrieval))
+
+
+async def _found(
+    view: View, owner: Owner, request: SearchV1, min_seq: int | None, settings: Retrieval
+) -> SearchReplyV1:
+    limit = request.limit if "limit" in request.model_fields_set else settings.limit
+    # First: what is indexed meanwhile may be missing in what is found.
+    indexed = await view.memory.indexed(owner, min_seq)
+    found = await view.search.find(
+        owner,
+        request.query,
+        request.scope,
+        limit,
+        request.threshold if request.threshold is not None else settings.threshold,
+        settings,
+        view.now,
+        min_seq,
+    )
+    return search_reply(found, limit, min(found.seq, indexed), explain=request.explain)
 
 
 def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV1:
