@@ -5,12 +5,8 @@ from contextlib import aclosing
 from nats.aio.client import Client
 
 from consumers.persist.decide import plan
-from contracts.base import InvalidBody
-from contracts.decode import UnknownEvent, decode
-from contracts.memory import Lineage
 from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, parse, user_filters
-from infra.broker.delivery import Delivery
+from contracts.subjects import user_filters
 from infra.broker.letters import remove
 from infra.broker.log_reader import pages
 from infra.broker.purging import purge
@@ -18,6 +14,7 @@ from infra.database.engine import Database
 from infra.database.erasing import counted_below, erasure, release, settle
 from infra.database.projecting import write
 from infra.database.rows import Owner
+from infra.erased import ErasedUser
 
 
 async def settled(connection: Client, database: Database, owner: Owner, position: int) -> bool:
@@ -37,37 +34,27 @@ async def settled(connection: Client, database: Database, owner: Owner, position
         return True
     if position < erased.seq:
         return False
-    if not await purge(connection, owner, erased.seq):
+    taking = ErasedUser(owner, erased.seq, erased.at)
+    if not await purge(connection, taking):
         return False
     await release(database, *owner, erased.seq)
     if "windows" in await database.read(counted_below(*owner, erased.seq)):
         return False
-    await _look_beyond(connection, database, owner, erased.seq)
+    await _look_beyond(connection, database, taking)
     await settle(database, *owner, erased.seq)
     return True
 
 
-async def _look_beyond(connection: Client, database: Database, owner: Owner, seq: int) -> None:
+async def _look_beyond(connection: Client, database: Database, taking: ErasedUser) -> None:
     """Go through what the log has of the user since.
 
     What came with the id of an event that is erased now may have been taken for a copy of it: it is written
     again. What a model made of erased messages at that very moment is removed.
     """
-    for pattern in user_filters(*owner):
-        async with aclosing(pages(connection, pattern, seq - 1)) as answers:
+    for pattern in user_filters(*taking.owner):
+        async with aclosing(pages(connection, pattern, taking.below - 1)) as answers:
             async for page in answers:
                 for delivery in page:
-                    if made_of(delivery) < seq:
+                    if taking.takes(delivery):
                         await remove(connection, LOG, delivery.sequence)
                 await write(database, plan(page).rows)
-
-
-def made_of(delivery: Delivery) -> int:
-    """The first log position that an event is made of: its own, where it is made of nothing else."""
-    try:
-        event = decode(parse(delivery.subject), delivery.body)
-    except (InvalidSubject, UnknownEvent, InvalidBody):
-        return delivery.sequence
-    lineage: Lineage = getattr(event, "lineage", None) or Lineage()
-    from_seq: int = getattr(event, "from_seq", delivery.sequence)
-    return min([delivery.sequence, from_seq, *lineage.sources])

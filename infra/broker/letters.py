@@ -87,7 +87,7 @@ async def letters(connection: Client, wanted: Wanted) -> AsyncGenerator[Letter, 
     async with aclosing(stored(connection, DEAD, ">", 0)) as pages:
         async for page in pages:
             for message in page:
-                letter = _letter(message)
+                letter = letter_of(message)
                 if wanted.covers(letter):
                     yield letter
 
@@ -99,7 +99,7 @@ async def letter(connection: Client, letter_id: int) -> Letter | None:
         nats.errors.Error: the server does not answer, or there is no stream for them.
     """
     message = await stored_at(connection, DEAD, ">", letter_id)
-    return None if message is None else _letter(message)
+    return None if message is None else letter_of(message)
 
 
 async def stored_at(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
@@ -128,7 +128,8 @@ async def remove(connection: Client, stream: str, sequence: int) -> None:
             raise
 
 
-def _letter(message: Msg) -> Letter:
+def letter_of(message: Msg) -> Letter:
+    """A message that `stored` gave, as a letter."""
     headers = message.headers or {}
     subject = headers["Nats-Subject"]
     _, consumer, *original = subject.split(".")

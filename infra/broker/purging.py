@@ -1,6 +1,5 @@
 """Removing all that streams hold of a user, for good; and what is left of it."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -14,18 +13,14 @@ from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent, decode
 from contracts.memory import UserErasedV1
 from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import letter_filters, parse, thing_filter, trigger_filters, user_filters
-from infra.broker.letters import remove
-from infra.broker.log_reader import last_position, pages, stored
-
-Owner = tuple[str, str]
-"""A tenant and a user."""
+from contracts.subjects import letter_filters, parse, thing_filter, user_filters
+from infra.broker.delivery import Delivery
+from infra.broker.letters import letter_of, remove
+from infra.broker.log_reader import delivery_of, last_position, pages, stored
+from infra.erased import Owner, Place, Taking
 
 AT_ONCE: Final = 50
 """Texts that are written over before somebody else has a turn."""
-
-EVERYWHERE: Final = 2**63 - 1
-"""Beyond every log position."""
 
 
 async def erased_up_to(connection: Client, owner: Owner) -> int:
@@ -50,11 +45,11 @@ async def erased_up_to(connection: Client, owner: Owner) -> int:
     return erased
 
 
-async def purge(connection: Client, owner: Owner, up_to: int) -> bool:
-    """Remove a user's events below a log position, all dead letters of the user's, and all triggers.
+async def purge(connection: Client, erased: Taking) -> bool:
+    """Remove the events, dead letters and triggers that an erasure takes.
 
     Texts are written over, one after another, which takes 5 to 20 ms each: what is only purged stays on the
-    disk. The triggers say nothing; they are derived again from whatever the user says next.
+    disk.
 
     Returns:
         Whether that is all; after `AT_ONCE` it is not, and is to be asked for again: others wait, too.
@@ -62,58 +57,54 @@ async def purge(connection: Client, owner: Owner, up_to: int) -> bool:
     Raises:
         nats.errors.Error: not all of it is removed; it may be done again.
     """
-    stream_context = connection.jetstream()
-    for pattern in trigger_filters(*owner):
-        await stream_context.purge_stream(WORK, subject=pattern)
-    places = [(LOG, each, up_to) for each in user_filters(*owner)]
-    places += [(DEAD, each, EVERYWHERE) for each in letter_filters(*owner)]
+    for pattern in erased.triggers():
+        await connection.jetstream().purge_stream(WORK, subject=pattern)
     left = AT_ONCE
-    for stream, pattern, below in places:
-        async with aclosing(_positions(connection, stream, pattern, below)) as positions:
-            async for position in positions:
-                if not left:
-                    return False
-                await remove(connection, stream, position)
-                left -= 1
+    async with aclosing(_taken(connection, erased)) as taken:
+        async for stream, position in taken:
+            if not left:
+                return False
+            await remove(connection, stream, position)
+            left -= 1
     return True
 
 
-async def _positions(connection: Client, stream: str, pattern: str, below: int) -> AsyncGenerator[int, None]:
-    """Where a stream has something of a subject pattern below a position."""
-    async with aclosing(stored(connection, stream, pattern, 0, AT_ONCE)) as answers:
+async def _taken(connection: Client, erased: Taking) -> AsyncGenerator[tuple[str, int], None]:
+    """The events and the dead letters that an erasure takes: in which stream, and where."""
+    for place in erased.places():
+        async with aclosing(_within(connection, place)) as deliveries:
+            async for delivery in deliveries:
+                if erased.takes(delivery):
+                    yield LOG, delivery.sequence
+    for pattern in letter_filters(*erased.owner):
+        async with aclosing(stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
+            async for page in answers:
+                for letter in map(letter_of, page):
+                    if erased.takes_letter(letter):
+                        yield DEAD, letter.id
+
+
+async def _within(connection: Client, place: Place) -> AsyncGenerator[Delivery, None]:
+    async with aclosing(stored(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)) as answers:
         async for page in answers:
-            for message in page:
-                position = int((message.headers or {})["Nats-Sequence"])
-                if position >= below:
+            for delivery in map(delivery_of, page):
+                if delivery.sequence >= place.end:
                     return
-                yield position
+                yield delivery
 
 
-async def left_of(connection: Client, owner: Owner, erased: tuple[int, datetime] | None) -> dict[str, int]:
-    """How many messages there are of a user, by store.
-
-    Args:
-        connection: where the streams are.
-        owner: whose.
-        erased: only those below that log position, and elsewhere from before that time; None: all.
+async def left_of(connection: Client, erased: Taking) -> dict[str, int]:
+    """How many messages there are of what an erasure takes, by store.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    if erased is None:
-        counting = {
-            "log": [_count(connection, LOG, each) for each in user_filters(*owner)],
-            "dead_letters": [_count(connection, DEAD, each) for each in letter_filters(*owner)],
-            "work": [_count(connection, WORK, each) for each in trigger_filters(*owner)],
-        }
-    else:
-        below, before = erased
-        counting = {
-            "log": [_count_below(connection, each, below) for each in user_filters(*owner)],
-            "dead_letters": [_count_letters(connection, each, before) for each in letter_filters(*owner)],
-            "work": [_count_triggers(connection, each, before) for each in trigger_filters(*owner)],
-        }
-    return {store: sum(await asyncio.gather(*counts)) for store, counts in counting.items()}
+    counts = {LOG: 0, DEAD: 0}
+    async with aclosing(_taken(connection, erased)) as taken:
+        async for stream, _ in taken:
+            counts[stream] += 1
+    work = [await _count_triggers(connection, each, erased.at) for each in erased.triggers()]
+    return {"log": counts[LOG], "dead_letters": counts[DEAD], "work": sum(work)}
 
 
 async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, int]:
@@ -146,20 +137,6 @@ def _plain(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-async def _count(connection: Client, stream: str, pattern: str) -> int:
-    info = await connection.jetstream().stream_info(stream, subjects_filter=pattern)
-    return sum((info.state.subjects or {}).values())
-
-
-async def _count_letters(connection: Client, pattern: str, before: datetime) -> int:
-    count = 0
-    async with aclosing(stored(connection, DEAD, pattern, 0)) as answers:
-        async for page in answers:
-            times = [(message.headers or {})["Nats-Time-Stamp"] for message in page]
-            count += sum(datetime.fromisoformat(time) < before for time in times)
-    return count
-
-
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
     """There is one of each subject."""
     stream_context = connection.jetstream()
@@ -170,8 +147,3 @@ async def _count_triggers(connection: Client, pattern: str, before: datetime) ->
             at = (await stream_context.get_last_msg(WORK, subject)).time
             count += at is not None and at < before
     return count
-
-
-async def _count_below(connection: Client, pattern: str, below: int) -> int:
-    async with aclosing(_positions(connection, LOG, pattern, below)) as positions:
-        return len([position async for position in positions])

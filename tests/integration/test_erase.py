@@ -1,6 +1,7 @@
 """A user is forgotten for good: in every store, whatever comes later, and nobody else."""
 
 import asyncio
+import json
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,8 +11,10 @@ from nats.aio.client import Client
 from consumers.app import running
 from consumers.persist.decide import plan
 from contracts.streams import LOG
+from infra.broker.dead_letters import bury
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
+from infra.broker.outcomes import Dead
 from infra.broker.purging import erased_up_to
 from infra.broker.topology import provision
 from infra.config import Deployment
@@ -19,6 +22,7 @@ from infra.database.engine import Database
 from infra.database.erasing import begin_writing, counted_below
 from infra.database.migrate import migrate
 from infra.database.projecting import write
+from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_redelivery import give_back, persisted, rows, swept, take
 
@@ -147,6 +151,24 @@ async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
         assert await stock.contents() == ["kept"]
     assert await erased_up_to(connection, ("acme", "u1")) == old + 1
     assert old not in await positions(connection, "u1")
+
+
+async def test_dead_letters_go_as_far_as_the_events(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    for from_seq in (1, 4):
+        letter = {"from_seq": from_seq, "answer": "I cannot"}
+        await bury(connection, "extract", subject, Dead("unreadable", "no JSON"), letter, f"w{from_seq}")
+    await stock.publish("chat.acme.u1.-.message.v1", b"old")
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+    new = await stock.publish("chat.acme.u1.-.message.v1", b"new")
+    async with running(("persist",), deployment):
+        await persisted(connection)
+        await swept(connection)
+    letters = await kept(connection)
+    assert [json.loads(each.body)["from_seq"] for each in letters if each.kind == "answer"] == [4]
+    assert [each.sequence for each in letters if each.kind == "event"] == [new]
 
 
 async def test_in_the_middle_of_a_load_nobody_else_loses_anything(

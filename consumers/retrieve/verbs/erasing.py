@@ -18,7 +18,7 @@ from contracts.streams import WORK
 from contracts.subjects import Address, work_subject
 from contracts.tools import EraseReplyV1, EraseV1
 from infra.broker.position import applied_position
-from infra.broker.purging import EVERYWHERE, found_in, left_of
+from infra.broker.purging import found_in, left_of
 from infra.broker.service import Answer, Refusal
 from infra.database.engine import Database
 from infra.database.erasing import (
@@ -30,6 +30,7 @@ from infra.database.erasing import (
     known_events,
 )
 from infra.database.locking import locked
+from infra.erased import EVERYWHERE, ErasedUser, whole
 from infra.finding import Finding
 from infra.vectors.port import Collection, Owner, VectorsUnavailable
 
@@ -95,7 +96,7 @@ class EraseVerb:
         rows = await self._database.read(counted_below(*owner, below))
         batches = rows.pop("windows", 0)
         counts: dict[str, JsonValue] = {
-            **await left_of(self._connection, owner, erased and erased[:2]),
+            **await left_of(self._connection, ErasedUser(owner, *erased[:2]) if erased else whole(owner)),
             "database": sum(rows.values()),
             "model_batches": batches,
         }
