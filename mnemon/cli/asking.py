@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 import typer
 
 from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.moment import moment
 from mnemon.cli.target import target
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ TenantOption = Annotated[str, typer.Option(help="The tenant that the user belong
 UserOption = Annotated[str, typer.Option(help="Whose memory.")]
 MinSeqOption = Annotated[
     int | None, typer.Option("--min-seq", min=0, help="Reflect the log up to this position.")
+]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of", metavar="SEQ|TIME", help="As it was then; `mnemon rebuild --until` makes what is asked."
+    ),
 ]
 ExpiresOption = Annotated[
     datetime | None,
@@ -39,6 +46,11 @@ _NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 def _well(_: "Reply") -> Ending:
     return Ending.DONE
+
+
+def as_of(given: str | None) -> int | datetime | None:
+    """The moment that an `AsOfOption` names. Ends with 2 where it names none."""
+    return None if given is None else moment("--as-of", given)
 
 
 def number_or_word(given: str | None) -> int | str | None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.asking import MinSeqOption, TenantOption, UserOption, ask
+from mnemon.cli.asking import AsOfOption, MinSeqOption, TenantOption, UserOption, as_of, ask
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 
@@ -30,6 +30,7 @@ def context(
         str | None, typer.Option("--task", help="The task whose results shape the query.")
     ] = None,
     min_seq: MinSeqOption = None,
+    as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,6 +45,7 @@ def context(
         "conversation": conversation,
         "task_id": task_id,
         "min_seq": min_seq,
+        "as_of": as_of(as_of_),
     }
     ask(
         # Not by `memory.context`, which never fails.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.asking import (
+    AsOfOption,
     ExpiresOption,
     ImportanceOption,
     KindOption,
@@ -12,6 +13,7 @@ from mnemon.cli.asking import (
     TenantOption,
     TierOption,
     UserOption,
+    as_of,
     ask,
     number_or_word,
 )
@@ -90,6 +92,7 @@ def search(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     min_seq: MinSeqOption = None,
+    as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -103,6 +106,7 @@ def search(
         "threshold": threshold,
         "explain": explain,
         "min_seq": min_seq,
+        "as_of": as_of(as_of_),
     }
     ask(
         lambda memory: memory.search(user, query, **wanted),

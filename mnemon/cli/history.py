@@ -4,22 +4,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.asking import AsOfOption, TenantOption, as_of, ask
 from mnemon.cli.output import JsonOption
-from mnemon.cli.target import DataOption, target
+from mnemon.cli.target import DataOption
 
 if TYPE_CHECKING:
     from contracts.ask import HistoryReplyV1
-    from infra.config import Deployment
 
 
 def history(
     user: Annotated[str, typer.Argument(help="Whose conversation.")],
-    tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")],
+    tenant: TenantOption,
     conversation: Annotated[
         str | None, typer.Option(help="Which conversation; without it: the current one.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many messages.")] = 30,
+    as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -27,28 +27,14 @@ def history(
 
     Example: `mnemon history u42 --tenant acme --data ./memory`
     """
-    perform(_history(target(data, "broker"), tenant, user, conversation, limit, as_json))
-
-
-async def _history(
-    deployment: "Deployment", tenant: str, user: str, conversation: str | None, limit: int, as_json: bool
-) -> Ending:
-    from contracts.subjects import InvalidId
-    from producers.client import MemoryClient
-    from producers.errors import AskFailed, NotConnected
-
-    try:
-        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
-            reply = await memory.history(user, conversation=conversation, limit=limit)
-    except InvalidId as error:
-        refuse(Ending.WRONG_USE, str(error))
-    except (NotConnected, AskFailed) as error:
-        refuse(Ending.PART_MISSING, str(error), "Look how it is: mnemon status")
-    if as_json:
-        typer.echo(reply.model_dump_json(exclude_none=True))
-    else:
-        _show(reply)
-    return Ending.DONE
+    then = as_of(as_of_)
+    ask(
+        lambda memory: memory.history(user, conversation=conversation, limit=limit, as_of=then),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
 
 
 def _show(reply: "HistoryReplyV1") -> None:

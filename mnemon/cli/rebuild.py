@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Coroutine, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.moment import moment
 from mnemon.cli.output import Figure, JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 from mnemon.cli.verdict import as_json_value, show_verdict
@@ -68,7 +69,7 @@ def rebuild(
     if drop is not None:
         _perform(_drop(deployment, drop, as_json))
     if until is not None:
-        _perform(_until(deployment, _moment(until), as_json))
+        _perform(_until(deployment, moment("--until", until), as_json))
     if verify:
         _perform(_verify(deployment, keep, as_json))
     _perform(_back(deployment, as_json) if back else _rebuild(deployment, as_json))
@@ -88,20 +89,6 @@ async def _unhindered(work: "Coroutine[Any, Any, Ending]") -> Ending:
         refuse(Ending.WRONG_USE, str(error), error.next_step)
     except NameTooLong as error:
         refuse(Ending.WRONG_USE, str(error), "Choose a shorter MNEMON_DATABASE_SCHEMA")
-
-
-def _moment(spelled: str) -> int | datetime:
-    if spelled.isdecimal():
-        return int(spelled)
-    try:
-        moment = datetime.fromisoformat(spelled)
-    except ValueError:
-        refuse(
-            Ending.WRONG_USE,
-            f"--until {spelled!r} is neither a log position nor a time",
-            "A time is written like 2026-11-21T10:00:00Z",
-        )
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 async def _rebuild(deployment: "Deployment", as_json: bool) -> Ending:
@@ -197,8 +184,8 @@ async def _until(deployment: "Deployment", until: int | datetime, as_json: bool)
     _tell(
         as_json,
         {"generation": replay.schema, "position": up_to},
-        f"{replay.schema} has the rows as of position {up_to:,}. Nothing writes there; remove it with"
-        f" `mnemon rebuild --drop {replay.schema}`.",
+        f"{replay.schema} has the rows as of position {up_to:,}: ask with `--as-of {up_to}`, or `as_of`. Nothing"
+        f" writes there;\nremove it with `mnemon rebuild --drop {replay.schema}`.",
     )
     return Ending.DONE
 

@@ -24,5 +24,9 @@ async def test_history_shows_what_was_said(stack: Up) -> None:
     shown = await mnemon("history", "u1", "--tenant", "acme", "--data", stack.data, "--json")
     assert [message["content"] for message in json.loads(shown.out)["messages"]] == ["Привет"]
 
+    shown = await mnemon("history", "u1", "--tenant", "acme", "--data", stack.data, "--as-of", "1")
+    assert (shown.code, shown.out) == (1, "")
+    assert "`mnemon rebuild --until 1`" in shown.err, "what makes it"
+
     shown = await mnemon("history", "nobody", "--tenant", "acme", "--data", stack.data)
     assert (shown.code, shown.out.splitlines()[-1]) == (0, "no messages")

@@ -1,0 +1,20 @@
+"""A moment as a command is given it: a log position, or a time."""
+
+from datetime import UTC, datetime
+
+from mnemon.cli.ending import Ending, refuse
+
+
+def moment(option: str, spelled: str) -> int | datetime:
+    """What is written in an option; a time without an offset is UTC. Ends with 2 where it is neither."""
+    if spelled.isdecimal():
+        return int(spelled)
+    try:
+        time = datetime.fromisoformat(spelled)
+    except ValueError:
+        refuse(
+            Ending.WRONG_USE,
+            f"{option} {spelled!r} is neither a log position nor a time",
+            "A time is written like 2026-11-21T10:00:00Z",
+        )
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
