@@ -128,6 +128,26 @@ class FactLimits(Settings):
         return at_most(value, "per_user", info)
 
 
+class Rates(Settings):
+    """How much is asked and said. What is refused is refused for the moment, and may be asked again."""
+
+    requests_per_second: float | None = Field(
+        default=None,
+        gt=0,
+        le=1_000_000,
+        description="Requests that each `retrieve` process answers in a second; left out: any number.",
+    )
+    requests_per_user: int = Field(
+        default=32, ge=1, le=512, description="Requests of one user that it answers at the same time."
+    )
+    events_per_second: float | None = Field(
+        default=None,
+        gt=0,
+        le=1_000_000,
+        description="Events beyond which `mnemon status` names the tenant; none is refused.",
+    )
+
+
 class Retrieval(Settings):
     """What `search` finds, and `context` with it."""
 
@@ -193,6 +213,7 @@ class SettingsV1(Settings):
     policy: Policy = Field(default=Policy(), description="Which proposed facts are kept at all.")
     dedupe: Dedupe = Field(default=Dedupe(), description="When two facts are the same.")
     limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has.")
+    rates: Rates = Field(default=Rates(), description="How much is asked and said.")
     retrieval: Retrieval = Field(default=Retrieval(), description="What a search finds.")
     context: ContextSettings = Field(default=ContextSettings(), description="How a context is put together.")
     embedding: Embedding = Field(default=Embedding(), description="What turns text into vectors.")

@@ -22,6 +22,7 @@ from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
 from contracts.registry import VERBS
 from contracts.subjects import Address
+from infra.broker.admission import Admission, Bounds
 from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.service import AskService, Refusal
 from infra.config import Deployment
@@ -55,7 +56,12 @@ async def consuming(
         **DocumentVerb(memory, log).answers,
         **EraseVerb(broker, log, database, finding).answers,
     }
-    service = AskService(broker, NAME, version("mnemon"))
+
+    def bounds(tenant: str) -> Bounds:
+        rates = settings.of(tenant).rates
+        return Bounds(rates.requests_per_second, rates.requests_per_user)
+
+    service = AskService(broker, NAME, version("mnemon"), Admission(bounds))
     for verb in VERBS:
         service.endpoint(verb, answers.get(verb, _not_there_yet))
     async with connected(broker) as connection, settings.watched(connection):

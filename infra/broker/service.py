@@ -19,6 +19,7 @@ from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConf
 from contracts.ask import AskError, ErrorCode, ErrorReply, Reply
 from contracts.base import InvalidBody
 from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
+from infra.broker.admission import Admission
 from infra.broker.headers import header_value
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.precedence import answering
@@ -62,6 +63,7 @@ class AskService:
     broker: NatsBroker
     name: str
     version: str
+    admission: Admission
     _endpoints: list[_Endpoint] = field(default_factory=list)
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -104,16 +106,21 @@ class AskService:
         begun = time.perf_counter_ns()
         endpoint.requests += 1
         try:
-            reply = endpoint.answer(parse(message.subject), message.data)
+            address = parse(message.subject)
+            if too_much := self.admission.refusal(address):
+                raise Refusal("unavailable", too_much, retryable=True)
+            reply = endpoint.answer(address, message.data)
         except Exception as error:
             await self._send(endpoint, message, _error_reply(error), begun)
             return
         if isinstance(reply, Answered):
             await self._send(endpoint, message, reply, begun)
             return
+        self.admission.begin(address)
         task = asyncio.create_task(self._finish(endpoint, message, reply, begun))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
+        task.add_done_callback(lambda _: self.admission.end(address))
         if len(self._waiting) >= MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
+from consumers.app import running
 from consumers.dedupe import handler as dedupe
 from contracts.memory import FactProposedV1
-from contracts.settings import FactLimits, SettingsV1
+from contracts.settings import FactLimits, Rates, SettingsV1
 from contracts.subjects import memory_subject, thing_filter
 from infra.broker.appending import LogEvent, append
 from infra.broker.delivery import Delivery
@@ -20,6 +21,7 @@ from infra.database.engine import Database
 from infra.finding import Finding
 from infra.settings.store import write
 from infra.vectors.opening import open_vectors
+from tests.integration.conftest import Stock
 
 FLOOD = 700
 PATIENCE = 60.0
@@ -63,3 +65,20 @@ async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
             while await applied_position(connection.jetstream(), "dedupe") < appended[-1].seq:
                 await asyncio.sleep(0.05)
         assert len(await decisions(connection, "flood", FLOOD)) == len(flood)
+
+
+async def test_who_asks_too_much_at_once_is_refused_for_the_moment_and_nobody_else(
+    stock: Stock, deployment: Deployment
+) -> None:
+    await write(stock.connection, SettingsV1(rates=Rates(requests_per_user=2), wait_for_log_ms=10_000))
+    seq = await stock.say("something that nobody has persisted yet")
+    async with running(("retrieve",), deployment):
+        asking = [asyncio.create_task(stock.ask("history", min_seq=seq)) for _ in range(3)]
+        done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
+        (refused,) = [each.result()["error"] for each in done]
+        assert (refused["code"], refused["retryable"]) == ("unavailable", True)
+        assert "rates.requests_per_user" in refused["message"]
+        assert await stock.contents("acme.u2") == []
+        async with running(("persist",), deployment):
+            assert [len(reply["messages"]) for reply in await asyncio.gather(*waiting)] == [1, 1]
+        assert len(await stock.contents(min_seq=seq)) == 1
