@@ -184,8 +184,8 @@ async def _until(deployment: "Deployment", until: int | datetime, as_json: bool)
     _tell(
         as_json,
         {"generation": replay.schema, "position": up_to},
-        f"{replay.schema} has the rows as of position {up_to:,}: ask with `--as-of {up_to}`, or `as_of`. Nothing"
-        f" writes there;\nremove it with `mnemon rebuild --drop {replay.schema}`.",
+        f"{replay.schema} has the rows as of position {up_to:,}: ask with `--as-of {up_to}`. Nothing writes"
+        f" there;\nremove it with `mnemon rebuild --drop {replay.schema}`.",
     )
     return Ending.DONE
 
