@@ -12,7 +12,7 @@ from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
 from contracts.subjects import Address
 from infra.broker.service import Answer
-from infra.database.reading import ConversationView
+from infra.database.reading import ConversationView, Owner
 
 
 class ConversationVerbs:
@@ -30,23 +30,25 @@ class ConversationVerbs:
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         request = HistoryV1.read(body or b"{}")
         owner = owner_of(address)
-        wanted = request.conversation, request.limit, request.min_seq
-
-        def reply(seen: Seen[ConversationView]) -> bytes:
-            shown = decide.history(seen.value.messages, request.limit)
-            return FastHistory(seen.seq, seen.value.conversation, shown).body()
-
-        async def read() -> bytes:
-            return reply(await self._memory.messages(owner, *wanted))
-
-        async def read_as_of(moment: Moment) -> bytes:
-            async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
-                return reply(await memory.messages(owner, request.conversation, request.limit, None))
-
         if request.as_of is not None:
-            return available(read_as_of(request.as_of))
+            return available(self._history_as_of(owner, request, request.as_of))
+        wanted = request.conversation, request.limit, request.min_seq
         at_hand = self._memory.messages_at_hand(owner, *wanted)
-        return reply(at_hand) if at_hand is not None else available(read())
+        return (
+            _shown(at_hand, request.limit)
+            if at_hand is not None
+            else available(self._history(owner, *wanted))
+        )
+
+    async def _history(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> bytes:
+        return _shown(await self._memory.messages(owner, conversation, limit, min_seq), limit)
+
+    async def _history_as_of(self, owner: Owner, request: HistoryV1, moment: Moment) -> bytes:
+        async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
+            seen = await memory.messages(owner, request.conversation, request.limit, None)
+            return _shown(seen, request.limit)
 
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = StatusV1.read(body or b"{}")
@@ -66,3 +68,8 @@ class ConversationVerbs:
             )
 
         return available(read())
+
+
+def _shown(seen: Seen[ConversationView], limit: int) -> bytes:
+    """The last messages of a conversation, as a reply has them."""
+    return FastHistory(seen.seq, seen.value.conversation, decide.history(seen.value.messages, limit)).body()
