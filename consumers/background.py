@@ -11,6 +11,7 @@ from tenacity import AsyncRetrying, wait_exponential
 
 from consumers.app import running
 from infra.broker.topology import GRACEFUL_TIMEOUT
+from infra.cancelling import heed_cancellations
 from infra.config import Deployment
 from infra.telemetry.logging import configure_logging
 
@@ -115,4 +116,5 @@ async def _consume(names: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     configure_logging()
+    heed_cancellations()
     asyncio.run(_consume(sys.argv[1:]))

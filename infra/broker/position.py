@@ -4,8 +4,9 @@ import asyncio
 from contextlib import suppress
 from datetime import datetime
 
+import nats.errors
 from nats.js import JetStreamContext
-from nats.js.errors import NotFoundError
+from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from contracts.streams import LOG
 
@@ -89,16 +90,25 @@ class Position:
     async def reach(self, stream_context: JetStreamContext, seq: int, patience: float) -> int:
         """Wait up to `patience` seconds until the position is `seq` or beyond; returns where it is then.
 
+        A server that does not answer is asked again: another may be about to lead.
+
         Raises:
-            nats.errors.Error: the server does not answer.
+            nats.errors.Error: there is no connection any more, or the server refuses.
         """
         pause = _FIRST_PAUSE
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                while await self.refresh(stream_context) < seq:
+                while not await self._is_reached(stream_context, seq):
                     # Between the notice of a commit and its acknowledgement there is a moment.
                     self._change.clear()
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(self._change.wait(), pause)
+                        async with asyncio.timeout(pause):
+                            await self._change.wait()
                     pause = min(pause * 2, _LONGEST_PAUSE)
         return self.value
+
+    async def _is_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
+        # nats-py's TimeoutError is one of Python's too: it must not pass for the end of the patience.
+        with suppress(nats.errors.TimeoutError, ServiceUnavailableError):
+            return await self.refresh(stream_context) >= seq
+        return False

@@ -36,6 +36,10 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 
 def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
+    from infra.cancelling import heed_cancellations
+
+    heed_cancellations()
+
     import nats.errors
     import nats.js.errors
 

@@ -33,7 +33,9 @@ class Stop:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     async def asked(self) -> None:
-        """Wait for the first signal."""
+        """Wait for the first signal. One that came before, and that a library kept to itself, ends this."""
+        if self._task and self._task.cancelling():
+            raise asyncio.CancelledError
         self._waiting = True
         await self._event.wait()
 

@@ -1,0 +1,34 @@
+"""How far the log is projected is found out, also while the server takes its time."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from contracts.streams import LOG
+from infra.broker.connect import connect
+from infra.broker.position import Position
+from infra.broker.topology import provision
+from infra.embedded.nats_server import NatsServer
+
+
+async def test_a_server_that_is_silent_for_a_while_is_asked_again(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    pid = int(server.pid_path.read_text())
+    connection = await connect(server.url, name="test")
+    await provision(connection)
+    said = await connection.jetstream().publish("chat.acme.u1.-.message.v1", b"{}", stream=LOG)
+    persist = await connection.jetstream().pull_subscribe_bind("persist", LOG)
+    (message,) = await persist.fetch(1)
+    await message.ack_sync()
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        reaching = asyncio.create_task(Position().reach(connection.jetstream(timeout=0.2), said.seq, 60))
+        # Longer than an answer is waited for, and shorter than the patience.
+        assert not (await asyncio.wait([reaching], timeout=0.5))[0]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert await reaching == said.seq
+    await connection.close()
+    await server.stop()

@@ -1,0 +1,60 @@
+"""Who is cancelled ends, whatever comes at the same moment."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+
+import pytest
+
+from infra.cancelling import heed_cancellations, wait_for
+from mnemon.cli.stopping import Stop
+
+
+@pytest.fixture
+def _heeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio, "wait_for", asyncio.wait_for)
+    heed_cancellations()
+
+
+async def waits(answer: Awaitable[None]) -> None:
+    await asyncio.wait_for(answer, 60)
+
+
+@pytest.mark.usefixtures("_heeded")
+async def test_an_answer_at_the_same_moment_does_not_outdo_it() -> None:
+    answer = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(waits(answer))
+    await asyncio.sleep(0)
+    answer.set_result(None)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("patience", [0.001, 0, -1])
+async def test_what_does_not_come_is_not_waited_for(patience: float) -> None:
+    never = asyncio.get_running_loop().create_future()
+    with pytest.raises(TimeoutError):
+        await wait_for(never, patience)
+    assert never.cancelled()
+
+
+@pytest.mark.parametrize("patience", [60, 0, None])
+async def test_what_is_there_is_given(patience: float | None) -> None:
+    there = asyncio.get_running_loop().create_future()
+    there.set_result("an answer")
+    assert await wait_for(there, patience) == "an answer"
+
+
+async def test_a_stop_that_a_library_kept_to_itself_is_heeded_all_the_same() -> None:
+    async def start() -> None:
+        with Stop() as stop:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+            await stop.asked()
+
+    task = asyncio.create_task(start())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 10)
