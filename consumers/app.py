@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 
 import structlog
 from nats.aio.client import Client
@@ -27,6 +27,7 @@ from infra.finding import Finding, opened
 from infra.models.language.opening import language_models
 from infra.same_log import require_same_log
 from infra.settings.store import read
+from infra.vectors.holding import answering_for, hearing_of_exchanges
 from infra.vectors.port import Collection
 
 log = structlog.get_logger("app")
@@ -121,11 +122,22 @@ async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         return
     async with await _connection(deployment) as connection:
         settings = await read(connection)
-    async with opened(deployment, settings.embedding) as finding:
+    async with opened(deployment, settings.embedding) as finding, await _connection(deployment) as connection:
         if "index" in names:
-            async with await _connection(deployment) as connection:
-                await _fill_if_lost(connection, finding)
-        yield finding
+            await _fill_if_lost(connection, finding)
+        async with _exchangeable(connection, finding, names, deployment):
+            yield finding
+
+
+def _exchangeable(
+    connection: Client, finding: Finding, names: Sequence[str], deployment: Deployment
+) -> AbstractAsyncContextManager[None]:
+    """A rebuild may put other vectors in the place of these, while they are written and searched."""
+    if deployment.qdrant_url:
+        return hearing_of_exchanges(connection, finding.gate)
+    if WRITING & set(names) and deployment.vectors_folder:
+        return answering_for(connection, finding.vectors, deployment.vectors_folder, finding.gate)
+    return nullcontext()
 
 
 async def _connection(deployment: Deployment) -> Client:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from contracts.identity import point_id
 from contracts.settings import Embedding
 from infra.config import Deployment
+from infra.gate import Gate
 from infra.models import bm25
 from infra.models.embedders import open_embedder
 from infra.models.embedding import Embedder
@@ -24,10 +25,11 @@ IN_PLACE = 20
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`embedder` is None where only words are searched."""
+    """`embedder` is None where only words are searched. All who write pass the `gate`."""
 
     vectors: Vectors
     embedder: Embedder | None
+    gate: Gate = field(default_factory=Gate)
 
 
 class Findable(NamedTuple):

@@ -57,6 +57,7 @@ class Deciding:
         self._finding = finding
         self._settings = settings
         self._users: LRUCache[Owner, Known] = LRUCache(USERS)
+        self._exchanges = finding.gate.exchanges
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
@@ -75,7 +76,11 @@ class Deciding:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and it can be asked for again.
         """
-        async with locked(self._database, *owner):
+        async with self._finding.gate.passed(), locked(self._database, *owner):
+            if self._exchanges != self._finding.gate.exchanges:
+                # Of the points that are there now nothing is known.
+                self._exchanges = self._finding.gate.exchanges
+                self._users.clear()
             await give_way()
             # Forgotten until all is well: after a failure the log is read anew.
             known = self._users.pop(owner, None)

@@ -45,6 +45,18 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
     return True
 
 
+async def look_through(database: Database, finding: Finding, owner: Owner) -> None:
+    """Bring a user's points to what the projections say now, where nobody else writes either.
+
+    Raises:
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of it is done.
+    """
+    await _facts(database, finding, owner)
+    await _documents(database, finding, owner)
+    if await last_watermark(database, *owner):
+        await _messages(database, finding, owner)
+
+
 async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
     (facts,) = await database.read(live_facts([owner]))
     live = {point_id(*owner, "fact", each.id): each for each in facts}

@@ -1,7 +1,7 @@
 """Generations are made, brought up to date, and put in the place of the live one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ from infra.broker.connect import connect
 from infra.broker.position import applied_position, log_end
 from infra.config import Deployment
 from infra.database import generations
-from infra.database.engine import Database
+from infra.database.engine import Connection, Database
 from infra.database.generations import Generation, Kind
 from infra.database.locking import locked_if_free
 from infra.database.migrate import head_revision, migrate
@@ -187,11 +187,26 @@ async def catch_up(place: Site, replay: Replay, progress: Progress) -> None:
             return
 
 
-async def take_over(place: Site, replay: Replay, progress: Progress) -> None:
+async def _nothing_else(connection: Connection, former: str) -> None:
+    """Rows are all that changes."""
+
+
+async def take_over(
+    place: Site,
+    replay: Replay,
+    progress: Progress,
+    also: Callable[[Connection, str], Awaitable[None]] = _nothing_else,
+) -> None:
     """Put a generation in the place of the live one, in one transaction. Nothing is lost, readers go on.
 
     Writers wait from the moment at which all that they wrote can be replayed to the moment at which the name
     leads to the new tables.
+
+    Args:
+        place: where.
+        replay: the generation.
+        progress: who watches.
+        also: done in the same transaction, with the name of the former generation.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: it is as it was before.
@@ -210,3 +225,4 @@ async def take_over(place: Site, replay: Replay, progress: Progress) -> None:
             async with without_writers(place.database, place.live) as held:
                 await replay.reach(await place.log_end())
                 await switch(held, place.live, replay.schema, await place.applied())
+                await also(held, generations.name_of(place.live, "former"))

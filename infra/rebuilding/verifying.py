@@ -71,7 +71,7 @@ class Verifying:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
         await self._follow()
-        await self._level()
+        await self.level()
         for table in PROJECTIONS:
             await self._compare(table)
         return self._verdict
@@ -98,7 +98,7 @@ class Verifying:
             if not page.differences:
                 break
             before = self._verdict.position
-            await self._level()
+            await self.level()
             page = await self._look(table, after)
             if self._verdict.position == before:
                 break
@@ -108,8 +108,12 @@ class Verifying:
         schemas = self._place.live, self._replay.schema
         return await self._replay.database.read(compared(table, *schemas, after, self._verdict.position))
 
-    async def _level(self) -> None:
-        """Wait for `persist`, a little while at most, and bring the replay to where it is."""
+    async def level(self) -> None:
+        """Wait for `persist`, a little while at most, and bring the replay to where it is.
+
+        Raises:
+            nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
+        """
         end = monotonic() + self._patience
         # The server says when a consumer has nothing left to those only who ask.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110

@@ -91,6 +91,34 @@ async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -
         await client.update_collection_aliases(changes)
 
 
+async def rename(client: AsyncQdrantClient, schema: str, to: str) -> None:
+    """Have the collections of a schema stand for another one, which has none.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        changes: list[CreateAliasOperation | DeleteAliasOperation] = []
+        for collection, name in (await _names(client, schema)).items():
+            gone = DeleteAlias(alias_name=alias(schema, collection))
+            changes += [DeleteAliasOperation(delete_alias=gone), _alias(name, alias(to, collection))]
+        await client.update_collection_aliases(changes)
+
+
+async def made_by(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
+    """Which model made the vectors of a schema; None where it cannot be told, or there are none.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        for name in (await _names(client, schema)).values():
+            if await client.collection_exists(name):
+                metadata = (await client.get_collection(name)).config.metadata
+                return MadeBy.read((metadata or {}).get("made_by", ""))
+    return None
+
+
 async def drop(client: AsyncQdrantClient, schema: str) -> None:
     """Remove the collections of a schema.
 

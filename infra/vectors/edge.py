@@ -28,6 +28,7 @@ from qdrant_edge import Point as EdgePoint
 from infra.embedded.folder import FolderInUse, held, replace
 from infra.precedence import give_way
 from infra.vectors.edge_shard import Shard, answering, require_room
+from infra.vectors.folders import exchange, settle, undo
 from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
 from infra.vectors.made_by import RECORD, MadeBy
 from infra.vectors.port import (
@@ -51,6 +52,10 @@ class Edge:
     """The vectors of one folder."""
 
     def __init__(self, shards: Mapping[Collection, Shard]) -> None:
+        self._shards = shards
+
+    def stand_for(self, shards: Mapping[Collection, Shard]) -> None:
+        """Answer from others from now on."""
         self._shards = shards
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
@@ -125,20 +130,45 @@ class _Opened:
 
     def __init__(self, folder: Path, made_by: MadeBy) -> None:
         self.users = 0
+        self._folder = folder
+        self._made_by = made_by
+        settle(folder)
         with ExitStack() as failing:
             failing.enter_context(alone_in(folder))
             require_room(folder)
             _claim(folder, made_by)
-            shards = {}
-            with answering():
-                for collection in Collection:
-                    shards[collection] = Shard(folder / collection, made_by.dimension)
-                    failing.callback(shards[collection].close)
+            shards = self._loaded(failing)
             self._ends = failing.pop_all()
+        self._shards = shards
         self.vectors = Edge(shards)
+
+    async def exchange(self, to: Path) -> None:
+        for shard in self._shards.values():
+            await shard.rest()
+        # In one step of the event loop from here on: who reads finds the one or the other.
+        with ExitStack() as failing:
+            failing.enter_context(alone_in(to))
+            _claim(to, self._made_by)
+            exchange(self._folder, to)
+            with ExitStack() as undoing:
+                undoing.callback(undo, self._folder, to)
+                shards = self._loaded(failing)
+                undoing.pop_all()
+            former, self._ends = self._ends, failing.pop_all()
+        self._shards = shards
+        self.vectors.stand_for(shards)
+        former.close()
 
     def close(self) -> None:
         self._ends.close()
+
+    def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:
+        shards = {}
+        with answering():
+            for collection in Collection:
+                shards[collection] = Shard(self._folder / collection, self._made_by.dimension)
+                ends.callback(shards[collection].close)
+        return shards
 
 
 _opened: dict[Path, _Opened] = {}
@@ -167,6 +197,18 @@ async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
         if not opened.users:
             del _opened[folder]
             opened.close()
+
+
+async def take_over(folder: Path, to: Path) -> None:
+    """Have another folder take the place of one that this process has open, while it is searched.
+
+    Nobody may write meanwhile. The former one is beside it, as `folders.former_of` says.
+
+    Raises:
+        VectorsUnavailable: it cannot be done; all is as it was.
+        VectorsInUse, VectorsOutdated: somebody else has the other open, or another model made it.
+    """
+    await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
 
 
 @contextmanager

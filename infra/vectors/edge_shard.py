@@ -119,13 +119,30 @@ class Shard:
         if self._organising is None and self._due():
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
 
+    async def rest(self) -> None:
+        """Have all of it on the disk, and nothing going on in the background; searches go on.
+
+        Raises:
+            VectorsUnavailable: the engine cannot do it now.
+        """
+        if self._organising:
+            self._organising.cancel()
+            await asyncio.wait([self._organising])
+        if self._flushing:
+            self._flushing.cancel()
+            self._flushing = None
+        require_room(self._path)
+        with answering():
+            self.engine.flush()
+
     def close(self) -> None:
         """Let go of the folder. Background work ends in the next turns of the loop."""
         if self._flushing:
             self._flushing.cancel()
         if self._organising:
             self._organising.cancel()
-        with suppress(VectorsUnavailable), answering():
+        # Moved to another place, it was flushed before.
+        with suppress(VectorsUnavailable, FileNotFoundError), answering():
             require_room(self._path)
             self.engine.flush()
         self.engine.close()

@@ -11,9 +11,11 @@ from typing import Final
 
 from infra.config import Deployment
 from infra.database.generations import Kind, name_of
-from infra.vectors.made_by import RECORD
+from infra.vectors.edge import alone_in
+from infra.vectors.folders import exchange, settle
+from infra.vectors.made_by import RECORD, MadeBy
 from infra.vectors.opening import open_vectors
-from infra.vectors.port import Vectors, VectorsNotMade
+from infra.vectors.port import Vectors, VectorsInUse, VectorsNotMade
 
 _BLOCK: Final = 512
 """Bytes; files of the engine have holes."""
@@ -86,6 +88,80 @@ async def drop_generation(deployment: Deployment) -> None:
             await drop(client, deployment.database_schema)
     elif deployment.vectors_folder:
         shutil.rmtree(deployment.vectors_folder, ignore_errors=True)
+
+
+async def rename_generation(deployment: Deployment, to: Deployment) -> None:
+    """Give the vectors of a generation that is not live the name of another, of which there are none.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from infra.vectors.collections import rename
+        from infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await rename(client, deployment.database_schema, to.database_schema)
+    elif deployment.vectors_folder and to.vectors_folder:
+        deployment.vectors_folder.rename(to.vectors_folder)
+
+
+async def exchange_at_server(deployment: Deployment, to: Deployment) -> None:
+    """Put the collections of a generation in the place of the live ones, which become the former, at once.
+
+    Raises:
+        VectorsUnavailable: it is as it was.
+    """
+    from infra.vectors.collections import exchange
+    from infra.vectors.server import connected
+
+    former = of_generation(deployment, "former").database_schema
+    assert deployment.qdrant_url, "there is a server"
+    async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        await exchange(client, deployment.database_schema, to.database_schema, former)
+
+
+def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
+    """The same with folders that no process has open.
+
+    Raises:
+        VectorsInUse: one has.
+    """
+    assert deployment.vectors_folder, "they are in a folder"
+    assert to.vectors_folder, "beside it"
+    with alone_in(deployment.vectors_folder):
+        exchange(deployment.vectors_folder, to.vectors_folder)
+
+
+def is_held(deployment: Deployment) -> bool:
+    """Whether a process has the live folder open, this one included; a server serves anybody."""
+    folder = deployment.vectors_folder
+    if deployment.qdrant_url or folder is None:
+        return False
+    settle(folder)
+    try:
+        with alone_in(folder):
+            return False
+    except VectorsInUse:
+        return True
+
+
+async def made_by_of(deployment: Deployment) -> MadeBy | None:
+    """Which model made the vectors that are there; None where it cannot be told.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from infra.vectors.collections import made_by
+        from infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            return await made_by(client, deployment.database_schema)
+    folder = deployment.vectors_folder
+    if folder is None or not (folder / RECORD).exists():
+        return None
+    return MadeBy.read((folder / RECORD).read_text(encoding="utf-8"))
 
 
 def bytes_of(deployment: Deployment) -> int | None:

@@ -13,15 +13,23 @@ class Watcher:
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
-        self._task: TaskID | None = None
+        self._tasks: dict[str, TaskID] = {}
 
     def at(self, reached: int, up_to: int) -> None:
-        """So far it is, and so far it goes."""
-        if self._task is None:
-            self._task = self._bar.add_task("replaying", total=up_to, completed=reached, rate="")
-        speed = self._bar.tasks[0].speed
+        """So far the rows are, and so far they go."""
+        self._show("rows", reached, up_to)
+
+    def vectors_at(self, reached: int, up_to: int) -> None:
+        """So far the vectors are, and so far they go."""
+        self._show("vectors", reached, up_to)
+
+    def _show(self, what: str, reached: int, up_to: int) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=up_to, completed=reached, rate="")
+        task = self._tasks[what]
+        speed = next(each.speed for each in self._bar.tasks if each.id == task)
         rate = f"{speed:,.0f} events/s" if speed else ""
-        self._bar.update(self._task, total=up_to, completed=reached, rate=rate)
+        self._bar.update(task, total=up_to, completed=reached, rate=rate)
 
     def say(self, line: str) -> None:
         """Something that a person wants to know."""

@@ -160,14 +160,16 @@ class FactVerbs:
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
             async with asyncio.timeout(EMBEDDING_PATIENCE):
                 new = await points(self._finding, [findable(owner, fact_id, event_id, text)])
-            await self._finding.vectors.upsert(Collection.MEMORIES, new)
+            async with self._finding.gate.passed():
+                await self._finding.vectors.upsert(Collection.MEMORIES, new)
 
     async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
         if self._finding is None:
             return
         with suppress(VectorsUnavailable):
             place = point_id(*owner, "fact", fact_id)
-            await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
+            async with self._finding.gate.passed():
+                await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
 
     async def _newest(self, address: Address, fact_id: str) -> Seen[FactHistory | None]:
         return await self._memory.fact(owner_of(address), fact_id, await self._log.end())

@@ -1,0 +1,33 @@
+"""Which model makes the vectors of a generation: the one that began them, whatever the settings say now."""
+
+from contracts.settings import Embedding
+from infra.config import Deployment
+from infra.rebuilding.making import Site
+from infra.settings.store import change, read
+from infra.vectors.generations import made_by_of
+
+
+async def embedding_of(place: Site, generation: Deployment) -> Embedding:
+    """The settings that name the model which made a generation's vectors; else those that are in force.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+        nats.errors.Error: the broker does not answer.
+    """
+    made_by = await made_by_of(generation)
+    settings = (await read(place.connection)).embedding
+    if made_by is None:
+        return settings
+    provider, _, model = made_by.model.partition("/")
+    return Embedding.model_validate({"provider": provider, "model": model or None})
+
+
+async def set_embedding(place: Site, embedding: Embedding) -> None:
+    """Have the settings name a model, from the next start of those who embed.
+
+    Raises:
+        SettingsContended: others change them all the time.
+        nats.errors.Error: the broker does not answer.
+    """
+    named = embedding.model_dump(mode="json", exclude_none=True)
+    await change(place.connection, lambda document: {**document, "embedding": named})

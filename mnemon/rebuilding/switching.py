@@ -1,0 +1,146 @@
+"""Rows and vectors change hands: first the rows, in one transaction, then the vectors.
+
+Between the two the live rows keep the record of how far the other vectors are. As long as it is there, the
+second half is still to be done, and whoever rebuilds next does it first. Until then the former vectors serve:
+they say what the same log says.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from contracts.streams import LOG, WORK
+from contracts.subjects import parse_owner
+from infra.broker.position import applied_position
+from infra.config import Deployment
+from infra.database import generations, vector_records
+from infra.database.engine import Connection
+from infra.database.rows import Owner
+from infra.finding import opened
+from infra.rebuilding import making
+from infra.rebuilding.making import Site
+from infra.vectors.generations import (
+    are_there,
+    drop_generation,
+    exchange_at_rest,
+    exchange_at_server,
+    is_held,
+    made_by_of,
+    of_generation,
+    rename_generation,
+)
+from infra.vectors.holding import Holder, tell_of_exchange
+from mnemon.rebuilding.embedding import embedding_of, set_embedding
+from mnemon.rebuilding.making import Made, Watching, vectors_of
+from mnemon.rebuilding.vector_replay import VectorReplay
+
+ROUNDS: Final = 10
+"""How often what came meanwhile is looked for at most, where nobody can be made to wait."""
+
+
+async def take_over(place: Site, made: Made, progress: Watching) -> None:
+    """Put the rows of a generation in the place of the live ones; its vectors follow in `finish`.
+
+    Raises:
+        nats.errors.Error, DatabaseUnavailable: it is as it was before.
+    """
+    await made.catch_up(place, progress)
+    if made.vectors is None:
+        await making.take_over(place, made.rows, progress)
+        return
+    indexed = await applied_position(place.connection.jetstream(), "index")
+    owed = await _owed(place)
+
+    async def also(connection: Connection, former: str) -> None:
+        # The vectors that are live until `finish` go with the rows that were: so far they are for sure.
+        await vector_records.remember(connection, former, indexed, owed)
+
+    await making.take_over(place, made.rows, progress, also)
+
+
+async def finish(place: Site, progress: Watching) -> bool:
+    """Put the vectors in the place of the live ones, if the rows have been; whether anything was to do.
+
+    Raises:
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: the former vectors
+            are live, and it can be done again.
+        And what else `infra.finding.opened` raises.
+    """
+    reached = await vector_records.reached(place.database, place.live)
+    if reached is None:
+        return False
+    to = of_generation(place.deployment, "next")
+    if await are_there(to):
+        if await made_by_of(to) != await made_by_of(place.deployment):
+            # First: cut off in between, nobody writes vectors of one model among those of the other.
+            await set_embedding(place, await embedding_of(place, to))
+        await _exchange(place, to, reached, progress)
+    if place.deployment.qdrant_url:
+        await _index_the_rest(place, progress)
+    await vector_records.forget(place.database, place.live)
+    return True
+
+
+@asynccontextmanager
+async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
+    """The generation that was live before the last switch, its vectors under the name of those to come.
+
+    Raises:
+        InTheWay: there is none that could take over.
+        And what `infra.finding.opened` raises.
+    """
+    async with making.former(place) as rows:
+        if await vector_records.reached(rows.database, rows.schema) is None:
+            yield Made(rows, None)
+            return
+        source, to = of_generation(place.deployment, "former"), of_generation(place.deployment, "next")
+        if await are_there(source):
+            await generations.drop(place.database, to.database_schema)
+            await drop_generation(to)
+            await rename_generation(source, to)
+        async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
+            yield Made(rows, vectors)
+
+
+async def _exchange(place: Site, to: Deployment, reached: int, progress: Watching) -> None:
+    holder = Holder(place.connection) if is_held(place.deployment) else None
+    async with opened(to, await embedding_of(place, to)) as finding:
+        replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
+        await _index(place, replay, progress)
+        if holder:
+            await holder.pause()
+            await _index(place, replay, progress)
+    if holder and to.vectors_folder:
+        await holder.take(await asyncio.to_thread(to.vectors_folder.resolve))
+    elif place.deployment.qdrant_url:
+        await exchange_at_server(place.deployment, to)
+        await tell_of_exchange(place.connection)
+    else:
+        exchange_at_rest(place.deployment, to)
+
+
+async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
+    """Bring it to where `index` is, or beyond: what was handed out may be in the other vectors only."""
+    info = await place.connection.jetstream().consumer_info(LOG, "index")
+    position = max(replay.reached, info.delivered.stream_seq if info.delivered else 0)
+    await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
+
+
+async def _index_the_rest(place: Site, progress: Watching) -> None:
+    """What others wrote to the former collections while these were put in their place."""
+    reached = await vector_records.reached(place.database, place.live)
+    assert reached is not None, "it was there a moment ago"
+    async with opened(place.deployment, await embedding_of(place, place.deployment)) as finding:
+        replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
+        for _ in range(ROUNDS):
+            before = replay.reached
+            await _index(place, replay, progress)
+            if replay.reached == before:
+                break
+
+
+async def _owed(place: Site) -> set[Owner]:
+    """The users whose live points `index` has still to look through."""
+    work = await place.connection.jetstream().stream_info(WORK, subjects_filter="work.index.>")
+    return {parse_owner(subject) for subject in work.state.subjects or ()}

@@ -1,0 +1,196 @@
+"""The vectors are made anew with the rows, compared point for point, and exchanged under those who search."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from bench.all_events import TENANT, fill
+from consumers.app import running
+from infra.config import Deployment
+from infra.database.generations import drop
+from infra.finding import Finding, opened
+from infra.rebuilding.making import Site, site_alone
+from infra.rebuilding.verifying import Verdict
+from infra.settings.store import read
+from infra.vectors.generations import are_there, is_held, of_generation, open_as_of
+from infra.vectors.holding import Holder
+from infra.vectors.port import Collection, Point, VectorsNotMade
+from mnemon.rebuilding.making import made
+from mnemon.rebuilding.switching import finish, former, take_over
+from mnemon.rebuilding.verifying import VerifyingAll
+from tests.integration.conftest import Stock, indexed
+from tests.integration.rebuilding import Told
+
+EVENTS, USERS = 1200, 12
+
+
+class Seen(Told):
+    """Remembers what was said of vectors too."""
+
+    def vectors_at(self, reached: int, up_to: int) -> None:
+        self.positions.append(reached)
+
+
+@pytest.fixture
+def told() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+def located(deployment: Deployment, tmp_path: Path) -> Deployment:
+    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+
+@pytest_asyncio.fixture
+async def finding(located: Deployment, connection: Client) -> AsyncIterator[Finding]:
+    """The live vectors, as those have them who run in this process."""
+    async with running(("persist", "index", "dedupe", "retrieve"), located):
+        embedding = (await read(connection)).embedding
+        async with opened(located, embedding) as finding:
+            yield finding
+
+
+@pytest_asyncio.fixture
+async def place(finding: Finding, located: Deployment) -> AsyncIterator[Site]:
+    async with site_alone(located) as place:
+        yield place
+
+
+async def verdict_on(place: Site, told: Seen) -> Verdict:
+    live = Holder(place.connection)
+    async with made(place, "next", told) as generation:
+        return await VerifyingAll(place, generation, live, told, patience=60).verdict()
+
+
+async def switched(place: Site, told: Seen) -> None:
+    async with made(place, "next", told) as generation:
+        await take_over(place, generation, told)
+    assert await finish(place, told)
+
+
+async def all_points(finding: Finding) -> dict[UUID, Point]:
+    found: dict[UUID, Point] = {}
+    for collection in Collection:
+        begin = None
+        while True:
+            page = await finding.vectors.page(collection, begin)
+            found |= {point.id: point for point in page.points}
+            begin = page.following
+            if begin is None:
+                break
+    return found
+
+
+async def test_points_are_what_the_log_says_and_what_is_not_is_named(
+    place: Site, finding: Finding, connection: Client, stock: Stock, told: Seen
+) -> None:
+    await fill(connection, EVENTS, users=USERS)
+    await indexed(stock, EVENTS)
+    verdict = await verdict_on(place, told)
+    assert (verdict.first, verdict.is_settled) == ([], True)
+    assert all(verdict.rows[f"vectors of {each}"] for each in Collection)
+    assert sum(verdict.rows[f"vectors of {each}"] for each in Collection) == len(await all_points(finding))
+
+    (changed, gone), _ = await finding.vectors.page(Collection.MESSAGES, most=2)
+    assert changed.dense is not None
+    other = Point(changed.id, changed.owner, {**changed.payload, "seq": 0}, changed.sparse, -changed.dense)
+    await finding.vectors.upsert(Collection.MESSAGES, [other])
+    await finding.vectors.delete(Collection.MESSAGES, gone.owner, [gone.id])
+    await finding.vectors.upsert(Collection.MEMORIES, [changed])
+    verdict = await verdict_on(place, told)
+    assert verdict.counts == {"vectors of messages": 2, "vectors of memories": 1}
+    assert {each.key["id"] for each in verdict.first} == {str(changed.id), str(gone.id)}
+    by_place = {(each.table, each.key["id"]): each for each in verdict.first}
+    differing = by_place["vectors of messages", str(changed.id)]
+    assert differing.live
+    assert differing.live.keys() == {"payload", "meaning"}
+    assert by_place["vectors of messages", str(gone.id)].live is None
+    assert by_place["vectors of memories", str(changed.id)].rebuilt is None
+
+
+async def test_exchanged_while_it_is_searched_and_back(
+    place: Site, finding: Finding, connection: Client, stock: Stock, told: Seen
+) -> None:
+    await fill(connection, EVENTS, users=USERS)
+    seq = await stock.say("the walrus sings", id="first")
+    await indexed(stock, seq)
+    before = await all_points(finding)
+    (lost,) = [each for each in before.values() if each.payload.get("event_id") == "first"]
+    await finding.vectors.delete(Collection.MESSAGES, lost.owner, [lost.id])
+    over = asyncio.Event()
+    asked = 0
+
+    async def search() -> None:
+        nonlocal asked
+        while not over.is_set():
+            answer = await stock.ask("search", f"{TENANT}.u1", query="the weather", scopes=["messages"])
+            assert answer["hits"], answer
+            assert not answer.get("degraded")
+            asked += 1
+
+    async def write() -> None:
+        number = 0
+        while not over.is_set():
+            number += 1
+            await stock.say(f"meanwhile {number}", "acme.u2.-")
+            await asyncio.sleep(0.01)
+
+    async with asyncio.TaskGroup() as group:
+        for work in search, write:
+            group.create_task(work())
+        await switched(place, told)
+        over.set()
+    assert asked
+    assert is_held(place.deployment)
+    await indexed(stock, await place.log_end())
+    assert lost.id in await all_points(finding)
+    assert (await verdict_on(place, told)).first == []
+
+    async with former(place, told) as generation:
+        await take_over(place, generation, told)
+    assert await finish(place, told)
+    await indexed(stock, await stock.say("after"))
+    # As it was, with all that came since.
+    assert (await verdict_on(place, told)).counts == {"vectors of messages": 1}
+    assert lost.id not in await all_points(finding)
+
+
+async def test_cut_off_between_rows_and_vectors(
+    place: Site, finding: Finding, stock: Stock, told: Seen
+) -> None:
+    seq = await stock.say("the walrus sings", id="first")
+    await indexed(stock, seq)
+    (point,) = (await all_points(finding)).values()
+    await finding.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
+    async with made(place, "next", told) as generation:
+        await take_over(place, generation, told)
+    # Whoever did it is dead. What came since is in neither.
+    await indexed(stock, await stock.say("since", id="since"))
+    assert point.id not in await all_points(finding)
+    assert await finish(place, told)
+    events = {each.payload["event_id"] for each in (await all_points(finding)).values()}
+    assert events == {"first", "since"}
+    assert not await finish(place, told)
+    assert not await are_there(of_generation(place.deployment, "next"))
+
+
+async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Seen) -> None:
+    first = await stock.say("the walrus sings", id="first")
+    await indexed(stock, await stock.say("the walrus sleeps", id="second"))
+    assert finding.embedder
+    model, dimension = finding.embedder.model, finding.embedder.dimension
+    with pytest.raises(VectorsNotMade, match="--until 1"):
+        async with open_as_of(place.deployment, first, model=model, dimension=dimension):
+            raise AssertionError("it was opened")
+    async with made(place, "as of", told, first) as generation:
+        await generation.reach(first, told)
+    async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
+        query = await finding.embedder.embed_query("walrus")
+        (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
+    assert [hit.payload["event_id"] for hit in hits] == ["first"]
+    await drop(place.database, of_generation(place.deployment, "as of", first).database_schema)
