@@ -16,6 +16,7 @@ from infra.gate import Gate
 from infra.models import bm25
 from infra.models.embedders import open_embedder
 from infra.models.embedding import Embedder
+from infra.vectors.generations import open_as_of
 from infra.vectors.opening import open_vectors
 from infra.vectors.port import Dense, Owner, Point, Vectors
 
@@ -61,9 +62,25 @@ async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[F
         infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
     async with open_embedder(settings, deployment) as model:
-        name, dimension = (model.model, model.dimension) if model else ("none", None)
+        name, dimension = _made_by(model)
         async with open_vectors(deployment, model=name, dimension=dimension) as vectors:
             yield Finding(vectors, model)
+
+
+@asynccontextmanager
+async def opened_as_of(deployment: Deployment, position: int, live: Finding) -> AsyncIterator[Finding]:
+    """Open the vectors as of a former log position, to be searched with the model of the live ones.
+
+    Raises:
+        What `infra.vectors.generations.open_as_of` raises.
+    """
+    name, dimension = _made_by(live.embedder)
+    async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
+        yield Finding(vectors, live.embedder)
+
+
+def _made_by(model: Embedder | None) -> tuple[str, int | None]:
+    return (model.model, model.dimension) if model else ("none", None)
 
 
 async def points(

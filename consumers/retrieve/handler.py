@@ -43,7 +43,7 @@ async def consuming(
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
     log = UserLog(broker)
     search = Search(database, memory, finding)
-    opened = Opened(deployment, settings)
+    opened = Opened(deployment, settings, finding)
     past = Past(broker, database, deployment.database_schema, opened)
     answers = {
         **ContextVerb(memory, search if finding else None, past, settings).answers,

@@ -3,15 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Self
+
+import structlog
 
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.search.service import Search
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.generations import name_of
+from infra.database.vector_records import owed, reached
+from infra.finding import Finding, opened_as_of
 from infra.settings.store import LiveSettings
+from infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
+
+log = structlog.get_logger("retrieve")
 
 KEPT: Final = 4
 """Generations that stay open, those asked last."""
@@ -25,14 +32,19 @@ CONNECTIONS: Final = 2
 AT_HAND: Final = 1
 """Users whose rows are at hand in each: what one request reads twice."""
 
+_NOT_NOW: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
+
 
 @dataclass(slots=True)
 class _Open:
     """An open generation. `holders` are those who ask it, and the one who keeps it open."""
 
+    schema: str
+    database: Database
     memory: Memory
     search: Search
-    ends: AsyncExitStack
+    has_vectors: bool = False
+    ends: AsyncExitStack = field(default_factory=AsyncExitStack)
     asked_at: float = 0.0
     holders: int = 1
 
@@ -45,9 +57,11 @@ class _Open:
 class Opened:
     """Opens generations when they are asked, and closes them when they are not asked any more."""
 
-    def __init__(self, deployment: Deployment, settings: LiveSettings) -> None:
+    def __init__(self, deployment: Deployment, settings: LiveSettings, finding: Finding | None) -> None:
+        """`finding` is the live one; without it nothing is searched here either."""
         self._deployment = deployment
         self._settings = settings
+        self._finding = finding
         self._open: dict[int, _Open] = {}
         self._opening = asyncio.Lock()
 
@@ -75,6 +89,8 @@ class Opened:
             found.holders += 1
             await self.keep([*self._open][-KEPT:])
         try:
+            if self._finding and not found.has_vectors:
+                await self._find_in(found, position, self._finding)
             yield found.memory, found.search
         finally:
             await found.leave()
@@ -88,17 +104,33 @@ class Opened:
     async def _opened(self, position: int) -> _Open:
         schema = name_of(self._deployment.database_schema, "as of", position)
         own = {"database_schema": schema, "pg_pool_min": 0, "pg_pool_max": CONNECTIONS}
-        async with AsyncExitStack() as ends:
-            database = await ends.enter_async_context(
-                Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
-            )
-            memory = Memory(database, self._settings, AT_HAND)
-            memory.stand_at(position)
-            search = Search(database, memory, None)
-            return _Open(memory, search, ends.pop_all())
+        database = Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
+        memory = Memory(database, self._settings, AT_HAND)
+        memory.stand_at(position)
+        found = _Open(schema, database, memory, Search(database, memory, None))
+        await found.ends.enter_async_context(database)
+        return found
+
+    async def _find_in(self, found: _Open, position: int, live: Finding) -> None:
+        """Have it searched, where it has vectors by now; otherwise the next question tries it again."""
+        async with self._opening:
+            if found.has_vectors or not await _are_complete(found.database, found.schema, position):
+                return
+            try:
+                finding = await found.ends.enter_async_context(opened_as_of(self._deployment, position, live))
+            except _NOT_NOW as error:
+                log.warning("a former moment cannot be searched", position=position, error=str(error))
+                return
+            found.search = Search(found.database, found.memory, finding)
+            found.has_vectors = True
 
     async def _close_unused(self) -> None:
         while True:
             await asyncio.sleep(UNUSED)
             asked_after = asyncio.get_running_loop().time() - UNUSED
             await self.keep([place for place, each in self._open.items() if each.asked_at > asked_after])
+
+
+async def _are_complete(database: Database, schema: str, position: int) -> bool:
+    """Who makes them still has them open."""
+    return await reached(database, schema) == position and not await owed(database, schema)

@@ -1,15 +1,18 @@
 """Memory as of a former moment: each has its own truth, and what was erased since is in none."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
+from consumers.app import running
 from consumers.retrieve.opened import KEPT, Opened
 from contracts.memory import ALL_BEFORE
 from infra.config import Deployment
@@ -17,12 +20,17 @@ from infra.database.engine import DatabaseUnavailable
 from infra.database.generations import drop, name_of
 from infra.rebuilding.making import Site, made, site_alone
 from infra.settings.store import LiveSettings
+from mnemon.rebuilding.making import made as made_with_vectors
 from producers.client import MemoryClient
 from producers.errors import AskFailed
-from tests.integration.conftest import Stock
+from tests.integration.conftest import Stock, indexed
 from tests.integration.rebuilding import Told
 
 SPACE = "memory.acme.u1"
+
+
+class ToldOfBoth(Told):
+    def vectors_at(self, reached: int, up_to: int) -> None: ...
 
 
 @pytest_asyncio.fixture
@@ -101,6 +109,35 @@ async def test_each_moment_has_its_own_truth(place: Site, stock: Stock, memory: 
     assert (first["profile"], first["sections"].keys()) == ({}, {"recent"})
     # What is asked of now knows nothing of it.
     assert (await stock.ask("context", min_seq=moments[-1][0]))["profile"] == {"city": "Perm"}
+
+
+async def test_each_moment_is_searched_for_itself(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    told = ToldOfBoth()
+    question: dict[str, Any] = {"query": "Where does Anna live?", "scope": ["memories", "messages"]}
+    async with running(("persist", "index", "retrieve"), with_vectors), site_alone(with_vectors) as place:
+        moments = await lived(stock)
+        await indexed(stock, moments[-1][0])
+        for number, (seq, town, _) in enumerate(moments[:2]):
+            async with made_with_vectors(place, "as of", told, seq) as generation:
+                await generation.rows.reach(seq)
+                reply = await stock.ask("search", as_of=seq, **question)
+                assert (reply["hits"], reply["degraded"]) == ([], question["scope"]), "not made yet"
+                assert (await stock.ask("context", as_of=seq))["degraded"] == ["relevant", "conversation"]
+                await generation.reach(seq, told)
+            reply = await stock.ask("search", as_of=seq, **question)
+            assert (reply["degraded"], reply["seen_seq"]) == ([], seq)
+            found: dict[str, set[str]] = {"memories": set(), "messages": set()}
+            for hit in reply["hits"]:
+                found[hit["scope"]].add(hit["text"])
+            assert found["memories"] == {f"Anna lives in {town}"}
+            assert found["messages"] == {f"I live in {each} now" for each in ("Riga", "Oslo")[: number + 1]}
+            assert (await stock.ask("context", as_of=seq, query="Riga"))["degraded"] == []
+        shutil.rmtree(tmp_path / f"vectors_until_{moments[0][0]}")
+        await dropped(place, moments[0][0])
+        assert (await problem(stock, "search", as_of=moments[0][0], **question))[0] == "not_found"
 
 
 async def test_a_date_is_judged_as_of_then(place: Site, stock: Stock) -> None:
@@ -210,7 +247,7 @@ async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> No
 async def test_few_are_open_at_a_time(place: Site, stock: Stock) -> None:
     positions = [await stock.say(str(number)) for number in range(KEPT + 1)]
     await kept(place, *positions)
-    async with Opened(place.deployment, LiveSettings()).kept() as opened:
+    async with Opened(place.deployment, LiveSettings(), None).kept() as opened:
         async with opened.at(positions[0]) as (first, _):
             for position in positions[1:]:
                 async with opened.at(position):

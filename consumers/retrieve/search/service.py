@@ -156,7 +156,7 @@ class Search:
 
     async def _candidates(self, collection: Collection, question: Question) -> list[Candidate]:
         if self._vectors is None:
-            raise VectorsUnavailable("another process has the vectors")
+            raise VectorsUnavailable("there are no vectors in this process")
         found = await candidates(
             self._vectors,
             collection,
