@@ -42,8 +42,8 @@ from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("compact")
 
-LONGEST: Final = 60.0
-"""Seconds after which no other step is begun: the trigger comes again, and others have had their turn."""
+LONGEST: Final = 10.0
+"""Seconds after which no other step is begun: others have their turn, and then the trigger comes again."""
 
 PROJECTED: Final = 2.0
 """Seconds for which the projections are waited for, and after which they are looked at again."""
@@ -52,7 +52,9 @@ ANSWERED: Final = 30.0
 """Seconds for which they are waited for once there is an answer, which is paid for."""
 
 BUSY: Final = 1.0
-"""Seconds after which a conversation that somebody else has in hand is looked at again."""
+"""Seconds after which a conversation is looked at again that somebody else has in hand, or that had its turn.
+
+Not at once: what is delivered again goes before all that was not delivered yet."""
 
 WITHOUT_BUDGET: Final = 300.0
 """Seconds after which a tenant's budget is looked at again."""
@@ -117,7 +119,7 @@ class Compacting:
                 ended = await self._step(connection, place)
                 if ended is not None:
                     return ended
-        return Retry(0)
+        return Retry(BUSY)
 
     async def _step(self, connection: Client, place: Place) -> Outcome | None:
         """Take one step; None when there may be another."""

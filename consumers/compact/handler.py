@@ -8,7 +8,8 @@ from typing import Final
 import nats.errors
 import structlog
 
-from consumers.compact.compacting import Compacting
+from consumers.compact.compacting import BUSY, Compacting
+from consumers.compact.shares import Shares
 from consumers.compact.working import Working
 from consumers.spending.budget import Budgets
 from contracts.base import InvalidBody
@@ -58,7 +59,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         deployment.model_copy(update={"pg_pool_max": 2 * at_once}), name="mnemon-compact-models"
     )
     compacting = Compacting(database, settings, Patience(models), Budgets(database, settings))
-    working = Working()
+    working, shares = Working(), Shares(at_once)
 
     async def look(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []
@@ -102,7 +103,10 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
         try:
-            return await compacting.compact(broker.config.connection_state.connection, place)
+            with shares.taken(place[:2]) as is_room:
+                if not is_room:
+                    return Retry(BUSY)
+                return await compacting.compact(broker.config.connection_state.connection, place)
         except LATER as error:
             log.warning("not compacted yet, will be tried again", error=repr(error))
         except Exception:

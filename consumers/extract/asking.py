@@ -36,7 +36,7 @@ from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
 
-LONGEST: Final = 60.0
+LONGEST: Final = 10.0
 """Seconds after which nothing new is begun for the same users: others wait."""
 
 PAUSE: Final = 2.0

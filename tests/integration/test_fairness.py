@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
+from bench.provider_server.server import ProviderServer
 from consumers.app import running
 from consumers.dedupe import handler as dedupe
 from contracts.memory import FactProposedV1
@@ -21,6 +22,7 @@ from infra.database.engine import Database
 from infra.finding import Finding
 from infra.settings.store import write
 from infra.vectors.opening import open_vectors
+from tests.integration.compacting import Compacting
 from tests.integration.conftest import Stock
 
 FLOOD = 700
@@ -82,3 +84,21 @@ async def test_who_asks_too_much_at_once_is_refused_for_the_moment_and_nobody_el
         async with running(("persist",), deployment):
             assert [len(reply["messages"]) for reply in await asyncio.gather(*waiting)] == [1, 1]
         assert len(await stock.contents(min_seq=seq)) == 1
+
+
+async def test_a_user_with_many_conversations_has_half_of_the_room_and_the_rest_is_for_others(
+    stock: Stock, deployment: Deployment
+) -> None:
+    room = deployment.model_requests
+    with ProviderServer() as server:
+        server.state.seconds = 0.5
+        compacting = await Compacting.on(stock, deployment, server)
+        flood = room // 2 + 1
+        for number in range(flood):
+            await compacting.talk(17, ("flood",), conversation=f"c{number}")
+        async with compacting.running("persist", "compact"):
+            await compacting.has(flood, "summary.written", "flood")
+            assert server.state.most_in_flight == room // 2
+            await compacting.talk(17, [f"u{number}" for number in range(room)])
+            await compacting.has(flood + room, "summary.written")
+            assert server.state.most_in_flight > room // 2
