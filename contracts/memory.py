@@ -72,7 +72,13 @@ class FactProposedV1(Event):
     lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
 
 
-class FactSavedV1(Event):
+class FactEvent(Event):
+    """What became of a fact."""
+
+    by: Text | None = Field(default=None, description="`redecide`: decided anew, with other settings.")
+
+
+class FactSavedV1(FactEvent):
     """A new fact is kept."""
 
     fact_id: Identifier = Field(description="Short id, per user: `pf_001`, `wk_014`, `ar_120`.")
@@ -81,7 +87,7 @@ class FactSavedV1(Event):
     lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
 
 
-class FactUpdatedV1(Event):
+class FactUpdatedV1(FactEvent):
     """A fact is rewritten; its former version is kept."""
 
     fact_id: Identifier = Field(description="The fact.")
@@ -93,7 +99,7 @@ class FactUpdatedV1(Event):
     lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
 
 
-class FactConfirmedV1(Event):
+class FactConfirmedV1(FactEvent):
     """A proposal said what is known already."""
 
     fact_id: Identifier = Field(description="The fact that it met.")
@@ -110,7 +116,7 @@ class FactRejectedV1(Event):
     fact_id: Identifier | None = Field(default=None, description="The fact concerned, where there is one.")
 
 
-class FactForgottenV1(Event):
+class FactForgottenV1(FactEvent):
     """A fact is removed on request, or because another took its place."""
 
     fact_id: Identifier = Field(description="The fact.")
@@ -283,6 +289,13 @@ ALL_BEFORE = 2**53 - 1
 """As `up_to_seq`: whatever comes before the event, wherever that is; the largest that JSON carries safely."""
 
 
+class Span(Contract):
+    """Log positions, one after another."""
+
+    from_seq: Sequence = Field(description="The first.")
+    to_seq: Sequence = Field(description="The first one beyond.")
+
+
 class UserErasedV1(Event):
     """A user, or one conversation, was forgotten for good. Holds no content."""
 
@@ -290,3 +303,13 @@ class UserErasedV1(Event):
         description="What lies below it in the log is gone; nothing that comes after this event."
     )
     conversation: Identifier | None = Field(default=None, description="Only this conversation.")
+    spans: tuple[Span, ...] = Field(
+        default=(), description="Of one conversation: where it was the current one, which `-` stands for."
+    )
+    discarded_seq: Sequence | None = Field(
+        default=None, description="Of one conversation: its last start that discarded what was said before."
+    )
+    derived: tuple[Sequence, ...] = Field(
+        default=(),
+        description="Of one conversation: where facts and proposals are that were drawn from it alone.",
+    )

@@ -177,6 +177,16 @@ def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
     )
 
 
+def conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
+    """The filter that matches what a bot publishes of a conversation; None is the user's current one."""
+    return chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
+
+
+def conversation_triggers(tenant: str, user: str, conversation: str) -> str:
+    """The filter that matches the triggers of one conversation."""
+    return f"work.*.{encode_token(tenant)}.{encode_token(user)}.{encode_token(conversation)}"
+
+
 def tenant_filters(tenant: str) -> tuple[str, str]:
     """What a tenant's bots publish and ask: all that they have to send."""
     token = encode_token(tenant)

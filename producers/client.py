@@ -268,13 +268,15 @@ class MemoryClient(MemoryTools):
         request = StatusV1.strictly(min_seq=min_seq)
         return await self._questioner.ask(user, "status", request, StatusReplyV1)
 
-    async def erase(self, user: str, *, verify: bool = False, text: str | None = None) -> EraseReplyV1:
-        """Forget a user for good; `verify` forgets nobody, and looks what is left, and for a text.
+    async def erase(
+        self, user: str, *, conversation: str | None = None, verify: bool = False, text: str | None = None
+    ) -> EraseReplyV1:
+        """Forget a user, or one conversation, for good; `verify` looks what is left, and for a text.
 
         Raises:
             AskFailed: there is no receipt; whether the user is forgotten is not known.
         """
-        request = EraseV1.strictly(verify=verify, text=text)
+        request = EraseV1.strictly(conversation=conversation, verify=verify, text=text)
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
 
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:

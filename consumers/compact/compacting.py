@@ -29,7 +29,7 @@ from infra.broker.letters import remove
 from infra.broker.log_reader import last_position
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import Position
-from infra.broker.purging import erased_up_to
+from infra.broker.purging import erasures_of
 from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.locking import locked_if_free
 from infra.database.reading import Newest
@@ -179,7 +179,7 @@ class Compacting:
             return None
         written = summary(place, step, text, f"{model.provider}/{model.model}")
         appended, *_ = await _append(connection, written, paid)
-        if step.covers[0] < await erased_up_to(connection, (tenant, user)) <= appended.seq:
+        if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
             await remove(connection, LOG, appended.seq)  # it went in after the user
         self._failed.pop(failing, None)
         return None

@@ -30,11 +30,12 @@ from infra.broker.delivery import Delivery
 from infra.broker.letters import remove
 from infra.broker.log_reader import pages
 from infra.broker.position import applied_position
-from infra.broker.purging import erased_up_to
+from infra.broker.purging import erasures_of
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from infra.database.locking import locked
 from infra.database.rows import event_id_of
+from infra.erased import Erasures
 from infra.finding import Finding, fact, points
 from infra.precedence import give_way
 from infra.settings.store import LiveSettings
@@ -84,8 +85,8 @@ class Deciding:
             await give_way()
             # Forgotten until all is well: after a failure the log is read anew.
             known = self._users.pop(owner, None)
-            erased = await erased_up_to(connection, owner)
-            if known is None or known.erased < erased:
+            erased = await erasures_of(connection, owner)
+            if known is None or known.erased != erased:
                 known = await self._load(connection, owner, erased)
             await self._catch_up(connection, owner, known)
             decided = await self._decide(owner, known, known.turn())
@@ -98,16 +99,16 @@ class Deciding:
                 self._users[owner] = known
             return waits
 
-    async def _load(self, connection: Client, owner: Owner, erased: int) -> Known:
+    async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> Known:
         stream_context = connection.jetstream()
         # Below either position every event is projected, and every proposal decided.
         position = min(
             await applied_position(stream_context), await applied_position(stream_context, "dedupe")
         )
-        known = Known(position=max(position, erased - 1), erased=erased)
+        known = Known(position=max(position, erased.below - 1), erased=erased)
         (rows,) = await self._database.read(fact_events([owner]))
         for row in rows:
-            if row.seq < erased:
+            if erased.has_learned(row.seq, None):
                 continue
             if row.seq > known.position:
                 break
@@ -128,11 +129,12 @@ class Deciding:
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
-                if isinstance(event, FactProposedV1):
-                    if min(event.lineage.sources, default=known.position) < known.erased:
-                        # A model was reading it while the user was erased.
+                if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
+                    if isinstance(event, FactProposedV1):
+                        # A model was reading it while it was erased.
                         await remove(connection, LOG, delivery.sequence)
-                        continue
+                    continue
+                if isinstance(event, FactProposedV1):
                     proposal = Proposal(event_id, at, event)
                     known.waiting.setdefault(event_id, (delivery.sequence, proposal))
                 else:

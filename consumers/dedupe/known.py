@@ -8,6 +8,7 @@ from consumers.dedupe.decide import Proposal
 from consumers.dedupe.state import UserFacts
 from contracts.base import Event
 from contracts.memory import FactSavedV1, FactUpdatedV1
+from infra.erased import Erasures
 
 TURN: Final = 100
 """Proposals of a user that are decided on at a time: then others have their turn."""
@@ -21,7 +22,7 @@ class Known:
         facts: the user's facts, as of `position`.
         versions: the event that made each fact what it is.
         position: the log position up to which the user's events are taken into account.
-        erased: what lies below is gone, and counts for nothing.
+        erased: what is gone, and counts for nothing.
         findable: every fact has its point.
         waiting: proposals up to `position` that were not decided on, by event id, in the order of the log;
             each with its log position.
@@ -30,7 +31,7 @@ class Known:
     facts: UserFacts = field(default_factory=UserFacts)
     versions: dict[str, str] = field(default_factory=dict)
     position: int = 0
-    erased: int = 0
+    erased: Erasures = field(default_factory=Erasures)
     findable: bool = False
     waiting: dict[str, tuple[int, Proposal]] = field(default_factory=dict)
 

@@ -96,7 +96,7 @@ def _add(batch: Plan, delivery: Delivery) -> Outcome:
         case DocumentAddedV1():
             batch.documents.append(Read(owner, event_id, event))
             _sweep(batch, owner, delivery)  # of the version before, more may be there
-        case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1(conversation=None):
+        case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
             _sweep(batch, owner, delivery)
         case _ if isinstance(event, _SWEPT):
             _sweep(batch, owner, delivery)

@@ -11,7 +11,7 @@ from infra.broker.log_reader import last_position
 from infra.broker.position import applied_position
 from infra.database.documents import documents
 from infra.database.engine import Database
-from infra.database.erasing import erasure
+from infra.database.erasing import last_erased
 from infra.database.facts import live_facts
 from infra.database.found import Wanted, visible
 from infra.database.locking import locked
@@ -33,8 +33,8 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
         if await applied_position(connection.jetstream()) < end:
             return False
         # What is being indexed from before an erasure would be there after it.
-        erased = await database.read(erasure(*owner))
-        if erased is not None and await applied_position(connection.jetstream(), "index") < erased.seq:
+        erased = await database.read(last_erased(*owner))
+        if erased and await applied_position(connection.jetstream(), "index") < erased:
             return False
         await give_way()
         await _facts(database, finding, owner)

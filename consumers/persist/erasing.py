@@ -1,4 +1,4 @@
-"""What is left to do for a user whose rows are erased: log, dead letters, triggers, and stretches in hand."""
+"""What is left to do where rows are erased: log, dead letters, triggers, and stretches in hand."""
 
 from contextlib import aclosing
 
@@ -10,11 +10,12 @@ from contracts.subjects import user_filters
 from infra.broker.letters import remove
 from infra.broker.log_reader import pages
 from infra.broker.purging import purge
+from infra.database import conversation_erasing, erasing
+from infra.database.conversation_contents import counted
 from infra.database.engine import Database
-from infra.database.erasing import counted_below, erasure, release, settle
 from infra.database.projecting import write
 from infra.database.rows import Owner
-from infra.erased import ErasedUser
+from infra.erased import ErasedConversation, ErasedUser, Taking
 
 
 async def settled(connection: Client, database: Database, owner: Owner, position: int) -> bool:
@@ -29,32 +30,52 @@ async def settled(connection: Client, database: Database, owner: Owner, position
     Raises:
         DatabaseUnavailable, nats.errors.Error: it may be done again.
     """
-    erased = await database.read(erasure(*owner))
-    if erased is None or erased.is_settled:
-        return True
-    if position < erased.seq:
-        return False
-    taking = ErasedUser(owner, erased.seq, erased.at)
-    if not await purge(connection, taking):
-        return False
-    await release(database, *owner, erased.seq)
-    if "windows" in await database.read(counted_below(*owner, erased.seq)):
-        return False
-    await _look_beyond(connection, database, taking)
-    await settle(database, *owner, erased.seq)
+    erased = await database.read(erasing.erasure(*owner))
+    if erased is not None and not erased.is_settled:
+        user = ErasedUser(owner, erased.seq, erased.at)
+        if position < erased.seq or not await _settle_user(connection, database, user):
+            return False
+    (conversations,) = await database.read(conversation_erasing.conversation_erasures_of([owner]))
+    for each in conversations:
+        if not each.is_settled and (
+            position < each.erased.seq or not await _settle_conversation(connection, database, each.erased)
+        ):
+            return False
     return True
 
 
-async def _look_beyond(connection: Client, database: Database, taking: ErasedUser) -> None:
-    """Go through what the log has of the user since.
+async def _settle_user(connection: Client, database: Database, user: ErasedUser) -> bool:
+    if not await purge(connection, user):
+        return False
+    await erasing.release(database, *user.owner, user.below)
+    if "windows" in await database.read(erasing.counted_below(*user.owner, user.below)):
+        return False
+    await _look_through(connection, database, user, user.below - 1)
+    await erasing.settle(database, *user.owner, user.below)
+    return True
+
+
+async def _settle_conversation(connection: Client, database: Database, erased: ErasedConversation) -> bool:
+    if not await purge(connection, erased):
+        return False
+    await conversation_erasing.release(database, erased)
+    if "windows" in await database.read(counted(erased)):
+        return False
+    await _look_through(connection, database, erased, 0)
+    await conversation_erasing.settle(database, erased)
+    return True
+
+
+async def _look_through(connection: Client, database: Database, erased: Taking, after: int) -> None:
+    """Go through what the log has of the user yet.
 
     What came with the id of an event that is erased now may have been taken for a copy of it: it is written
     again. What a model made of erased messages at that very moment is removed.
     """
-    for pattern in user_filters(*taking.owner):
-        async with aclosing(pages(connection, pattern, taking.below - 1)) as answers:
+    for pattern in user_filters(*erased.owner):
+        async with aclosing(pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:
-                    if taking.takes(delivery):
+                    if erased.takes(delivery):
                         await remove(connection, LOG, delivery.sequence)
                 await write(database, plan(page).rows)

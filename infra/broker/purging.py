@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from nats.aio.client import Client
@@ -17,22 +17,22 @@ from contracts.subjects import letter_filters, parse, thing_filter, user_filters
 from infra.broker.delivery import Delivery
 from infra.broker.letters import letter_of, remove
 from infra.broker.log_reader import delivery_of, last_position, pages, stored
-from infra.erased import Owner, Place, Taking
+from infra.erased import ErasedConversation, Erasures, Owner, Place, Taking
 
 AT_ONCE: Final = 50
 """Texts that are written over before somebody else has a turn."""
 
 
-async def erased_up_to(connection: Client, owner: Owner) -> int:
-    """The log position below which a user's events are gone, whether they are purged yet or not; 0: none is.
+async def erasures_of(connection: Client, owner: Owner) -> Erasures:
+    """What the log says of a user that is gone.
 
     Raises:
         nats.errors.Error: the log does not answer.
     """
     pattern = thing_filter(*owner, "user")
     if not await last_position(connection, pattern):  # nearly always
-        return 0
-    erased = 0
+        return Erasures()
+    erased = Erasures()
     async with aclosing(pages(connection, pattern, 0)) as answers:
         async for page in answers:
             for delivery in page:
@@ -40,9 +40,17 @@ async def erased_up_to(connection: Client, owner: Owner) -> int:
                     event = decode(parse(delivery.subject), delivery.body)
                 except (UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
-                if isinstance(event, UserErasedV1) and event.conversation is None:
-                    erased = max(erased, min(event.up_to_seq, delivery.sequence))
+                if isinstance(event, UserErasedV1):
+                    erased = _with(erased, owner, event, delivery)
     return erased
+
+
+def _with(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Delivery) -> Erasures:
+    if event.conversation is None:
+        return erased._replace(below=max(erased.below, min(event.up_to_seq, delivery.sequence)))
+    at = datetime.fromtimestamp(delivery.stored_at, UTC)
+    new = ErasedConversation.of(owner, event, event.id or "", delivery.sequence, at)
+    return erased._replace(conversations=(*erased.conversations, new))
 
 
 async def purge(connection: Client, erased: Taking) -> bool:

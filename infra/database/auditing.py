@@ -3,16 +3,19 @@
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from psycopg.types.json import Jsonb
-from sqlalchemy import Table, Text, bindparam, select
+from sqlalchemy import Column, Table, Text, bindparam, select
 
+from infra.database.conversation_erasing import conversation_erasures_of
 from infra.database.engine import Connection, Database, Lookup
+from infra.database.generations import NOTED
 from infra.database.rows import EventRow, Key, MemoryRow, MessageRow, Owner, Row
 from infra.database.tables import KEY, erasures, metadata
 from infra.database.timeline import owned
+from infra.erased import Erasures
 
 
 class Remark(NamedTuple):
@@ -126,16 +129,21 @@ def _place(row: MessageRow | MemoryRow) -> bytes:
     return msgspec.json.encode(dict(zip(KEY, row.key, strict=True)) | {"seq": row.seq})
 
 
-async def erased_up_to(database: Database, owners: Iterable[Owner]) -> dict[Owner, int]:
-    """Of users who were forgotten for good: what lies below which log position.
+async def erasures_of(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
+    """What is gone of users.
 
     Raises:
         DatabaseUnavailable: it cannot answer now.
     """
     users = list(dict.fromkeys(owners))
 
-    async def query(connection: Connection) -> dict[Owner, int]:
-        return await _erased(connection, users)
+    async def query(connection: Connection) -> dict[Owner, Erasures]:
+        below = await _erased(connection, users)
+        stored = await conversation_erasures_of(users)(connection)
+        return {
+            user: Erasures(below.get(user, 0), tuple(each.erased for each in some))
+            for user, some in zip(users, stored, strict=True)
+        }
 
     return await database.read(query) if users else {}
 
@@ -162,7 +170,7 @@ async def _of_events(
         | {f"as_{name}": value for name, value in row.values.items()}
         for row in rows
     ]
-    names = [column.name for column in table.c if column.name not in (*KEY, "seq")]
+    names = [column.name for column in _said(table)]
     found: list[Remark] = []
     for row, stored in zip(rows, await _events(table).rows(connection, wanted), strict=True):
         if not stored:
@@ -179,13 +187,17 @@ async def _of_events(
 _ERASED: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
 
 
+def _said(table: Table) -> list[Column[Any]]:
+    """The columns that an event says."""
+    return [column for column in table.c if column.name not in (*KEY, "seq") and column not in NOTED]
+
+
 @cache
 def _events(table: Table) -> Lookup:
     """The row of a key, and of each column whether it is another value than the one given."""
     others = [
         column.is_distinct_from(bindparam(f"as_{column.name}", type_=column.type)).label(f"of_{column.name}")
-        for column in table.c
-        if column.name not in (*KEY, "seq")
+        for column in _said(table)
     ]
     same = [table.c[name] == bindparam(f"of_{name}", type_=Text) for name in KEY]
     return Lookup(select(table.c.seq, *others).where(*same))

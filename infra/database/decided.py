@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Text, bindparam, select
 
+from contracts.memory import Lineage
 from infra.database.engine import Database, Lookup
 from infra.database.memories import named
 from infra.database.rows import Owner
@@ -18,12 +19,13 @@ DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.reject
 
 
 class Proposed(NamedTuple):
-    """A proposal, by its log position and id, and the id that its decision must have."""
+    """A proposal: its log position and id, the id that its decision must have, and where it was learned."""
 
     seq: int
     owner: Owner
     event_id: str
     decision_id: str
+    lineage: Lineage
 
 
 @dataclass(frozen=True, slots=True)

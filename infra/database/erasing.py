@@ -30,12 +30,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from infra.database import conversation_erasing
 from infra.database.engine import Connection, Database, Lookup, Query, Statement
 from infra.database.memories import sequence
 from infra.database.tables import (
     IS_OPEN,
     batches,
     clears,
+    conversation_erasures,
     erasures,
     memory_events,
     messages,
@@ -47,7 +49,15 @@ from infra.database.tables import (
 from infra.database.timeline import owned, owner
 from infra.database.windows import StoredWindow
 
-PROJECTED: Final = (messages, starts, clears, profile_sets, memory_events, model_calls)
+PROJECTED: Final = (
+    messages,
+    starts,
+    clears,
+    profile_sets,
+    memory_events,
+    model_calls,
+    conversation_erasures,
+)
 """All that is made of events. What models cost is the user's too: no rebuild could bring it back."""
 
 _BELOW: Final = bindparam("below", type_=BigInteger)
@@ -150,6 +160,16 @@ _STORED: Final = Statement(
         owned(erasures)
     )
 )
+_LAST: Final = Statement(
+    select(
+        func.greatest(
+            select(func.coalesce(func.max(erasures.c.seq), 0)).where(owned(erasures)).scalar_subquery(),
+            select(func.coalesce(func.max(conversation_erasures.c.up_to), 0))
+            .where(owned(conversation_erasures))
+            .scalar_subquery(),
+        )
+    )
+)
 _EACH: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
 _KNOWN: Final = Statement(_known())
 _SETTLE: Final = Statement(
@@ -157,13 +177,17 @@ _SETTLE: Final = Statement(
 )
 
 
-async def begin_writing(connection: Connection, erased: Sequence[Mapping[str, Any]]) -> None:
-    """Begin a transaction that writes events, with the rows of those that erase.
+async def begin_writing(
+    connection: Connection, erased: Sequence[Mapping[str, Any]], *, others: bool = False
+) -> None:
+    """Begin a transaction that writes events, with the rows of those that erase users.
+
+    Others that erase something may follow: then `others`.
 
     Whoever erases waits until all others have written, and they wait for the end of it. Otherwise one that
     began before could write beneath an erasure that it does not see.
     """
-    await (_ERASING if erased else _WRITING).change(connection, [{}])
+    await (_ERASING if erased or others else _WRITING).change(connection, [{}])
     if not erased:
         return
     await _PUT.change(connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased])
@@ -182,6 +206,16 @@ def erasure(tenant: str, user: str) -> Query[Erasure | None]:
     return query
 
 
+def last_erased(tenant: str, user: str) -> Query[int]:
+    """Below which log position something of a user was forgotten at last; 0: nothing was."""
+
+    async def query(connection: Connection) -> int:
+        (below,) = await _LAST.row(connection, owner(tenant, user))
+        return int(below)
+
+    return query
+
+
 def not_erased(held: Sequence[StoredWindow]) -> Query[list[StoredWindow]]:
     """Those of some stretches that no erasure has taken out of hand."""
     owners = list(dict.fromkeys(window.owner for window in held))
@@ -189,7 +223,8 @@ def not_erased(held: Sequence[StoredWindow]) -> Query[list[StoredWindow]]:
     async def query(connection: Connection) -> list[StoredWindow]:
         found = await _EACH.rows(connection, [owner(*each) for each in owners])
         erased = {each: rows[0][1] for each, rows in zip(owners, found, strict=True) if rows}
-        return [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
+        left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
+        return await conversation_erasing.not_erased(connection, left)
 
     return query
 

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from infra.database.engine import Connection, Database, Statement
 from infra.database.rows import Owner
-from infra.database.tables import batches, erasures, metadata, rounds, windows
+from infra.database.tables import batches, conversation_erasures, erasures, metadata, rounds, windows
 
 Kind = Literal["live", "former", "next", "as of"]
 
@@ -27,7 +27,7 @@ AT_ONCE: Final = 200
 WORK_IN_HAND: Final = (windows, batches, rounds)
 """What is no projection, and goes along with the live generation."""
 
-NOTED: Final = (erasures.c.is_settled,)
+NOTED: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
 """Columns that no event says: what was done outside of the database."""
 
 PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table not in WORK_IN_HAND)

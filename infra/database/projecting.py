@@ -7,10 +7,19 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Table, bindparam, cast, select, text
 from sqlalchemy.dialects.postgresql import insert
 
+from infra.database.conversation_erasing import begin
+from infra.database.covered import TAKEN, is_kept
 from infra.database.engine import Connection, Database, Query, Statement, Value
 from infra.database.erasing import begin_writing, lies_beyond
 from infra.database.rows import EventRow, MemoryRow, MessageRow, Rows
-from infra.database.tables import clears, erasures, model_calls, profile_sets, starts
+from infra.database.tables import (
+    clears,
+    conversation_erasures,
+    erasures,
+    model_calls,
+    profile_sets,
+    starts,
+)
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
 # because nothing is taken apart in Python (docs/adr/0002). What is newer than all erasures needs no look at
@@ -26,10 +35,17 @@ _INSERT_MESSAGES: Final = Statement(
            body -> 'tool_calls', body -> 'metadata', to_timestamp(sent_at)
     FROM jsonb_to_recordset(:rows) AS row
         (tenant text, user_id text, conversation text, seq bigint, event_id text, sent_at float8, body jsonb)
-    WHERE seq >= (SELECT coalesce(max(newest.seq), 0) FROM erasures AS newest) OR seq >= coalesce((
+    WHERE (seq >= (SELECT coalesce(max(newest.seq), 0) FROM erasures AS newest) OR seq >= coalesce((
         SELECT erased.seq FROM erasures AS erased
         WHERE erased.tenant = row.tenant AND erased.user_id = row.user_id
-    ), 0)
+    ), 0))
+    AND (seq >= (SELECT coalesce(max(newest.up_to), 0) FROM conversation_erasures AS newest) OR NOT EXISTS (
+        SELECT FROM conversation_erasures AS erased
+        WHERE erased.tenant = row.tenant AND erased.user_id = row.user_id AND row.seq < erased.up_to AND (
+            row.conversation = erased.conversation
+            OR row.conversation IS NULL AND row.seq <@ erased.spans
+        )
+    ))
     ORDER BY tenant, user_id, event_id
     ON CONFLICT (tenant, user_id, event_id) DO UPDATE SET
         seq = excluded.seq, conversation = excluded.conversation, role = excluded.role,
@@ -50,12 +66,19 @@ _INSERT_MEMORIES: Final = Statement(
     FROM jsonb_to_recordset(:rows) AS row
         (tenant text, user_id text, event_id text, seq bigint, at float8, event text, item text,
          proposal_id text, conversation text, body jsonb)
-    WHERE least(seq, (body ->> 'from_seq')::bigint) >=
-        (SELECT coalesce(max(newest.seq), 0) FROM erasures AS newest)
-    OR least(seq, (body ->> 'from_seq')::bigint) >= coalesce((
+    CROSS JOIN LATERAL (SELECT least(seq, (body ->> 'from_seq')::bigint) AS begins) AS made
+    WHERE (begins >= (SELECT coalesce(max(newest.seq), 0) FROM erasures AS newest) OR begins >= coalesce((
         SELECT erased.seq FROM erasures AS erased
         WHERE erased.tenant = row.tenant AND erased.user_id = row.user_id
-    ), 0)
+    ), 0))
+    AND (begins >= (SELECT coalesce(max(newest.up_to), 0) FROM conversation_erasures AS newest) OR NOT EXISTS
+    (
+        SELECT FROM conversation_erasures AS erased
+        WHERE erased.tenant = row.tenant AND erased.user_id = row.user_id AND (
+            row.seq = ANY(erased.derived)
+            OR row.conversation = erased.conversation AND begins < erased.up_to
+        )
+    ))
     ORDER BY tenant, user_id, event_id
     ON CONFLICT (tenant, user_id, event_id) DO UPDATE SET
         seq = excluded.seq, at = excluded.at, event = excluded.event, item = excluded.item,
@@ -68,7 +91,8 @@ _INSERT_MEMORIES: Final = Statement(
 
 def _insertion(table: Table) -> Statement:
     row = {column.name: cast(bindparam(column.name), column.type) for column in table.c}
-    insertion = insert(table).from_select(list(row), select(*row.values()).where(lies_beyond(row)))
+    kept = [is_kept(table.name, row)] if table in TAKEN else []
+    insertion = insert(table).from_select(list(row), select(*row.values()).where(lies_beyond(row), *kept))
     changed = {column.name: insertion.excluded[column.name] for column in table.c if not column.primary_key}
     return Statement(
         insertion.on_conflict_do_update(
@@ -80,7 +104,8 @@ def _insertion(table: Table) -> Statement:
 
 
 _INSERT_EVENTS: Final = {
-    table.name: _insertion(table) for table in (starts, clears, profile_sets, model_calls)
+    table.name: _insertion(table)
+    for table in (starts, clears, profile_sets, model_calls, conversation_erasures)
 }
 
 
@@ -109,7 +134,11 @@ async def suppose(database: Database, rows: Rows, query: Query[Value]) -> Value:
 
 async def _write(connection: Connection, rows: Rows) -> None:
     by_table = _by_table(rows.events.values())
-    await begin_writing(connection, by_table.pop(erasures.name, []))
+    conversations = by_table.pop(conversation_erasures.name, [])
+    await begin_writing(connection, by_table.pop(erasures.name, []), others=bool(conversations))
+    if conversations:
+        await _INSERT_EVENTS[conversation_erasures.name].change(connection, conversations)
+        await begin(connection, sorted({(row["tenant"], row["user_id"]) for row in conversations}))
     if rows.messages:
         await _INSERT_MESSAGES.change(connection, [_together(rows.messages.values())])
     if rows.memories:

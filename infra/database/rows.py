@@ -54,8 +54,16 @@ ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
 REMOVALS: Final = ("task.removed", "document.removed")
 """What was added before it is gone; it can be added again."""
 
-SWEPT_AFTER: Final = {*ENDINGS, *REMOVALS, "fact.updated", "summary.written", "summary.merged"}
+SWEPT_AFTER: Final = {
+    *ENDINGS,
+    *REMOVALS,
+    *("fact.saved", "fact.updated"),
+    *("summary.written", "summary.merged"),
+}
 """Endings, and what the log may take after the end of what it is about, or after its messages are cleared."""
+
+_TAKING: Final = {"clears", "erasures", "conversation_erasures"}
+"""Tables of what takes others away."""
 
 
 class MessageRow(NamedTuple):
@@ -127,7 +135,7 @@ class Rows:
         cleared = (
             row.key[:2]
             for row in self.events.values()
-            if row.table in ("clears", "erasures") or row.values.get("discard_previous")
+            if row.table in _TAKING or row.values.get("discard_previous")
         )
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
@@ -159,7 +167,7 @@ def row_of(delivery: Delivery) -> Row | None:
     if type(event) in _ITEMS:
         return _memory_row(delivery, address, key, event)
     projection = _PROJECTIONS.get(type(event))
-    if projection is None or (isinstance(event, UserErasedV1) and event.conversation):
+    if projection is None:
         return None
     table, values = projection(event, address, key, delivery)
     return EventRow(key, delivery.sequence, table, values)
@@ -186,6 +194,8 @@ def _message_row(
 
 def _memory_row(delivery: Delivery, address: Address, key: Key, event: Event) -> MemoryRow:
     decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
+    if getattr(event, "by", None):
+        decision = None  # what was decided first stays the one decision on the proposal
     tenant, user, event_id = key
     values = {
         "tenant": tenant,
@@ -244,7 +254,18 @@ def _erased(event: Event, address: Address, key: Key, delivery: Delivery) -> Pro
     assert isinstance(event, UserErasedV1)
     # What is said after it is said by somebody new, whatever it names.
     up_to = min(event.up_to_seq, delivery.sequence)
-    return "erasures", {"up_to": up_to, "at": datetime.fromtimestamp(delivery.stored_at, UTC)}
+    values = {"up_to": up_to, "at": datetime.fromtimestamp(delivery.stored_at, UTC)}
+    if event.conversation is None:
+        return "erasures", values
+    spans = [f"[{each.from_seq},{each.to_seq})" for each in event.spans if each.from_seq < each.to_seq]
+    return "conversation_erasures", {
+        **values,
+        "conversation": event.conversation,
+        "spans": f"{{{','.join(spans)}}}",
+        "discarded": event.discarded_seq,
+        "derived": list(event.derived),
+        "is_settled": False,
+    }
 
 
 def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
+from infra.database.conversation_erasing import beneath
 from infra.database.engine import Connection, Database
 from infra.database.erasing import PROJECTED
 
@@ -56,14 +57,15 @@ async def count(database: Database, up_to: int) -> int:
 
 
 async def beneath_erasures(database: Database, up_to: int) -> list[Place]:
-    """Rows that are left of users who were forgotten for good.
+    """Rows that are left of users, and of conversations, that were forgotten for good.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
     async with patient(database) as connection:
         cursor = await connection.execute(_BENEATH, {"up_to": up_to})
-        return [Place._make(row) for row in await cursor.fetchall()]
+        found = await cursor.fetchall() + await beneath(connection, up_to)
+        return [Place._make(row) for row in found]
 
 
 async def places(database: Database, up_to: int) -> AsyncGenerator[list[Place], None]:

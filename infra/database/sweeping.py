@@ -23,7 +23,7 @@ from infra.database import timeline as parts
 from infra.database.engine import Connection, Database, Statement
 from infra.database.memories import SUMMARIES, VERSIONS, named
 from infra.database.rows import ENDINGS, REMOVALS, Owner
-from infra.database.tables import clears, erasures, memory_events, messages, starts
+from infra.database.tables import clears, conversation_erasures, erasures, memory_events, messages, starts
 from infra.database.timeline import owned, owner
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
@@ -91,6 +91,7 @@ def _last_watermark() -> Any:
         select(starts.c.seq).where(owned(starts), starts.c.discard_previous),
         select(memory_events.c.seq).where(owned(memory_events), named((*ENDINGS, *REMOVALS))),
         select(erasures.c.seq).where(owned(erasures)),
+        select(conversation_erasures.c.seq).where(owned(conversation_erasures)),
     ).subquery()
     return select(func.coalesce(func.max(seqs.c.seq), 0))
 

@@ -9,7 +9,7 @@ from psycopg.sql import SQL, Identifier
 
 from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.generations import PROJECTIONS, WORK_IN_HAND, name_of, remember
-from infra.database.tables import erasures
+from infra.database.tables import conversation_erasures, erasures
 
 LOCK_TIMEOUT: Final = 2.0
 """Seconds for which the switch may keep others waiting for the tables that it waits for itself."""
@@ -65,7 +65,8 @@ async def switch(connection: Connection, live: str, to: str, applied: int) -> No
         await connection.execute(
             SQL("ALTER TABLE {} SET SCHEMA {}").format(Identifier(live, table.name), Identifier(to))
         )
-    await connection.execute(_SETTLED.format(Identifier(to, erasures.name), Identifier(live, erasures.name)))
+    for noted in erasures, conversation_erasures:
+        await connection.execute(_SETTLED.format(Identifier(to, noted.name), Identifier(live, noted.name)))
     await connection.execute(
         SQL("DROP TABLE {}, {}").format(Identifier(to, "replay"), Identifier(to, "replay_sweeps"))
     )

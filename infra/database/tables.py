@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Boolean,
     Column,
@@ -24,7 +25,7 @@ from sqlalchemy import (
     false,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import INT8MULTIRANGE, JSONB
 
 metadata = MetaData(
     naming_convention={"pk": "%(table_name)s_key", "ix": "%(table_name)s_%(column_0_N_name)s"}
@@ -150,6 +151,25 @@ erasures = Table(
     Index("erasures_newest", "seq"),
 )
 """Users who were forgotten for good. The highest position counts, whatever comes first."""
+
+conversation_erasures = _event(
+    "conversation_erasures",
+    Column("up_to", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
+    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    Column("conversation", Text, nullable=False),
+    Column("spans", INT8MULTIRANGE, nullable=False, comment="Where it was the current one"),
+    Column("discarded", BigInteger, comment="Its last start that discarded what was said before"),
+    Column("derived", ARRAY(BigInteger), nullable=False, comment="Where what was drawn from it alone was"),
+    Column(
+        "is_settled",
+        Boolean,
+        nullable=False,
+        server_default=false(),
+        comment="Log, dead letters and triggers are purged too",
+    ),
+    Index("conversation_erasures_newest", "up_to"),
+)
+"""Conversations that were forgotten for good. Each stands for the starts of its conversation, too."""
 
 # The tables below are no projections: they are what `extract` has in hand. Lost, they are made anew from the
 # log: what was answered or submitted is known from its events, the rest is cut again.

@@ -1,6 +1,7 @@
 """What `persist` must have made of every event, held against what the database has."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -8,17 +9,21 @@ from consumers.persist.decide import end_of
 from contracts.subjects import parse
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import Ack, Dead
-from infra.database.auditing import Remark, Sample, erased_up_to, remarks
+from infra.database.auditing import Remark, Sample, erasures_of, remarks
 from infra.database.engine import Database, DatabaseRefused
 from infra.database.memories import SUMMARIES
 from infra.database.rows import EventRow, MemoryRow, Row
 from infra.database.sweep_auditing import GoneSummary
-from infra.database.tables import erasures
+from infra.database.tables import conversation_erasures, erasures
+from infra.erased import Erasures
 from mnemon.audit.ledger import Faults, Persisted
 from mnemon.audit.positions import Positions
 
 _COPY: Final = "a copy of an event that came before it"
-_ERASED: Final = "its user was erased"
+_ERASED: Final = "it was erased"
+
+_OF_CONVERSATIONS: Final = {"starts", "clears"}
+"""Tables of events that belong to a conversation, besides messages."""
 
 
 class Applied:
@@ -61,10 +66,10 @@ class Applied:
                     self._given_up(delivery.sequence, reason, error)
         said = {each.seq: each for each in await self._remarks(rows)}
         lacking = [row for row in rows if (remark := said.get(row.seq)) and _lacks(row, remark)]
-        erased = await erased_up_to(self._database, (row.key[:2] for row in lacking))
+        erased = await erasures_of(self._database, (row.key[:2] for row in lacking))
         for row in rows:
             if remark := said.get(row.seq):
-                self._noticed(row, remark, erased.get(row.key[:2], 0))
+                self._noticed(row, remark, erased.get(row.key[:2], Erasures()))
             else:
                 self._is_there(row)
 
@@ -88,11 +93,13 @@ class Applied:
         self.found.applied += 1
         if _table(row) != erasures.name:  # of which there is one for each user
             self.matched.add(row.seq)
+        for seq in _stands_for(row):
+            self.matched.add(seq)
 
-    def _noticed(self, row: Row, remark: Remark, erased: int) -> None:
+    def _noticed(self, row: Row, remark: Remark, erased: Erasures) -> None:
         if remark.stored is None and row.seq in self._dead:
             self.found.dead[self._dead[row.seq]] += 1
-        elif _lacks(row, remark) and _begins(row) < erased:
+        elif _lacks(row, remark) and _is_erased(row, erased):
             self.found.nothing[_ERASED] += 1
         elif remark.stored is None:
             self._faults.add("absent", row.seq, "persist", _table(row))
@@ -116,18 +123,35 @@ def _lacks(row: Row, remark: Remark) -> bool:
     return remark.stored is None or remark.stored > row.seq
 
 
-def _begins(row: Row) -> int:
-    """The first log position that it is made of: with that one it is erased."""
-    if isinstance(row, MemoryRow):
-        from_seq: int = json.loads(row.values)["body"].get("from_seq", row.seq)
-        return min(row.seq, from_seq)
-    return row.seq
+def _is_erased(row: Row, erased: Erasures) -> bool:
+    """Whether an erasure takes it: with the first log position that it is made of."""
+    if row.seq < erased.below:
+        return True
+    if isinstance(row, EventRow):
+        return row.table in _OF_CONVERSATIONS and erased.has_said(row.values["conversation"], row.seq)
+    values = json.loads(row.values)
+    if not isinstance(row, MemoryRow):
+        return erased.has_said(values["conversation"], row.seq)
+    conversation, begins = values["conversation"], min(row.seq, values["body"].get("from_seq", row.seq))
+    return (
+        begins < erased.below
+        or erased.has_learned(row.seq, None)
+        or (conversation is not None and erased.has_stretch(conversation, begins))
+    )
 
 
 def _table(row: Row) -> str:
     if isinstance(row, EventRow):
         return row.table
     return "memory_events" if isinstance(row, MemoryRow) else "messages"
+
+
+def _stands_for(row: Row) -> set[int]:
+    """Where the conversation began that an event erases: it stands for the starts."""
+    if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
+        return set()
+    begins = {int(each) for each in re.findall(r"\[(\d+),", row.values["spans"])}
+    return begins | {row.values["discarded"]} - {None}
 
 
 def _summary(row: MemoryRow) -> GoneSummary:

@@ -9,9 +9,10 @@ class Positions:
         self._count = 0
 
     def add(self, position: int) -> None:
-        """Put one in that is not there yet."""
-        self._bits[position >> 3] |= 1 << (position & 7)
-        self._count += 1
+        """Put one in."""
+        bit = 1 << (position & 7)
+        self._count += not self._bits[position >> 3] & bit
+        self._bits[position >> 3] |= bit
 
     def __contains__(self, position: int) -> bool:
         return bool(self._bits[position >> 3] & 1 << (position & 7))

@@ -13,7 +13,7 @@ from contracts.memory import FactProposedV1, FactRejectedV1
 from contracts.subjects import InvalidSubject, parse, thing_filter
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
-from infra.database.auditing import erased_up_to
+from infra.database.auditing import erasures_of
 from infra.database.decided import Proposed, decisions, undecided
 from infra.database.engine import Database
 from infra.database.rows import event_id_of
@@ -59,8 +59,8 @@ class Proposals:
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
         # An erasure takes the decision, and a proposal that was read before it.
-        erased = await erased_up_to(self._database, (each.owner for each in self._left))
-        left = [each for each in self._left if each.seq >= erased.get(each.owner, 0)]
+        erased = await erasures_of(self._database, (each.owner for each in self._left))
+        left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
         for place, proposal in enumerate(left):
             if place >= LOOKED_FOR or not await _is_in_log(connection, proposal):
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
@@ -78,7 +78,8 @@ def _read(delivery: Delivery) -> Proposed | None:
         event_id = event_id_of(delivery, address, event.id)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return None
-    return Proposed(delivery.sequence, (address.tenant, address.user), event_id, decision_id(event_id))
+    owner = address.tenant, address.user
+    return Proposed(delivery.sequence, owner, event_id, decision_id(event_id), event.lineage)
 
 
 async def _is_in_log(connection: Client, proposal: Proposed) -> bool:

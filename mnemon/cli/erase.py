@@ -18,6 +18,9 @@ _PROVIDERS_KEEP = "providers of models keep what they were sent for as long as t
 def erase(
     tenant: Annotated[str, typer.Argument(help="The tenant that the user belongs to.")],
     user: Annotated[str, typer.Argument(help="Who is to be forgotten.")],
+    conversation: Annotated[
+        str | None, typer.Option(help="Forget this conversation only, and what nothing else has taught.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Erase nothing; look what is left. Ends with 1 if anything is.")
@@ -29,18 +32,19 @@ def erase(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget a user for good, in every store, and show a receipt; ends with 1 while a store is not done.
+    """Forget a user, or one conversation, for good, in every store, and show a receipt.
 
-    What the user says afterwards is remembered anew.
+    What the user says afterwards is remembered anew. Ends with 1 while a store is not done.
 
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """
     if text is not None and not verify:
-        refuse(Ending.WRONG_USE, "--text goes with --verify only: a user is erased whole")
-    if not verify and not yes and not typer.confirm(f"Forget {user} of {tenant} for good?", err=True):
-        refuse(Ending.NOT_SO, "nobody is forgotten")
+        refuse(Ending.WRONG_USE, "--text goes with --verify only")
+    whom = f"conversation {conversation} of {user}" if conversation else user
+    if not verify and not yes and not typer.confirm(f"Forget {whom} of {tenant} for good?", err=True):
+        refuse(Ending.NOT_SO, "nothing is forgotten")
     ask(
-        lambda memory: memory.erase(user, verify=verify, text=text),
+        lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
         _show_left if verify else _show_receipt,
         tenant=tenant,
         data=data,

@@ -15,7 +15,7 @@ from infra.broker.dead_letters import bury
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
 from infra.broker.outcomes import Dead
-from infra.broker.purging import erased_up_to
+from infra.broker.purging import erasures_of
 from infra.broker.topology import provision
 from infra.config import Deployment
 from infra.database.engine import Database
@@ -149,7 +149,7 @@ async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
         await persisted(connection)
         await swept(connection)
         assert await stock.contents() == ["kept"]
-    assert await erased_up_to(connection, ("acme", "u1")) == old + 1
+    assert (await erasures_of(connection, ("acme", "u1"))).below == old + 1
     assert old not in await positions(connection, "u1")
 
 

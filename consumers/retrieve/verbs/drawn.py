@@ -1,0 +1,91 @@
+"""What goes with a conversation: the facts and proposals that were drawn from it alone."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import aclosing
+from typing import NamedTuple
+
+from nats.aio.client import Client
+
+from contracts.base import Event, InvalidBody
+from contracts.decode import UnknownEvent, contract_of, upcast
+from contracts.memory import (
+    FactConfirmedV1,
+    FactProposedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    Lineage,
+)
+from contracts.subjects import InvalidSubject, parse, thing_filter
+from infra.broker.delivery import Delivery
+from infra.broker.log_reader import pages
+from infra.database.rows import Owner, event_id_of
+
+_TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1
+"""What says of a fact where it was learned."""
+
+
+class _Logged(NamedTuple):
+    seq: int
+    event_id: str
+    event: Event
+
+
+async def drawn_alone(
+    connection: Client, owner: Owner, conversation: str, below: int, said: Collection[int]
+) -> list[int]:
+    """The log positions of the facts and proposals that nothing but a conversation taught.
+
+    A fact that was learned or confirmed elsewhere, too, or changed by hand, is not one of them.
+
+    Args:
+        connection: where the log is.
+        owner: whose.
+        conversation: which.
+        below: only what lies below this log position.
+        said: where its messages are.
+
+    Raises:
+        nats.errors.Error: the log does not answer.
+    """
+    logged = [each async for each in _logged(connection, owner) if each.seq < below]
+
+    def is_drawn(lineage: Lineage) -> bool:
+        is_its = lineage.conversation == conversation
+        return bool(lineage.sources) and all(
+            each in said or (is_its and each < below) for each in lineage.sources
+        )
+
+    proposals = {
+        each.event_id
+        for each in logged
+        if isinstance(each.event, FactProposedV1) and is_drawn(each.event.lineage)
+    }
+    told = [each.event for each in logged if isinstance(each.event, _TOLD)]
+    elsewhere = {each.fact_id for each in told if not is_drawn(each.lineage)}
+    facts = {each.fact_id for each in told} - elsewhere
+    return [
+        each.seq
+        for each in logged
+        if (isinstance(each.event, FactProposedV1) and each.event_id in proposals)
+        or (isinstance(each.event, FactRejectedV1) and each.event.proposal_id in proposals)
+        or (not isinstance(each.event, FactRejectedV1) and getattr(each.event, "fact_id", None) in facts)
+    ]
+
+
+async def _logged(connection: Client, owner: Owner) -> AsyncIterator[_Logged]:
+    async with aclosing(pages(connection, thing_filter(*owner, "fact"), 0)) as answers:
+        async for page in answers:
+            for delivery in page:
+                if (read := _read(delivery)) is not None:
+                    yield read
+
+
+def _read(delivery: Delivery) -> _Logged | None:
+    """What cannot be read is a dead letter."""
+    try:
+        address = parse(delivery.subject)
+        event = upcast(contract_of(address), address.version, delivery.body)
+        return _Logged(delivery.sequence, event_id_of(delivery, address, event.id), event)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return None

@@ -1,0 +1,148 @@
+"""`erase` of one conversation: what was said in it is forgotten for good, and what only it has taught."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+
+from nats.aio.client import Client
+from pydantic import JsonValue
+
+from consumers.retrieve.verbs.asking import owner_of
+from consumers.retrieve.verbs.drawn import drawn_alone
+from consumers.retrieve.verbs.receipt import (
+    PATIENCE,
+    PURGED,
+    STORES,
+    are_points_gone,
+    count_old_points,
+    count_points_of,
+    pending,
+)
+from consumers.retrieve.verbs.user_log import UserLog
+from contracts.memory import Span, UserErasedV1
+from contracts.subjects import Address, user_filters
+from contracts.tools import EraseReplyV1
+from infra.broker.log_reader import last_position
+from infra.broker.position import Position
+from infra.broker.purging import found_in, left_of
+from infra.broker.service import Refusal
+from infra.database import conversation_contents as contents
+from infra.database.conversation_erasing import conversation_erasures_of
+from infra.database.engine import Database
+from infra.database.erasing import counted_with
+from infra.database.locking import locked
+from infra.erased import EVERYWHERE, ErasedConversation
+from infra.finding import Finding
+from infra.vectors.port import Owner, VectorsUnavailable
+
+
+class ConversationErasing:
+    """Forgets conversations."""
+
+    def __init__(self, connection: Client, log: UserLog, database: Database, finding: Finding | None) -> None:
+        self._connection = connection
+        self._log = log
+        self._database = database
+        self._finding = finding
+
+    async def erase(self, address: Address, conversation: str) -> EraseReplyV1:
+        """Forget a conversation: all that the log has of it now.
+
+        Raises:
+            Refusal: the projections do not have all of it yet.
+        """
+        owner = owner_of(address)
+        # Not while something is decided about the user: it would be in the log after this.
+        async with locked(self._database, *owner):
+            event, erased = await self._planned(owner, conversation)
+            there = await self._count(erased)
+            batches = await self._database.read(contents.held_by_providers(erased))
+            position = await self._log.publish(address, event)
+        left = await pending(partial(self._not_done, owner, position))
+        return EraseReplyV1(
+            seen_seq=position,
+            removed={name: count for name, count in there.items() if name not in left},
+            pending=left,
+            provider_batches=tuple(batches),
+        )
+
+    async def verify(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
+        """Look what is left of a conversation that was forgotten; what there is of one that never was.
+
+        Raises:
+            Refusal: the projections do not have all of it yet.
+        """
+        (stored,) = await self._database.read(conversation_erasures_of([owner]))
+        erasures = [each.erased for each in stored if each.erased.conversation == conversation]
+        if erasures:
+            counts = [await self._count_left(each) for each in erasures]
+            left = {name: sum(each[name] for each in counts) for name in counts[0]}
+        else:
+            left = await self._count((await self._planned(owner, conversation))[1])
+        found: dict[str, JsonValue] | None = None
+        if words:
+            database = await self._database.read(counted_with(*owner, words))
+            found = {**await found_in(self._connection, owner, words), "database": database}
+        return EraseReplyV1(
+            seen_seq=erasures[-1].seq if erasures else 0,
+            left={**left},
+            found=found,
+        )
+
+    async def _planned(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
+        """What an erasure takes of all that the log has of the user now."""
+        last = max([await last_position(self._connection, each) for each in user_filters(*owner)])
+        if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
+            raise Refusal(
+                "unavailable", "the projections are behind the log: nothing is erased", retryable=True
+            )
+        below = last + 1
+        spans, discarded = await self._database.read(contents.spans_of(owner, conversation, below))
+        event = UserErasedV1(
+            up_to_seq=below,
+            conversation=conversation,
+            spans=tuple(Span(from_seq=begin, to_seq=end) for begin, end in spans),
+            discarded_seq=discarded,
+        )
+        at = datetime.max.replace(tzinfo=UTC)
+        of_messages = ErasedConversation.of(owner, event, "", EVERYWHERE, at)
+        said = await self._database.read(contents.positions_of(of_messages))
+        derived = await drawn_alone(self._connection, owner, conversation, below, said)
+        event = event.model_copy(update={"derived": tuple(derived)})
+        return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
+
+    async def _count(self, erased: ErasedConversation) -> dict[str, int]:
+        """What there is of what an erasure takes, by store."""
+        counts = await self._count_rows(erased)
+        with suppress(VectorsUnavailable):
+            if self._finding is not None:
+                events = await self._database.read(contents.events_of(erased))
+                counts["vectors"] = await count_points_of(self._finding, erased.owner, events)
+        return counts
+
+    async def _count_left(self, erased: ErasedConversation) -> dict[str, int]:
+        counts = await self._count_rows(erased)
+        with suppress(VectorsUnavailable):
+            if self._finding is not None:
+                counts["vectors"] = await count_old_points(
+                    self._database, self._finding, erased.owner, erased.below
+                )
+        return counts
+
+    async def _count_rows(self, erased: ErasedConversation) -> dict[str, int]:
+        tables = await self._database.read(contents.counted(erased))
+        batches = tables.pop("windows", 0)
+        return {
+            **await left_of(self._connection, erased),
+            "database": sum(tables.values()),
+            "model_batches": batches,
+        }
+
+    async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
+        (stored,) = await self._database.read(conversation_erasures_of([owner]))
+        its = [each for each in stored if each.erased.seq == position]
+        if not its:
+            return STORES
+        not_done = () if its[0].is_settled else PURGED
+        gone = await are_points_gone(self._connection, owner, position)
+        return not_done if gone else (*not_done, "vectors")

@@ -1,0 +1,87 @@
+"""What a receipt needs of the stores: what there is, and whether they are done with an erasure."""
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+from nats.aio.client import Client
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
+
+from contracts.streams import WORK
+from contracts.subjects import work_subject
+from infra.broker.position import applied_position
+from infra.database.engine import Database
+from infra.database.erasing import known_events
+from infra.finding import Finding
+from infra.vectors import port
+from infra.vectors.port import Owner
+
+PATIENCE: Final = 5.0
+"""Seconds for which it is waited until all stores are done; they go on without being waited for."""
+
+PAUSE: Final = 0.05
+
+STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vectors"
+"""All that have to be done."""
+
+PURGED: Final = "log", "dead_letters", "work", "model_batches"
+"""Those that are done once the rows say that it is settled."""
+
+
+async def pending(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+    """The stores that are not done within the time that a bot is made to wait."""
+    waiting = AsyncRetrying(
+        retry=retry_if_result(bool),
+        stop=stop_after_delay(PATIENCE),
+        wait=wait_fixed(PAUSE),
+        retry_error_callback=_last,
+    )
+    return await waiting(not_done)
+
+
+def _last(state: RetryCallState) -> tuple[str, ...]:
+    assert state.outcome, "it was tried"
+    left: tuple[str, ...] = state.outcome.result()
+    return left
+
+
+async def are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
+    """`index` has come to the erasure, and has looked through the user's points.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    stream_context = connection.jetstream()
+    if await applied_position(stream_context, "index") < position:
+        return False
+    trigger = work_subject("index", *owner)
+    return not (await stream_context.stream_info(WORK, subjects_filter=trigger)).state.subjects
+
+
+async def count_points_of(finding: Finding, owner: Owner, event_ids: Collection[str]) -> int:
+    """How many points stand for some events.
+
+    Raises:
+        VectorsUnavailable: the engine does not answer.
+    """
+    count = 0
+    for collection in port.Collection:
+        async for page in finding.vectors.scroll(collection, owner):
+            count += sum(str(each.payload["event_id"]) in event_ids for each in page)
+    return count
+
+
+async def count_old_points(database: Database, finding: Finding, owner: Owner, below: int) -> int:
+    """How many points stand for events from below a log position of which there are no rows any more.
+
+    Raises:
+        DatabaseUnavailable, VectorsUnavailable: one of the two does not answer.
+    """
+    count = 0
+    for collection in port.Collection:
+        async for page in finding.vectors.scroll(collection, owner):
+            # Of a message it is said where it is from; of others, whether there is a row of it.
+            old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
+            events = [str(payload["event_id"]) for payload in old]
+            known = await database.read(known_events(*owner, events))
+            count += sum(event not in known for event in events)
+    return count
