@@ -18,7 +18,7 @@ from infra.broker.log_reader import last_position
 from infra.broker.position import first_from, log_end
 from infra.broker.service import Refusal
 from infra.broker.stream_reader import position_at
-from infra.database.engine import Database, DatabaseUnavailable
+from infra.database.engine import Database
 from infra.database.generations import as_of, positions_as_of
 from infra.database.migrate import head_revision
 from infra.database.reading import Owner
@@ -67,8 +67,8 @@ class Past:
         try:
             async with self._opened.at(reached) as (memory, search):
                 yield View(memory, search, then)
-        except DatabaseUnavailable:
-            await self._found(position)  # it may have been dropped
+        except Exception:
+            await self._found(position)  # whatever it was: it may have been dropped
             raise
 
     async def _resolved(self, moment: Moment) -> tuple[int, datetime]:
