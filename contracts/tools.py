@@ -239,6 +239,11 @@ class EraseReplyV1(Reply):
         description="Batches with text of the user that providers of models have: their ids. What comes of "
         "them is dropped; the providers keep the text for as long as they keep batches.",
     )
+    generations: tuple[Text, ...] = Field(
+        default=(),
+        description="Other generations of the rows that are there. What was erased is gone from their rows; "
+        "their vectors, which hold no text, stay until they are dropped.",
+    )
     left: JsonObject | None = Field(default=None, description="Asked to verify: how much is left, by store.")
     found: JsonObject | None = Field(
         default=None, description="Asked for a `text`: how often it is found, by store that holds texts."

@@ -12,6 +12,7 @@ from infra.broker.log_reader import pages
 from infra.broker.purging import purge
 from infra.database import conversation_erasing, erasing
 from infra.database.conversation_contents import counted
+from infra.database.elsewhere import forget
 from infra.database.engine import Database
 from infra.database.projecting import write
 from infra.database.rows import Owner
@@ -50,6 +51,7 @@ async def _settle_user(connection: Client, database: Database, user: ErasedUser)
     await erasing.release(database, *user.owner, user.below)
     if "windows" in await database.read(erasing.counted_below(*user.owner, user.below)):
         return False
+    await forget(database, user)
     await _look_through(connection, database, user, user.below - 1)
     await erasing.settle(database, *user.owner, user.below)
     return True
@@ -61,6 +63,7 @@ async def _settle_conversation(connection: Client, database: Database, erased: E
     await conversation_erasing.release(database, erased)
     if "windows" in await database.read(counted(erased)):
         return False
+    await forget(database, erased)
     await _look_through(connection, database, erased, 0)
     await conversation_erasing.settle(database, erased)
     return True

@@ -3,7 +3,7 @@
 What was submitted is paid for, and what was intended may be: neither is asked for a second time.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
@@ -15,9 +15,11 @@ from contracts.model_settings import Provider
 from infra.database import batches as batch_rows
 from infra.database.batches import StoredBatch
 from infra.database.engine import Connection, Database, Lookup, Query, Statement
+from infra.database.erasing import not_erased
 from infra.database.memories import sequence
 from infra.database.tables import OF_BATCHES, batches, windows
 from infra.database.tables import memory_events as events
+from infra.database.windows import StoredWindow
 
 
 class _Noted(NamedTuple):
@@ -126,7 +128,7 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
     ]
     submitted = [each for each in noted if each.event == "batch.submitted"]
     over = {each[1:3] for each in noted if each.event in ("batch.completed", "batch.failed")}
-    asked = [window for _, event in intended for window in event.windows]
+    asked = await _not_erased(connection, [window for _, event in intended for window in event.windows])
     owners = {(window.tenant, window.user) for window in asked}
     begun = intended[0][0].at
     await _ANSWERED.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
@@ -145,6 +147,15 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
             deadline_at=begun + min((deadline_of(tenant) for tenant, _ in owners), default=timedelta()),
         ),
     )
+
+
+async def _not_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
+    """Of a conversation that was forgotten, the batch's own event is there still."""
+    held = [
+        StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq) for each in asked
+    ]
+    left = set(await not_erased(held)(connection))
+    return [each for each, window in zip(asked, held, strict=True) if window in left]
 
 
 def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ PROJECTED: Final = (
 )
 """All that is made of events. What models cost is the user's too: no rebuild could bring it back."""
 
-_BELOW: Final = bindparam("below", type_=BigInteger)
+BELOW: Final = bindparam("below", type_=BigInteger)
 
 
 class Erasure(NamedTuple):
@@ -84,7 +84,7 @@ def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
     return row["seq"] >= func.coalesce(its.scalar_subquery(), 0)
 
 
-def _below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
+def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
     """A summary, or what was noted of a stretch, is gone with the first message that it covers."""
     if table is windows:
         return windows.c.from_seq < seq
@@ -102,24 +102,28 @@ def _put() -> Any:
 
 def _deletion(table: Table) -> Delete:
     its = select(erasures.c.seq).where(owned(erasures)).scalar_subquery()
-    return delete(table).where(owned(table), _below(table, its))
+    return delete(table).where(owned(table), lies_below(table, its))
 
 
 def _release() -> Delete:
     """Those that somebody asks about just now are left for the next time: nobody waits for a model."""
     key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
-    free = select(*key).where(owned(windows), _below(windows, _BELOW)).with_for_update(skip_locked=True)
+    free = select(*key).where(owned(windows), lies_below(windows, BELOW)).with_for_update(skip_locked=True)
     return delete(windows).where(tuple_(*key).in_(free))
 
 
 def _count(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(owned(table), _below(table, _BELOW))
+    return select(func.count()).select_from(table).where(owned(table), lies_below(table, BELOW))
+
+
+def containing(table: Table) -> ColumnElement[bool]:
+    """The rows that hold some words, wherever they stand there, in whatever case."""
+    whole = func.lower(literal_column(f"{table.name}::text"))
+    return func.strpos(whole, func.lower(bindparam("words", type_=Text))) > 0
 
 
 def _search(table: Table) -> Select[Any]:
-    whole = func.lower(literal_column(f"{table.name}::text"))
-    words = func.lower(bindparam("words", type_=Text))
-    return select(func.count()).select_from(table).where(owned(table), func.strpos(whole, words) > 0)
+    return select(func.count()).select_from(table).where(owned(table), containing(table))
 
 
 def _providers() -> Select[Any]:
@@ -128,7 +132,7 @@ def _providers() -> Select[Any]:
     its = (
         select(ids.label("id"))
         .join(windows, held)
-        .where(owned(windows), _below(windows, _BELOW), text(IS_OPEN), ~windows.c.is_answered)
+        .where(owned(windows), lies_below(windows, BELOW), text(IS_OPEN), ~windows.c.is_answered)
         .distinct()
         .subquery("its")
     )
@@ -173,7 +177,7 @@ _LAST: Final = Statement(
 _EACH: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
 _KNOWN: Final = Statement(_known())
 _SETTLE: Final = Statement(
-    update(erasures).where(owned(erasures), erasures.c.seq == _BELOW).values(is_settled=True)
+    update(erasures).where(owned(erasures), erasures.c.seq == BELOW).values(is_settled=True)
 )
 
 

@@ -18,6 +18,9 @@ from infra.database.tables import batches, conversation_erasures, erasures, meta
 
 Kind = Literal["live", "former", "next", "as of"]
 
+OTHERS: Final = r"_(before|next|until_\d+)"
+"""How the name of a generation ends that is not live."""
+
 LONGEST_NAME: Final = 63
 """Bytes that PostgreSQL keeps of a name."""
 
@@ -114,7 +117,7 @@ async def generations(database: Database, live: str) -> list[Generation]:
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
-    pattern = re.compile(rf"{re.escape(live)}(?:_(before|next|until_\d+))?")
+    pattern = re.compile(rf"{re.escape(live)}(?:{OTHERS})?")
     kinds: dict[str, Kind] = {"": "live", "before": "former", "next": "next"}
 
     async def query(connection: Connection) -> list[Generation]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from contracts.tools import EraseReplyV1
 
 _PROVIDERS_KEEP = "providers of models keep what they were sent for as long as they keep batches: "
+_VECTORS_STAY = "vectors, without text, stay in other generations until `mnemon rebuild --drop`: "
 
 
 def erase(
@@ -59,6 +60,8 @@ def _show_receipt(reply: "EraseReplyV1") -> None:
     show_table(("store", "removed"), rows)
     if reply.provider_batches:
         typer.echo(_PROVIDERS_KEEP + ", ".join(reply.provider_batches))
+    if reply.generations:
+        typer.echo(_VECTORS_STAY + ", ".join(reply.generations))
 
 
 def _done_or_not(reply: "EraseReplyV1") -> Ending:

@@ -24,9 +24,10 @@ from infra.database.conversation_contents import spans_of
 from infra.database.engine import Database
 from infra.database.generations import PROJECTIONS
 from infra.database.projecting import write
+from infra.database.reading import Newest, newest_messages
 from infra.database.sweeping import sweep
 from infra.erased import ErasedConversation
-from infra.rebuilding.making import site_alone
+from infra.rebuilding.making import made, site_alone
 from mnemon.audit.examining import examine
 from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 from tests.integration.burying import kept
@@ -191,12 +192,19 @@ async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
         await stock.say("I am back", "acme.u1.home")
         await decided(connection)
         await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
+        async with site_alone(deployment) as place, made(place, "as of", Told(), bad) as replay:
+            await replay.reach(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
+        assert there["generations"] == 2
         assert (there["log"], there["dead_letters"], there["database"], there["vectors"]) == (7, 1, 4, 3)
 
         receipt = await stock.ask("erase", conversation="trip")
 
         assert (receipt["removed"], receipt["pending"]) == (there, [])
+        assert receipt["generations"] == [replay.schema]
+        async with Database(deployment.model_copy(update={"database_schema": replay.schema})) as former:
+            (home_view,) = await former.read(newest_messages([Newest(TENANT, USER, "home", 9)]))
+            assert [each.content for each in home_view.messages] == ["I live in Riga"]
         left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
         assert set(left["left"].values()) == set(left["found"].values()) == {0}
         assert await stock.contents(conversation="trip") == []

@@ -11,7 +11,15 @@ from pydantic import JsonValue
 
 from consumers.retrieve.verbs.asking import available, owner_of
 from consumers.retrieve.verbs.erasing_conversation import ConversationErasing
-from consumers.retrieve.verbs.receipt import PURGED, STORES, are_points_gone, count_old_points, pending
+from consumers.retrieve.verbs.receipt import (
+    PURGED,
+    STORES,
+    are_points_gone,
+    count_old_points,
+    in_generations,
+    pending,
+    removed,
+)
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
 from contracts.base import InvalidBody
@@ -20,6 +28,7 @@ from contracts.subjects import Address
 from contracts.tools import EraseReplyV1, EraseV1
 from infra.broker.purging import found_in, left_of
 from infra.broker.service import Answer
+from infra.database.elsewhere import counted_elsewhere, found_elsewhere
 from infra.database.engine import Database
 from infra.database.erasing import (
     Erasure,
@@ -64,15 +73,17 @@ class EraseVerb:
         owner = owner_of(address)
         there = await self._count(owner, None)
         batches = await self._database.read(held_by_providers(*owner, EVERYWHERE))
+        elsewhere = await self._database.read(counted_elsewhere(whole(owner)))
         # Not while something is decided about the user: it would be in the log after this.
         async with locked(self._database, *owner):
             position = await self._log.publish(address, UserErasedV1(up_to_seq=ALL_BEFORE))
         left = await pending(partial(self._not_done, owner, position))
         return EraseReplyV1(
             seen_seq=position,
-            removed={name: count for name, count in there.items() if name not in left},
+            removed=removed(there, left),
             pending=left,
             provider_batches=tuple(batches),
+            generations=tuple(elsewhere),
         )
 
     async def _verify(self, owner: Owner, words: str | None) -> Reply:
@@ -81,18 +92,25 @@ class EraseVerb:
         found: dict[str, JsonValue] | None = None
         if words:
             rows = await self._database.read(counted_with(*owner, words))
-            found = {**await found_in(self._connection, owner, words), "database": rows}
+            elsewhere = await self._database.read(found_elsewhere(*owner, words))
+            found = {
+                **await found_in(self._connection, owner, words),
+                "database": rows,
+                **in_generations(elsewhere),
+            }
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
         """What there is of a user below an erasure, or at all, by store."""
-        below = erased.seq if erased else EVERYWHERE
+        taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
+        below = taking.below
         rows = await self._database.read(counted_below(*owner, below))
         batches = rows.pop("windows", 0)
         counts: dict[str, JsonValue] = {
-            **await left_of(self._connection, ErasedUser(owner, *erased[:2]) if erased else whole(owner)),
+            **await left_of(self._connection, taking),
             "database": sum(rows.values()),
             "model_batches": batches,
+            **in_generations(await self._database.read(counted_elsewhere(taking))),
         }
         with suppress(VectorsUnavailable):
             if self._finding is not None:

@@ -16,7 +16,9 @@ from consumers.retrieve.verbs.receipt import (
     are_points_gone,
     count_old_points,
     count_points_of,
+    in_generations,
     pending,
+    removed,
 )
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.memory import Span, UserErasedV1
@@ -28,6 +30,7 @@ from infra.broker.purging import found_in, left_of
 from infra.broker.service import Refusal
 from infra.database import conversation_contents as contents
 from infra.database.conversation_erasing import conversation_erasures_of
+from infra.database.elsewhere import counted_elsewhere, found_elsewhere
 from infra.database.engine import Database
 from infra.database.erasing import counted_with
 from infra.database.locking import locked
@@ -57,13 +60,15 @@ class ConversationErasing:
             event, erased = await self._planned(owner, conversation)
             there = await self._count(erased)
             batches = await self._database.read(contents.held_by_providers(erased))
+            elsewhere = await self._database.read(counted_elsewhere(erased))
             position = await self._log.publish(address, event)
         left = await pending(partial(self._not_done, owner, position))
         return EraseReplyV1(
             seen_seq=position,
-            removed={name: count for name, count in there.items() if name not in left},
+            removed=removed(there, left),
             pending=left,
             provider_batches=tuple(batches),
+            generations=tuple(elsewhere),
         )
 
     async def verify(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
@@ -76,13 +81,20 @@ class ConversationErasing:
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]
         if erasures:
             counts = [await self._count_left(each) for each in erasures]
-            left = {name: sum(each[name] for each in counts) for name in counts[0]}
+            left: dict[str, JsonValue] = {
+                name: sum(int(str(each[name])) for each in counts) for name in counts[0]
+            }
         else:
             left = await self._count((await self._planned(owner, conversation))[1])
         found: dict[str, JsonValue] | None = None
         if words:
             database = await self._database.read(counted_with(*owner, words))
-            found = {**await found_in(self._connection, owner, words), "database": database}
+            elsewhere = await self._database.read(found_elsewhere(*owner, words))
+            found = {
+                **await found_in(self._connection, owner, words),
+                "database": database,
+                **in_generations(elsewhere),
+            }
         return EraseReplyV1(
             seen_seq=erasures[-1].seq if erasures else 0,
             left={**left},
@@ -111,7 +123,7 @@ class ConversationErasing:
         event = event.model_copy(update={"derived": tuple(derived)})
         return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
 
-    async def _count(self, erased: ErasedConversation) -> dict[str, int]:
+    async def _count(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         """What there is of what an erasure takes, by store."""
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
@@ -120,7 +132,7 @@ class ConversationErasing:
                 counts["vectors"] = await count_points_of(self._finding, erased.owner, events)
         return counts
 
-    async def _count_left(self, erased: ErasedConversation) -> dict[str, int]:
+    async def _count_left(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
@@ -129,13 +141,14 @@ class ConversationErasing:
                 )
         return counts
 
-    async def _count_rows(self, erased: ErasedConversation) -> dict[str, int]:
+    async def _count_rows(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         tables = await self._database.read(contents.counted(erased))
         batches = tables.pop("windows", 0)
         return {
             **await left_of(self._connection, erased),
             "database": sum(tables.values()),
             "model_batches": batches,
+            **in_generations(await self._database.read(counted_elsewhere(erased))),
         }
 
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:

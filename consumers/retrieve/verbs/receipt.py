@@ -1,9 +1,10 @@
 """What a receipt needs of the stores: what there is, and whether they are done with an erasure."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final
 
 from nats.aio.client import Client
+from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
 from contracts.streams import WORK
@@ -25,6 +26,21 @@ STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vec
 
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
 """Those that are done once the rows say that it is settled."""
+
+
+GENERATIONS: Final = "generations"
+"""Under this name is counted what other generations of the rows have, where there are some."""
+
+
+def removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
+    """What there was in the stores that are done."""
+    not_done = {*left, *([GENERATIONS] if "log" in left else [])}
+    return {name: count for name, count in there.items() if name not in not_done}
+
+
+def in_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+    """What other generations have, under one name; nothing where there are none."""
+    return {GENERATIONS: sum(counts.values())} if counts else {}
 
 
 async def pending(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
