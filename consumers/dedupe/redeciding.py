@@ -31,6 +31,9 @@ from infra.vectors.port import Dense
 
 MOST: Final = 100_000
 
+AS_NEAR: Final = 1e-6
+"""A difference between similarities that says nothing: engines add up in different orders."""
+
 _ANYTHING: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
 )
@@ -45,12 +48,13 @@ class Likeness:
     thresholds: Thresholds
     meanings: Mapping[str, Dense]
 
-    def nearest(self, text: str, facts: Sequence[KnownFact]) -> Nearest | None:
-        """The fact that is nearest in meaning."""
+    def nearest(self, text: str, facts: Sequence[KnownFact], former: str | None = None) -> Nearest | None:
+        """The fact that is nearest in meaning; of several as near, the one that was it before."""
         if not facts:
             return None
         similarities = np.stack([self.meanings[each.fact.text] for each in facts]) @ self.meanings[text]
-        best = int(similarities.argmax())
+        near = np.flatnonzero(similarities >= similarities.max() - AS_NEAR).tolist()
+        best = next((place for place in near if facts[place].id == former), int(similarities.argmax()))
         return Nearest(facts[best].id, float(similarities[best]))
 
 
@@ -157,7 +161,9 @@ class _Replay:
 
     def _decide(self, proposal: Proposal, event: Placed) -> Placed:
         *before, (_, decision) = (
-            self._kept_apart(proposal) if proposal.id in self._standing.own else self._decided(proposal)
+            self._kept_apart(proposal)
+            if proposal.id in self._standing.own
+            else self._decided(proposal, event)
         )
         if not isinstance(decision, Placed):
             raise ValueError(f"proposal {proposal.id} would be refused now")
@@ -173,17 +179,23 @@ class _Replay:
         fact = classify(proposal.event, proposal.at, self._settings.limits)
         return settle(Candidate(proposal, fact), self.anew.facts, None, self._settings)
 
-    def _decided(self, proposal: Proposal) -> list[Decided]:
-        decided = self._decided_to_replace(proposal, self._replaced(proposal))
-        forgotten = {event.fact_id for _, event in decided if isinstance(event, FactForgottenV1)}
-        return self._decided_to_replace(proposal, None) if forgotten & self._standing.own else decided
+    def _decided(self, proposal: Proposal, event: Placed) -> list[Decided]:
+        compared = event.decision.nearest if event.decision else None
+        former = self._standing.origins.get(compared or "")
+        decided = self._decided_to_replace(proposal, self._replaced(proposal), former)
+        forgotten = {each.fact_id for _, each in decided if isinstance(each, FactForgottenV1)}
+        if forgotten & self._standing.own:
+            return self._decided_to_replace(proposal, None, former)
+        return decided
 
-    def _decided_to_replace(self, proposal: Proposal, replaced: str | None) -> list[Decided]:
+    def _decided_to_replace(
+        self, proposal: Proposal, replaced: str | None, former: str | None
+    ) -> list[Decided]:
         known, at = self.anew.facts, proposal.at
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
         match examine(proposal, known, self._settings):
             case Candidate() as candidate:
-                nearest = self._likeness.nearest(candidate.fact.text, known.live(at))
+                nearest = self._likeness.nearest(candidate.fact.text, known.live(at), former)
                 likeness = self._likeness
                 return settle(candidate, known, nearest, self._settings, likeness.thresholds, likeness.model)
             case decided:

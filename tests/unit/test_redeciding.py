@@ -57,8 +57,8 @@ class User:
 
     @property
     def contents(self) -> list[str]:
-        """What is kept, whatever it is called."""
-        return sorted(known.fact.model_dump_json() for known in self.facts.facts.values())
+        """What is shown, whatever it is called."""
+        return sorted(known.fact.model_dump_json() for known in self.facts.live(self.now))
 
     @property
     def said(self) -> dict[str, str]:
