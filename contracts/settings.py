@@ -138,7 +138,7 @@ class Rates(Settings):
         description="Requests that each `retrieve` process answers in a second; left out: any number.",
     )
     requests_per_user: int = Field(
-        default=32, ge=1, le=512, description="Requests of one user that it answers at the same time."
+        default=32, ge=1, le=512, description="Requests of one user that it has in hand at the same time."
     )
     events_per_second: float | None = Field(
         default=None,

@@ -116,8 +116,8 @@ class AskService:
         if isinstance(reply, Answered):
             await self._send(endpoint, message, reply, begun)
             return
-        self.admission.begin(address)
-        task = asyncio.create_task(self._finish(endpoint, message, reply, begun))
+        turn = self.admission.begin(address)
+        task = asyncio.create_task(self._finish(endpoint, message, reply, begun, turn))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
         task.add_done_callback(lambda _: self.admission.end(address))
@@ -125,14 +125,20 @@ class AskService:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
     async def _finish(
-        self, endpoint: _Endpoint, message: Msg, pending: Awaitable[Answered], begun: int
+        self,
+        endpoint: _Endpoint,
+        message: Msg,
+        pending: Awaitable[Answered],
+        begun: int,
+        turn: asyncio.Semaphore,
     ) -> None:
-        with answering():
-            try:
-                reply = await pending
-            except Exception as error:
-                reply = _error_reply(error)
-            await self._send(endpoint, message, reply, begun)
+        async with turn:
+            with answering():
+                try:
+                    reply = await pending
+                except Exception as error:
+                    reply = _error_reply(error)
+                await self._send(endpoint, message, reply, begun)
 
     async def _send(self, endpoint: _Endpoint, message: Msg, reply: Answered, begun: int) -> None:
         endpoint.nanoseconds += time.perf_counter_ns() - begun
