@@ -111,9 +111,16 @@ class Edge:
                 return
             await give_way()
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+    async def page(
+        self,
+        collection: Collection,
+        begin: UUID | None = None,
+        most: int = PAGE,
+        owner: Owner | None = None,
+    ) -> Page:
         await give_way()
-        request = ScrollRequest(offset=begin, limit=most, with_payload=True, with_vector=True)
+        within = _within(owner, None) if owner else None
+        request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
         with answering():
             records, following = self._shards[collection].engine.scroll(request)
         points = [stored(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records]

@@ -125,8 +125,14 @@ class Vectors(Protocol):
     ) -> AsyncIterator[Sequence[Stored]]:
         """All points of the owner, page by page, in no order."""
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
-        """Points of all owners as they are stored, from an id on, or from the first: at most `most`."""
+    async def page(
+        self,
+        collection: Collection,
+        begin: UUID | None = None,
+        most: int = PAGE,
+        owner: Owner | None = None,
+    ) -> Page:
+        """Points as they are stored, of an owner or of all: `most` at most, from an id on, or the first."""
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         """How many points there are, of one owner or of all."""

@@ -147,10 +147,17 @@ class Server:
             if offset is None:
                 return
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+    async def page(
+        self,
+        collection: Collection,
+        begin: UUID | None = None,
+        most: int = PAGE,
+        owner: Owner | None = None,
+    ) -> Page:
         with answering():
             records, following = await self._client.scroll(
                 alias(self._schema, collection),
+                _within(owner, None) if owner else None,
                 limit=most,
                 offset=str(begin) if begin else None,
                 with_payload=True,

@@ -1,7 +1,9 @@
 """Which servers a command works on: those of a folder, or those that are configured."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -40,6 +42,33 @@ def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deploy
             f"Set {' and '.join(missing)}, or name the folder of a running stack: --data DIR",
         )
     return deployment
+
+
+class Served(NamedTuple):
+    """Servers that answer. Those of a stopped stack do so for the command that started them."""
+
+    deployment: "Deployment"
+    is_running: bool
+
+
+@asynccontextmanager
+async def served(data: Path | None, *needed: Literal["broker", "database"]) -> AsyncIterator[Served]:
+    """What a command works on that a stack may also be stopped for: its servers run as long as it lasts.
+
+    Raises:
+        What `infra.embedded.stack.embedded` raises.
+    """
+    from infra.embedded.folder import Endpoints
+    from infra.embedded.stack import embedded
+
+    if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
+        async with embedded(data, configured()) as stack:
+            yield Served(stack.deployment, is_running=False)
+        return
+    deployment = target(data, *needed)
+    if data is not None and not (deployment.qdrant_url or deployment.vectors_folder):
+        deployment = deployment.model_copy(update={"vectors_folder": data / "vectors"})
+    yield Served(deployment, is_running=True)
 
 
 def configured() -> "Deployment":

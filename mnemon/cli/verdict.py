@@ -32,10 +32,11 @@ def show_verdict(verdict: "Verdict") -> None:
     """For a person."""
     if not verdict.is_settled:
         typer.echo(
-            "`persist` is behind, or does not run: what it has not written yet was not compared.", err=True
+            "`persist` or `index` is behind, or does not run: what they have not come to was not compared.",
+            err=True,
         )
     show_table(
-        ("table", "rows", "differences"),
+        ("what", "rows or points", "differences"),
         [(name, rows, verdict.counts.get(name, 0)) for name, rows in verdict.rows.items()],
     )
     if verdict.first:
@@ -44,9 +45,9 @@ def show_verdict(verdict: "Verdict") -> None:
         show_table(("table", "key", "what differs: live | rebuilt"), rows)
         if verdict.differences > len(verdict.first):
             typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
-        typer.echo("Put the rebuilt rows in the place of the live ones: mnemon rebuild")
+        typer.echo("Put what was rebuilt in the place of what is live: mnemon rebuild")
     else:
-        typer.echo(f"Up to position {verdict.position:,}, the rows are what the log says.")
+        typer.echo(f"Up to position {verdict.position:,}, what is live is what the log says.")
 
 
 def _difference(difference: "Difference") -> str:

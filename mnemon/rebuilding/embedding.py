@@ -1,10 +1,11 @@
 """Which model makes the vectors of a generation: the one that began them, whatever the settings say now."""
 
 from contracts.settings import Embedding
+from contracts.streams import LOG
 from infra.config import Deployment
 from infra.rebuilding.making import Site
 from infra.settings.store import change, read
-from infra.vectors.generations import made_by_of
+from infra.vectors.generations import is_held, made_by_of
 
 
 async def embedding_of(place: Site, generation: Deployment) -> Embedding:
@@ -31,3 +32,15 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
     """
     named = embedding.model_dump(mode="json", exclude_none=True)
     await change(place.connection, lambda document: {**document, "embedding": named})
+
+
+async def is_embedding(place: Site) -> bool:
+    """Whether somebody who embeds is at work: a change of the model under their hands would mix vectors.
+
+    Raises:
+        nats.errors.Error: the broker does not answer.
+    """
+    if is_held(place.deployment):
+        return True
+    context = place.connection.jetstream()
+    return any([(await context.consumer_info(LOG, name)).num_waiting or 0 for name in ("index", "dedupe")])

@@ -1,4 +1,4 @@
-"""`mnemon rebuild` on a running stack."""
+"""`mnemon rebuild` on a running stack, and on a stopped one."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
 
     said = await ended(up, "--verify", "--keep")
     assert f"mnemon_next was begun before: going on from position {reached:,}" in said
-    assert f"Up to position {EVENTS:,}, the rows are what the log says." in said
+    assert f"Up to position {EVENTS:,}, what is live is what the log says." in said
 
     with connect_database(up.endpoints.database) as database:
         database.execute("UPDATE mnemon.profile_sets SET fields = '{\"planted\": 1}' WHERE seq < 500")
@@ -86,3 +86,6 @@ async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
     assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}
     assert "mnemon is live" in await ended(up, "--drop", "mnemon", code=2)
     assert "no former generation" in await ended(up, "--back", code=2)
+
+    await up.stop()
+    assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}

@@ -1,16 +1,19 @@
 """The vectors are made anew with the rows, compared point for point, and exchanged under those who search."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from pydantic import SecretStr
 
 from bench.all_events import TENANT, fill
 from consumers.app import running
+from contracts.settings import Embedding
 from infra.config import Deployment
 from infra.database.generations import drop
 from infra.finding import Finding, opened
@@ -20,13 +23,17 @@ from infra.settings.store import read
 from infra.vectors.generations import are_there, is_held, of_generation, open_as_of
 from infra.vectors.holding import Holder
 from infra.vectors.port import Collection, Point, VectorsNotMade
+from mnemon.rebuilding.embedding import embedding_of, is_embedding
+from mnemon.rebuilding.live import counted, live_pages
 from mnemon.rebuilding.making import made
+from mnemon.rebuilding.reembedding import Preview, preview
 from mnemon.rebuilding.switching import finish, former, take_over
 from mnemon.rebuilding.verifying import VerifyingAll
 from tests.integration.conftest import Stock, indexed
+from tests.integration.embedding_server import KEY, Endpoint
 from tests.integration.rebuilding import Told
 
-EVENTS, USERS = 1200, 12
+EVENTS, USERS = 500, 6
 
 
 class Seen(Told):
@@ -179,6 +186,28 @@ async def test_cut_off_between_rows_and_vectors(
     assert not await are_there(of_generation(place.deployment, "next"))
 
 
+async def test_at_rest(located: Deployment, stock: Stock, told: Seen) -> None:
+    """No process has the vectors open: their folders change names."""
+    async with running(("persist", "index"), located):
+        await indexed(stock, await stock.say("the walrus sings", id="first"))
+    seq = await stock.say("nobody has heard it yet", id="second")
+    async with site_alone(located) as place:
+        assert not is_held(located)
+        async with made(place, "next", told) as generation, live_pages(place) as live:
+            verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
+            assert (verdict.counts, verdict.is_settled) == ({}, False)
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        assert await counted(place, located) == 2
+        assert await counted(place, of_generation(located, "former")) == 1
+        assert place.live in {each.schema for each in await place.generations()}
+    # Both are indexed again, and are found once.
+    async with running(("persist", "index"), located):
+        await indexed(stock, seq)
+        async with site_alone(located) as place:
+            assert await counted(place, located) == 2
+
+
 async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Seen) -> None:
     first = await stock.say("the walrus sings", id="first")
     await indexed(stock, await stock.say("the walrus sleeps", id="second"))
@@ -194,3 +223,50 @@ async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: St
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
     await drop(place.database, of_generation(place.deployment, "as of", first).database_schema)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    """Another model: of no two texts does it think the same."""
+    endpoint = Endpoint()
+    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    yield endpoint
+    endpoint.server.shutdown()
+    serving.join()
+    endpoint.server.server_close()
+
+
+async def test_another_model(located: Deployment, stock: Stock, told: Seen, endpoint: Endpoint) -> None:
+    """Of two facts that were near to each other, and to the new model are not."""
+    located = located.model_copy(update={"embedding_url": endpoint.url, "embedding_api_key": SecretStr(KEY)})
+    texts = ["Anna likes tea with milk", "Anna likes tea with milk.", "The train to Riga leaves at seven"]
+    decision = {"decision": {"proposal_id": "p"}}
+    seq = 0
+    async with running(("persist", "index"), located):
+        for number, text in enumerate(texts):
+            body = {"fact_id": f"f{number}", "fact": {"text": text}, **decision}
+            seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
+        await indexed(stock, seq)
+        async with site_alone(located) as place:
+            assert await is_embedding(place)
+    other = Embedding(provider="openai", model="eight")
+    async with site_alone(located) as place:
+        assert not await is_embedding(place)
+        former_model = await embedding_of(place, located)
+        async with made(place, "next", told, embedding=other) as generation:
+            await generation.catch_up(place, told)
+            assert generation.vectors
+            async with opened(located, former_model) as live:
+                shown = await preview(place, live, generation.vectors.finding, Preview("", "", 0))
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        assert (await read(place.connection)).embedding == other
+    assert (shown.facts, shown.pairs) == (3, 3)
+    assert shown.changes == {("the same", "apart"): 1}
+    ((*owner, one, two, near, far, _, _),) = shown.first
+    assert (owner, {one, two}) == (["acme", "u1"], set(texts[:2]))
+    assert near > 0.97 > far
+    async with running(("persist", "index"), located), site_alone(located) as place:
+        await indexed(stock, await stock.say("it goes on"))
+        assert await counted(place, located) == 4

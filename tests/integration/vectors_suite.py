@@ -111,6 +111,8 @@ class Suite:
             begin = page.following
             if begin is None:
                 break
+        whole = await vectors.page(Collection.MEMORIES, owner=ANNA)
+        assert [each.id for each in whole.points] == [each.id for each in found if each.owner == ANNA]
         for one, other in zip(sorted(given, key=lambda each: each.id), found, strict=True):
             assert (one.id, one.owner, one.payload) == (other.id, other.owner, other.payload)
             assert (list(other.sparse.indices), list(other.sparse.values)) == ([TEA, CAKE], [1, 1])

@@ -1,0 +1,52 @@
+"""The vectors in use, and those of other generations, as a rebuild looks at them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from infra.config import Deployment
+from infra.rebuilding.making import Site
+from infra.vectors.generations import are_there, is_held, made_by_of
+from infra.vectors.holding import Holder
+from infra.vectors.opening import open_vectors
+from infra.vectors.port import Collection, VectorsInUse, VectorsOutdated
+from mnemon.rebuilding.comparing import Pages
+
+
+@asynccontextmanager
+async def live_pages(place: Site) -> AsyncIterator[Pages | None]:
+    """The points in use: of the process that holds them, or read here; None where there are none.
+
+    Raises:
+        VectorsUnavailable: the engine does not answer.
+        VectorsOutdated: it does not say which model made them.
+    """
+    if not await are_there(place.deployment):
+        yield None
+        return
+    if is_held(place.deployment):
+        yield Holder(place.connection)
+        return
+    made_by = await made_by_of(place.deployment)
+    if made_by is None:
+        raise VectorsOutdated("the vectors do not say which embedding model made them: run `mnemon reindex`")
+    async with open_vectors(place.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
+        yield vectors
+
+
+async def counted(place: Site, generation: Deployment) -> int | None:
+    """How many points a generation has, or the live one; None while a process has it open, or without any.
+
+    Raises:
+        VectorsUnavailable: the engine does not answer.
+    """
+    made_by = await made_by_of(generation)
+    if made_by is None:
+        return None
+    if is_held(generation):
+        is_live = generation.vectors_folder == place.deployment.vectors_folder
+        return sum((await Holder(place.connection).counts()).values()) if is_live else None
+    try:
+        async with open_vectors(generation, model=made_by.model, dimension=made_by.dimension) as vectors:
+            return sum([await vectors.count(each) for each in Collection])
+    except VectorsInUse:
+        return None
