@@ -185,8 +185,8 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
     tell(
         as_json,
         {"generation": schema, "position": up_to, "vectors": generation.vectors is not None},
-        f"{schema} has the {what} as of position {up_to:,}. Nothing writes there; remove it with"
-        f" `mnemon rebuild --drop {schema}`.",
+        f"{schema} has the {what} as of position {up_to:,}: ask with `--as-of {up_to}`. Nothing writes"
+        f" there;\nremove it with `mnemon rebuild --drop {schema}`.",
     )
     return Ending.DONE
 

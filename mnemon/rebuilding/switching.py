@@ -19,7 +19,7 @@ from infra.database.engine import Connection
 from infra.database.rows import Owner
 from infra.finding import opened
 from infra.rebuilding import making
-from infra.rebuilding.making import Site
+from infra.rebuilding.making import InTheWay, Site
 from infra.vectors.generations import (
     are_there,
     drop_generation,
@@ -31,7 +31,7 @@ from infra.vectors.generations import (
     rename_generation,
 )
 from infra.vectors.holding import Holder, tell_of_exchange
-from mnemon.rebuilding.embedding import embedding_of, set_embedding
+from mnemon.rebuilding.embedding import embedding_of, is_embedding, set_embedding
 from mnemon.rebuilding.making import Made, Watching, vectors_of
 from mnemon.rebuilding.vector_replay import VectorReplay
 
@@ -96,6 +96,11 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             return
         source, to = of_generation(place.deployment, "former"), of_generation(place.deployment, "next")
         if await are_there(source):
+            if await made_by_of(source) != await made_by_of(place.deployment) and await is_embedding(place):
+                raise InTheWay(
+                    "another model made the former vectors, and mnemon runs with that of the live ones",
+                    "Stop it, then: mnemon rebuild --back",
+                )
             await generations.drop(place.database, to.database_schema)
             await drop_generation(to)
             await rename_generation(source, to)
