@@ -76,7 +76,7 @@ class _Correcting:
     def made(self, limits: FactLimits) -> Corrections:
         kept = dict(self._ids)
         for origin, known in self._anew.facts.facts.items():
-            # What would be over by now need not come back.
+            # What would be over by now need not come back, and takes nothing with it.
             if origin not in kept and known.is_live(self._now):
                 self._save(origin)
         for proposal_id in self._anew.decisions:
@@ -87,7 +87,7 @@ class _Correcting:
         for origin, fact_id in kept.items():
             if origin in self._anew.facts.facts:
                 self._update(origin, fact_id)
-            elif origin in self._anew.decisions:
+            elif origin in self._anew.decisions and self._anew.place(origin) in self._ids:
                 self._forget(origin, fact_id)
         if self._found.decided:
             self._make_room(limits)
@@ -148,7 +148,7 @@ class _Correcting:
         self._publish("fact.forgotten", event)
         place = self._anew.place(origin)
         into = self._anew.facts.facts[place].fact.text
-        self._found.changes.append(Change("merged", fact_id, text, self._ids.get(place), into))
+        self._found.changes.append(Change("merged", fact_id, text, self._ids[place], into))
 
     def _make_room(self, limits: FactLimits) -> None:
         facts = dict(self._standing.facts.facts)

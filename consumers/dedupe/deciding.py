@@ -5,6 +5,7 @@ workers come to what one alone would come to. What is decided stands in the log 
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from cachetools import LRUCache
 from nats.aio.client import Client
 
 from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle, undecidable
-from consumers.dedupe.known import Known
+from consumers.dedupe.known import TURN_SECONDS, Known
 from consumers.dedupe.trimming import trim
 from contracts.base import Event, InvalidBody
 from contracts.decode import UnknownEvent, contract_of, upcast
@@ -91,10 +92,12 @@ class Deciding:
             await self._catch_up(connection, owner, known)
             decided = await self._decide(owner, known, known.turn())
             waits = known.next
+            if waits is None:
+                known.meanings = {}
             if limits_at is not None and waits is None:
                 decided += await self._trim(owner, known, limits_at)
             await give_way()
-            appended = await append(connection, [_log_event(owner, each) for each in decided])
+            appended = await append(connection, [log_event(owner, each) for each in decided])
             if not any(each.known for each in appended):
                 self._users[owner] = known
             return waits
@@ -125,7 +128,7 @@ class Deciding:
             for delivery in page:
                 known.position = delivery.sequence
                 try:
-                    event, event_id = _read(delivery)
+                    event, event_id = read(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
@@ -142,9 +145,12 @@ class Deciding:
 
     async def _decide(self, owner: Owner, known: Known, proposals: Sequence[Proposal]) -> list[Decided]:
         settings = self._settings.of(owner[0])
-        meanings = await self._meanings(known, proposals, settings)
+        meanings = known.meanings = await self._meanings(known, proposals, settings)
         all_decided: list[Decided] = []
+        begun = time.monotonic()
         for proposal in proposals:
+            if all_decided and time.monotonic() - begun > TURN_SECONDS:
+                break
             await give_way()
             try:
                 decided = await self._decide_one(owner, known, proposal, settings, meanings)
@@ -153,6 +159,7 @@ class Deciding:
                 log.exception("a proposal cannot be decided", proposal=proposal.id)
                 decided = [undecidable(proposal, type(error).__name__)]
             await self._write(owner, known, decided, proposal.at, meanings)
+            known.waiting.pop(proposal.id)
             all_decided += decided
         return all_decided
 
@@ -181,7 +188,7 @@ class Deciding:
     async def _meanings(
         self, known: Known, proposals: Iterable[Proposal], settings: SettingsV1
     ) -> dict[str, Dense]:
-        """The vectors of all that may have to be compared: a provider is asked once."""
+        """The vectors of all that may have to be compared: a provider is asked once, and for each once."""
         if self._finding.embedder is None:
             return {}
         texts = []
@@ -190,10 +197,11 @@ class Deciding:
                 match examine(proposal, known.facts, settings):
                     case Candidate(fact=Fact(text=text)):
                         texts.append(text)
-        texts = list(dict.fromkeys(texts))
-        if not texts:
-            return {}
-        return dict(zip(texts, await self._finding.embedder.embed(texts), strict=True))
+        meanings = {text: known.meanings[text] for text in texts if text in known.meanings}
+        new = list(dict.fromkeys(text for text in texts if text not in meanings))
+        if new:
+            meanings |= zip(new, await self._finding.embedder.embed(new), strict=True)
+        return meanings
 
     async def _nearest(
         self, owner: Owner, known: Known, candidate: Candidate, meanings: dict[str, Dense]
@@ -256,12 +264,18 @@ def event_of(name: str, body: dict[str, Any]) -> Event:
     return EVENTS[name].latest.model_validate_json(json.dumps(body))
 
 
-def _read(delivery: Delivery) -> tuple[Event, str]:
+def read(delivery: Delivery) -> tuple[Event, str]:
+    """An event of the log, and its id.
+
+    Raises:
+        InvalidSubject, UnknownEvent, InvalidBody: it is none.
+    """
     address = parse(delivery.subject)
     event = upcast(contract_of(address), address.version, delivery.body)
     return event, event_id_of(delivery, address, event.id)
 
 
-def _log_event(owner: Owner, decided: Decided) -> LogEvent:
+def log_event(owner: Owner, decided: Decided) -> LogEvent:
+    """What is decided, for the log."""
     name, event = decided
     return LogEvent(memory_subject(*owner, name), event.body(), scoped(*owner, str(event.id)))

@@ -86,14 +86,14 @@ class Anew:
         return origin
 
 
-def texts(log: Iterable[Logged]) -> set[str]:
+def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
     """All texts that may have to be compared."""
     found = set[str]()
-    for event, _, _ in log:
+    for event, event_id, _ in log:
         match event:
-            case FactProposedV1():
+            case FactProposedV1() if standing.is_open(event_id):
                 found.add(one_line(event.text))
-            case FactSavedV1() | FactUpdatedV1():
+            case FactSavedV1() | FactUpdatedV1() if event.fact_id in standing.facts.facts:
                 found.add(event.fact.text)
     return found
 
@@ -105,7 +105,7 @@ def decided_anew(log: Iterable[Logged], standing: Standing, settings: SettingsV1
         log: what is known of the user, in log order.
         standing: what that amounts to.
         settings: those that decide; of the limits, only how long something of the moment is kept.
-        likeness: has the vector of every text of the log.
+        likeness: has the vectors of all `texts`.
 
     Raises:
         ValueError: a proposal cannot be decided by this version.

@@ -60,8 +60,8 @@ class Standing:
 
     def is_open(self, proposal_id: str) -> bool:
         """Whether a proposal may be decided anew: what a rule refused, and what has ended, stays so."""
-        decision, _ = self.decisions[proposal_id]
-        return not isinstance(decision, FactRejectedV1) and self._is_kept(decision.fact_id)
+        decision, _ = self.decisions.get(proposal_id, (None, ""))
+        return isinstance(decision, Placed) and self._is_kept(decision.fact_id)
 
     def _is_kept(self, fact_id: str) -> bool:
         return fact_id in self.facts.facts

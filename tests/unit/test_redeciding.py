@@ -103,9 +103,10 @@ class User:
 
     def redecide(self, settings: SettingsV1) -> list[Change]:
         """Have all decided anew; returns what that changed."""
-        assert texts(self.log) <= self.meanings.keys()
         found = standing(self.log)
-        anew = decided_anew(self.log, found, settings, self.likeness)
+        meanings = {text: self.meanings[text] for text in texts(self.log, found)}
+        likeness = Likeness("given", THRESHOLDS, meanings)
+        anew = decided_anew(self.log, found, settings, likeness)
         needed = corrections(OWNER, found, anew, settings.limits, self.now)
         for _, event in needed.decided:
             self.publish(event)
