@@ -1,0 +1,87 @@
+"""Deciding anew, user by user: what other settings would change, and the change.
+
+The change is made under the user's lock, by events that come into the log all or none. Rows, vectors and
+caches follow from them as from any other.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from nats.aio.client import Client
+
+from consumers.dedupe.correcting import Change, Corrections, corrections
+from consumers.dedupe.deciding import log_event, read
+from consumers.dedupe.redeciding import Likeness, decided_anew, texts
+from consumers.dedupe.standing import Logged, standing
+from contracts.base import InvalidBody
+from contracts.decode import UnknownEvent
+from contracts.settings import SettingsV1
+from contracts.subjects import InvalidSubject, thing_filter
+from infra.broker.appending import append
+from infra.broker.log_reader import pages
+from infra.broker.purging import erasures_of
+from infra.database.engine import Database
+from infra.database.locking import locked
+from infra.models.embedding import Embedder
+from infra.vectors.port import Dense, Owner
+
+EMBEDDED: Final = 500
+"""Texts that are embedded together."""
+
+
+class DecidingAnew:
+    """Decides anew on one user at a time; of no other it remembers anything."""
+
+    def __init__(self, connection: Client, database: Database, embedder: Embedder) -> None:
+        self._connection = connection
+        self._database = database
+        self._embedder = embedder
+
+    async def changes(self, owner: Owner, settings: SettingsV1) -> list[Change]:
+        """What would be changed; nothing is.
+
+        Raises:
+            EmbeddingUnavailable, nats.errors.Error: not now.
+            ValueError: one of the user's proposals cannot be decided by this version.
+        """
+        return (await self._needed(owner, settings, {})).changes
+
+    async def change(self, owner: Owner, settings: SettingsV1) -> list[Change]:
+        """Make the change; a second time, there is none to be made.
+
+        Raises:
+            DatabaseUnavailable: somebody holds the user's lock, or the database does not answer.
+            EmbeddingUnavailable, nats.errors.Error, ValueError: as of `changes`; it is done or not at all.
+        """
+        meanings: dict[str, Dense] = {}
+        if not (await self._needed(owner, settings, meanings)).decided:
+            return []
+        async with locked(self._database, *owner):
+            needed = await self._needed(owner, settings, meanings)
+            await append(self._connection, [log_event(owner, each) for each in needed.decided])
+        return needed.changes
+
+    async def _needed(self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]) -> Corrections:
+        """What has to come into the log. `meanings` are vectors that are there already; others join them."""
+        log = await self._log(owner)
+        found = standing(log)
+        absent = sorted(texts(log, found) - meanings.keys())
+        for start in range(0, len(absent), EMBEDDED):
+            some = absent[start : start + EMBEDDED]
+            meanings |= zip(some, await self._embedder.embed(some), strict=True)
+        likeness = Likeness(self._embedder.model, self._embedder.thresholds, meanings)
+        anew = decided_anew(log, found, settings, likeness)
+        return corrections(owner, found, anew, settings.limits, datetime.now(UTC))
+
+    async def _log(self, owner: Owner) -> list[Logged]:
+        erased = await erasures_of(self._connection, owner)
+        found: list[Logged] = []
+        async for page in pages(self._connection, thing_filter(*owner, "fact"), max(erased.below - 1, 0)):
+            for delivery in page:
+                try:
+                    event, event_id = read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # persist makes a dead letter of it
+                if not erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
+                    found.append((event, event_id, datetime.fromtimestamp(delivery.stored_at, UTC)))
+        return found
