@@ -1,6 +1,7 @@
 """Has each user's proposals decided on, as soon as there are some."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -54,8 +55,9 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
 
     async def propose(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         owners = [_owner(each) for each in deliveries]
-        users = list(dict.fromkeys(owner for owner in owners if owner))
-        waits = dict(zip(users, await asyncio.gather(*map(turns.take, users)), strict=True))
+        users = Counter(owner for owner in owners if owner)
+        taken = await asyncio.gather(*(turns.take(owner, number) for owner, number in users.items()))
+        waits = dict(zip(users, taken, strict=True))
         return [
             turns.end(owner, waits[owner], each.sequence) if owner else POISON
             for owner, each in zip(owners, deliveries, strict=True)

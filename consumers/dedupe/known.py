@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from consumers.dedupe.decide import Proposal
@@ -9,9 +10,13 @@ from consumers.dedupe.state import UserFacts
 from contracts.base import Event
 from contracts.memory import FactSavedV1, FactUpdatedV1
 from infra.erased import Erasures
+from infra.vectors.port import Dense
 
-TURN: Final = 100
+TURN: Final = 50
 """Proposals of a user that are decided on at a time: then others have their turn."""
+
+TURN_SECONDS: Final = 2.0
+"""The same in seconds: while much is asked, each proposal takes long."""
 
 
 @dataclass(slots=True)
@@ -26,6 +31,7 @@ class Known:
         findable: every fact has its point.
         waiting: proposals up to `position` that were not decided on, by event id, in the order of the log;
             each with its log position.
+        meanings: vectors of what is next, by text: who embeds is asked once for it.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -34,6 +40,7 @@ class Known:
     erased: Erasures = field(default_factory=Erasures)
     findable: bool = False
     waiting: dict[str, tuple[int, Proposal]] = field(default_factory=dict)
+    meanings: dict[str, Dense] = field(default_factory=dict)
 
     @property
     def next(self) -> int | None:
@@ -46,12 +53,9 @@ class Known:
         return None
 
     def turn(self) -> list[Proposal]:
-        """The proposals that are to be decided now."""
-        taken: list[Proposal] = []
-        while len(taken) < TURN and self.next is not None:
-            event_id = next(iter(self.waiting))
-            taken.append(self.waiting.pop(event_id)[1])
-        return taken
+        """The proposals that are next."""
+        undecided = (each for each in self.waiting.items() if each[0] not in self.facts.decided)
+        return [proposal for _, (_, proposal) in islice(undecided, TURN)]
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
         self.facts.apply(event, event_id, at)

@@ -9,11 +9,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
+from consumers.dedupe.known import TURN
 from infra.broker.outcomes import ACK, Outcome, Retry
 from infra.vectors.port import Owner
 
 FAILED: Final = 0
 """The log position from which on all waits where a turn failed."""
+
+ALL: Final = 1
+"""The same where none was taken yet."""
 
 LATER: Final = 0.2
 """Seconds after which a delivery that was put off comes again, at least."""
@@ -33,6 +37,7 @@ class Turns:
         self._turn = turn
         self._waiting: dict[Owner, int] = {}
         self._put_off: dict[Owner, int] = {}
+        self._taking: dict[Owner, asyncio.Event] = {}
         self._going_on: set[asyncio.Task[None]] = set()
         self._is_open = True
 
@@ -46,18 +51,38 @@ class Turns:
             if self._going_on:
                 await asyncio.wait(self._going_on)
 
-    async def take(self, owner: Owner) -> int | None:
-        """Have a user's turn, and see to it that the rest has its turns later; gives what `Turn` gives."""
-        if owner in self._waiting:
-            return self._waiting[owner]
-        waits = await self._turn(owner)
-        if waits and self._is_open and owner not in self._waiting:
-            self._waiting[owner] = waits
-            self._put_off[owner] = 0
-            task = asyncio.create_task(self._go_on(owner))
-            self._going_on.add(task)
-            task.add_done_callback(self._going_on.discard)
-        return waits
+    async def take(self, owner: Owner, deliveries: int) -> int | None:
+        """Have a user's turn, and see to it that the rest has its turns later; gives what `Turn` gives.
+
+        Args:
+            owner: the user.
+            deliveries: how many there are. For more than a turn nothing is waited for.
+        """
+        while (
+            owner in self._taking
+        ):  # what it leaves is seen then, and a second would only wait for the first
+            await self._taking[owner].wait()
+        if owner not in self._waiting:
+            waits = ALL if deliveries > TURN else await self._first(owner)
+            if not waits or not self._is_open:
+                return waits
+            self._begin(owner, waits)
+        return self._waiting[owner]
+
+    async def _first(self, owner: Owner) -> int | None:
+        taken = self._taking[owner] = asyncio.Event()
+        try:
+            return await self._turn(owner)
+        finally:
+            del self._taking[owner]
+            taken.set()
+
+    def _begin(self, owner: Owner, waits: int) -> None:
+        self._waiting[owner] = waits
+        self._put_off[owner] = 0
+        task = asyncio.create_task(self._go_on(owner))
+        self._going_on.add(task)
+        task.add_done_callback(self._going_on.discard)
 
     def end(self, owner: Owner, waits: int | None, seq: int) -> Outcome:
         """How the user's delivery of a log position ends, after `take` gave from where on all waits."""
