@@ -19,6 +19,7 @@ EventKind = Literal[
     "fact.saved",
     "fact.updated",
     "fact.confirmed",
+    "fact.rejected",
     "fact.forgotten",
     "fact.expired",
     "fact.evicted",
@@ -57,7 +58,7 @@ class LoggedEvent:
 class State:
     """What is left at the end of the log."""
 
-    current: str = field(default_factory=lambda: first_conversation(TENANT, USER))
+    current: str
     messages: dict[str, list[str]] = field(default_factory=dict)
     profile: dict[str, Any] = field(default_factory=dict)
     facts: dict[str, list[str]] = field(default_factory=dict)
@@ -70,8 +71,8 @@ class State:
     """The memory events whose content is still there when all has been swept."""
 
 
-def fold(events: Iterable[LoggedEvent]) -> State:
-    """The state after a log; of several copies of an event the first counts that nothing has erased."""
+def fold(events: Iterable[LoggedEvent], user: str = USER) -> State:
+    """A user's state after a log; of several copies of an event the first counts that nothing has erased."""
     ordered = sorted(events, key=lambda event: event.seq)
     erased = erased_up_to(ordered)
     first: dict[str, LoggedEvent] = {}
@@ -79,8 +80,8 @@ def fold(events: Iterable[LoggedEvent]) -> State:
         if event.seq >= erased and not (event.kind.startswith("summary.") and event.from_seq < erased):
             first.setdefault(event.id, event)
     log = list(first.values())
-    state = State()
-    floors = _fold_conversations(log, state)
+    state = State(first_conversation(TENANT, user))
+    floors = _fold_conversations(log, state, user)
     _fold_facts(log, state)
     _fold_items(log, state)
     _fold_summaries(log, state, floors)
@@ -93,7 +94,7 @@ def erased_up_to(events: Iterable[LoggedEvent]) -> int:
     return max(erasures, default=0)
 
 
-def _fold_conversations(log: list[LoggedEvent], state: State) -> dict[str | None, int]:
+def _fold_conversations(log: list[LoggedEvent], state: State, user: str) -> dict[str | None, int]:
     """Returns the floors of the conversations, and under None that of all."""
     started: set[str] = set()
     floors: dict[str | None, int] = {}
@@ -105,7 +106,7 @@ def _fold_conversations(log: list[LoggedEvent], state: State) -> dict[str | None
                     state.current = event.conversation
                 state.messages.setdefault(event.conversation or state.current, []).append(event.id)
             case "started":
-                state.current = event.conversation or started_conversation(TENANT, USER, event.id)
+                state.current = event.conversation or started_conversation(TENANT, user, event.id)
                 started.add(state.current)
                 if event.discard:
                     state.messages.clear()

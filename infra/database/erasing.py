@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    and_,
     any_,
     bindparam,
     delete,
@@ -94,10 +95,11 @@ def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
 
 def _put() -> Any:
     insertion = insert(erasures).values({column.name: bindparam(column.name) for column in erasures.c})
-    changed = {name: insertion.excluded[name] for name in ("seq", "at", "is_settled")}
-    return insertion.on_conflict_do_update(
-        index_elements=["tenant", "user_id"], set_=changed, where=insertion.excluded.seq > erasures.c.seq
-    )
+    new = insertion.excluded
+    changed = {name: new[name] for name in ("seq", "at", "is_settled")}
+    # Of two that go as far the first counts, whichever comes first.
+    is_it = or_(new.seq > erasures.c.seq, and_(new.seq == erasures.c.seq, new.at < erasures.c.at))
+    return insertion.on_conflict_do_update(index_elements=["tenant", "user_id"], set_=changed, where=is_it)
 
 
 def _deletion(table: Table) -> Delete:

@@ -118,6 +118,9 @@ class Rows:
         match row:
             case MemoryRow():
                 _keep_first(self.memories, row.key, row)
+            case EventRow(table="erasures"):
+                # The copies of one each erase what lies below them, as they do when they come one by one.
+                _keep_first(self.events, (f"erasures {row.seq}", row.key), row)
             case EventRow():
                 _keep_first(self.events, (row.table, row.key), row)
 

@@ -87,7 +87,8 @@ async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_
         database: where.
         owners: whose.
         limit: events beyond this log position are left out.
-        up_to: clears beyond this one count for nothing yet: not everything before them is applied.
+        up_to: what takes others away beyond this one counts for nothing yet: not everything before it is
+            applied.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

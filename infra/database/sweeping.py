@@ -27,7 +27,8 @@ from infra.database.tables import clears, conversation_erasures, erasures, memor
 from infra.database.timeline import owned, owner
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
-_APPLIED: Final = clears.c.seq <= bindparam("up_to", type_=BigInteger)
+_UP_TO: Final = bindparam("up_to", type_=BigInteger)
+_APPLIED: Final = clears.c.seq <= _UP_TO
 
 
 def gone_messages() -> ColumnElement[bool]:
@@ -38,18 +39,19 @@ def gone_messages() -> ColumnElement[bool]:
     place = select(spans.c.conversation).where(messages.c.seq.op("<@")(spans.c.span)).correlate(messages)
     conversation = func.coalesce(messages.c.conversation, place.scalar_subquery())
     below_own_floor = exists().where(cleared.c.conversation == conversation, messages.c.seq < cleared.c.seq)
-    return or_(messages.c.seq < parts.discarded(timeline), below_own_floor)
+    return or_(messages.c.seq < parts.discarded(timeline, timeline.c.seq <= _UP_TO), below_own_floor)
 
 
 def gone_memories() -> ColumnElement[bool]:
     """Of a version of a fact, a task or a document: what it is about has ended."""
     ends = memory_events.alias("ends")
-    ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends))
+    ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends), ends.c.seq <= _UP_TO)
     removed = exists().where(
         owned(ends),
         ends.c.event == func.replace(memory_events.c.event, ".added", ".removed"),
         ends.c.item == memory_events.c.item,
         ends.c.seq > memory_events.c.seq,
+        ends.c.seq <= _UP_TO,
     )
     return or_(
         and_(named(VERSIONS), memory_events.c.item.in_(ended)),
@@ -62,7 +64,7 @@ def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> C
     timeline = parts.timeline()
     cleared = parts.cleared(parts.spans(timeline), _APPLIED)
     below_own_floor = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
-    return or_(seq < parts.discarded(timeline), below_own_floor)
+    return or_(seq < parts.discarded(timeline, timeline.c.seq <= _UP_TO), below_own_floor)
 
 
 def gone_summaries() -> ColumnElement[bool]:
@@ -123,8 +125,9 @@ async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> in
         database: where.
         tenant: whose.
         user: whose.
-        up_to: clears beyond this log position wait; everything up to it must be applied. Otherwise a start
-            that is still to come could put a message into another conversation than the one cleared.
+        up_to: what takes others away from beyond this log position waits; everything up to it must be
+            applied. Otherwise a start that is still to come could put a message into another conversation
+            than the one cleared; and what takes something away may be a copy of what did so before.
 
     Returns:
         How many events lost their content.

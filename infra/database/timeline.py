@@ -86,10 +86,10 @@ def current(timeline: CTE) -> Any:
     return select(timeline.c.conversation).order_by(timeline.c.seq.desc()).limit(1).scalar_subquery()
 
 
-def discarded(timeline: CTE) -> Any:
-    """The floor under all conversations."""
+def discarded(timeline: CTE, *only: ColumnElement[bool]) -> Any:
+    """The floor under all conversations, by all starts that discard or only by some."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
-    return select(last).where(timeline.c.discard_previous).scalar_subquery()
+    return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 
 
 def cleared(spans: CTE, *only: ColumnElement[bool]) -> CTE:

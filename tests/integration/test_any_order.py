@@ -1,211 +1,69 @@
 """No effect depends on the order of delivery: whatever comes when, and how often, the state is the log's."""
 
-import json
-import random
-from collections.abc import Sequence
+import asyncio
+import os
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import get_args
+from functools import partial
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from psycopg.sql import SQL, Identifier
+import pytest_asyncio
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from consumers.persist.decide import plan
-from contracts.subjects import chat_subject, memory_subject
-from infra.broker.delivery import Delivery
-from infra.database import documents, facts, reading, summaries, tasks
-from infra.database.engine import Database, Query, Value
-from infra.database.projecting import suppose, write
+from infra.config import Deployment
+from infra.database import reading
+from infra.database.engine import Database
+from infra.database.migrate import migrate
+from infra.database.projecting import write
 from infra.database.reading import Newest
-from infra.database.rows import Rows
 from infra.database.sweeping import last_watermark, sweep
-from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, erased_up_to, fold
+from tests.fold import TENANT, USER, LoggedEvent, State, fold
+from tests.integration.folded import delivery_of, shown, texts_of
+from tests.integration.interleaving import Interleaving
 
-_CHAT: list[EventKind] = [*["message"] * 5, "started", "cleared", "profile.set"]  # type: ignore[list-item]
-_MEMORY: list[EventKind] = [
-    kind for kind in get_args(EventKind) if "." in kind and kind not in ("profile.set", "user.erased")
-]
-_CONVERSATIONS: st.SearchStrategy[EventKind] = st.sampled_from(_CHAT)
-_MEMORIES: st.SearchStrategy[EventKind] = st.sampled_from(
-    [*_MEMORY, "fact.saved", "fact.updated", "task.added", "document.added", "started", "cleared"]
-)
-_SUMMARY: list[EventKind] = ["message", "started", "cleared", "summary.written", "summary.merged"]
-_SUMMARIES: st.SearchStrategy[EventKind] = st.sampled_from(_SUMMARY)
-_ERASURES: st.SearchStrategy[EventKind] = st.sampled_from([*_CHAT, *_MEMORY, "user.erased", "user.erased"])
-_PLACES = st.sampled_from([None, None, "c1", "c2"])
-_ITEMS = st.sampled_from(["x", "y"])
+RUNS = int(os.environ.get("INTERLEAVINGS", "20"))
+"""How many interleavings are tried. By hand, some thousands: INTERLEAVINGS=5000."""
 
 
-@st.composite
-def logs(draw: st.DrawFn, kinds: st.SearchStrategy[EventKind]) -> list[LoggedEvent]:
-    """Logs of one user, some events published again later under the same id."""
-    events: list[LoggedEvent] = []
-    for seq in range(1, draw(st.integers(1, 24)) + 1):
-        if events and draw(st.integers(0, 7)) == 0:
-            first = draw(st.sampled_from(events))
-            events.append(replace(first, seq=seq, discard=draw(st.booleans()), item=draw(_ITEMS)))
-            continue
-        kind = draw(kinds)
-        place = draw(_PLACES)
-        fields = draw(st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 3), min_size=1))
-        events.append(
-            LoggedEvent(
-                seq,
-                f"e{seq}",
-                kind,
-                place or "c1" if kind.startswith("summary.") else place,
-                draw(st.booleans()),
-                fields,
-                draw(_ITEMS),
-                draw(st.integers(1, seq)),
-                tuple(each.id for each in events if each.kind.startswith("summary.")),
-                draw(st.sampled_from([seq, seq - 1, 2**53 - 1])),
-            )
-        )
-    return events
+async def state_of(database: Database, *places: str) -> State:
+    state = await database.read(shown(places))
+    return replace(state, texts=await texts_of(database))
 
 
-LOGS = logs(_CONVERSATIONS) | logs(_MEMORIES) | logs(_SUMMARIES)
+@pytest_asyncio.fixture
+async def beside(database_url: str) -> AsyncIterator[Database]:
+    """A generation beside."""
+    deployment = Deployment(database_dsn=database_url, database_schema=f"beside_{os.getpid()}")
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    async with Database(deployment) as database:
+        yield database
 
 
-def body_of(event: LoggedEvent) -> dict[str, object]:
-    fact = {"text": event.id}
-    match event.kind:
-        case "message":
-            return {"role": "user", "content": event.id}
-        case "started":
-            return {"discard_previous": event.discard}
-        case "cleared":
-            return {}
-        case "profile.set":
-            return {"fields": event.fields}
-        case "user.erased":
-            return {"up_to_seq": event.up_to}
-        case "fact.saved" | "fact.confirmed":
-            return {"fact_id": event.item, "fact": fact, "decision": {"proposal_id": f"of {event.id}"}}
-        case "fact.updated":
-            return {"fact_id": event.item, "fact": fact, "former": {"text": "whatever"}}
-        case "summary.written" | "summary.merged":
-            covered = {"from_seq": event.from_seq, "to_seq": event.seq, "merged": event.merged}
-            return {
-                "summary_id": event.id,
-                "conversation": event.conversation,
-                "text": event.id,
-                **covered,
-            }
-    about = {
-        f"{event.kind.partition('.')[0]}_id": event.item,
-        "expires_at": "2020-01-01T00:00:00Z",
-        "tier": "archive",
-        "limit": 1,
-    }
-    return {**about, "text": event.id}
-
-
-def delivery_of(event: LoggedEvent) -> Delivery:
-    subject = (
-        memory_subject(TENANT, USER, event.kind)
-        if "." in event.kind
-        else chat_subject(TENANT, USER, event.conversation, event.kind)
+async def test_any_interleaving_gives_the_state_of_the_log(database: Database, beside: Database) -> None:
+    schemas = await _schema_of(database), await _schema_of(beside)
+    machine: Any = partial(Interleaving, asyncio.get_running_loop(), database, beside, schemas)
+    await asyncio.to_thread(
+        run_state_machine_as_test,
+        machine,
+        settings=settings(
+            max_examples=RUNS,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[*HealthCheck],
+            phases=[Phase.reuse, Phase.generate, Phase.shrink],
+            report_multiple_bugs=False,
+        ),
     )
-    body = json.dumps(body_of(event)).encode()
-    return Delivery(subject, body, event.id, "LOG", event.seq, 1, 1.8e9 + event.seq)
 
 
-async def state_of(database: Database, places: Sequence[str], rows: Rows | None = None) -> State:
-    async def read(query: Query[list[Value]]) -> Value:
-        (value,) = await (suppose(database, rows, query) if rows else database.read(query))
-        return value
-
-    owner = TENANT, USER
-    current = await read(reading.newest_messages([Newest(*owner, None, 100)]))
-    state = State(current.conversation)
-    for place in {*places, current.conversation, "c1", "c2"}:
-        view = await read(reading.newest_messages([Newest(*owner, place, 100)]))
-        if view.messages:
-            state.messages[place] = [row.event_id for row in view.messages]
-        written = await read(summaries.newest_summaries([Newest(*owner, place, 100)]))
-        if written:
-            state.summaries[place] = {summary.text for summary in written}
-    counted = await read(reading.counts([owner]))
-    assert counted.messages == sum(len(said) for said in state.messages.values())
-    assert counted.conversations == len(state.messages)
-    state.profile = await read(reading.profiles([owner]))
-    for fact in await read(facts.live_facts([owner])):
-        history = await read(facts.histories([(owner, fact.id)]))
-        assert history is not None
-        assert history.fact == fact
-        state.facts[fact.id] = [fact.text, *(version.text for version in history.versions)]
-    assert [fact.id for fact in await read(facts.facts_by_id([(owner, ["y", "z", "x"])]))] == [
-        item for item in ("y", "x") if item in state.facts
-    ]
-    state.tasks = {task.id: (task.text, task.done) for task in await read(tasks.tasks([owner]))}
-    entries = await read(documents.documents([owner]))
-    texts = await read(documents.documents_by_id([(owner, ["x", "y"])]))
-    assert [entry.id for entry in entries] == [document.id for document in texts]
-    state.documents = {document.id: document.text for document in texts}
-    state.texts = await texts_of(database) if rows is None else set()
-    return state
-
-
-async def texts_of(database: Database) -> set[str]:
-    """What memory events say, wherever it is stored."""
+async def _schema_of(database: Database) -> str:
     async with database.transaction() as connection:
-        left = await connection.execute(
-            "SELECT coalesce(body ->> 'text', body #>> '{fact,text}') FROM memory_events"
-            " WHERE body IS NOT NULL AND event NOT LIKE '%.done' AND event NOT LIKE '%.removed'"
-            " AND event NOT IN ('fact.confirmed', 'fact.forgotten', 'fact.expired', 'fact.evicted')"
-        )
-        return {text for (text,) in await left.fetchall()}
-
-
-async def forget_all(database: Database) -> None:
-    async with database.transaction() as connection:
-        for table in ("messages", "starts", "clears", "profile_sets", "memory_events", "erasures"):
-            await connection.execute(SQL("DELETE FROM {}").format(Identifier(table)))
-
-
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(log=LOGS | logs(_ERASURES), seed=st.integers(0, 2**32))
-async def test_any_order_any_batches_any_copies(
-    database: Database, log: list[LoggedEvent], seed: int
-) -> None:
-    await forget_all(database)
-    chance = random.Random(seed)
-    copies = [event for event in log for _ in range(chance.choice([1, 1, 1, 2]))]
-    chance.shuffle(copies)
-    expected = fold(log)
-    while copies:
-        size = chance.randint(1, 6)
-        await write(database, plan([delivery_of(event) for event in copies[:size]]).rows)
-        copies = copies[size:]
-    erased = erased_up_to(log)
-    if erased:  # as persist does, when it has purged the log: a copy may have been taken for what is gone
-        await write(database, plan([delivery_of(event) for event in log if event.seq >= erased]).rows)
-    state = await state_of(database, list(expected.messages))
-    assert replace(state, texts=expected.texts) == expected
-    await sweep(database, TENANT, USER, up_to=log[-1].seq)
-    assert await state_of(database, list(expected.messages)) == expected, "sweeping shows no difference"
-    async with database.transaction() as connection:
-        left = await connection.execute("SELECT event_id FROM messages WHERE content IS NOT NULL")
-        kept = {event for said in expected.messages.values() for event in said}
-        assert {row[0] for row in await left.fetchall()} == kept
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(log=LOGS, seed=st.integers(0, 2**32))
-async def test_a_part_of_it_only_supposed(database: Database, log: list[LoggedEvent], seed: int) -> None:
-    await forget_all(database)
-    cut = random.Random(seed).randint(0, len(log))
-    await write(database, plan([delivery_of(event) for event in log[:cut]]).rows)
-    before = fold(log[:cut])
-    tail = plan([delivery_of(event) for event in log[cut:]]).rows
-    expected = fold(log)
-    state = await state_of(database, list(expected.messages), tail)
-    assert replace(state, texts=expected.texts) == expected
-    state = await state_of(database, list(before.messages))
-    assert replace(state, texts=before.texts) == before, "nothing of it is written"
+        ((schema,),) = await (await connection.execute("SELECT current_schema()")).fetchall()
+    return str(schema)
 
 
 async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Database) -> None:
@@ -218,7 +76,7 @@ async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Databa
     ]
     await write(database, plan([delivery_of(event) for event in log]).rows)
     for _ in range(2):
-        state = await state_of(database, [])
+        state = await state_of(database)
         assert state.summaries == {"c1": {"of the second"}} == fold(log).summaries
         await sweep(database, TENANT, USER, up_to=5)
     assert await texts_of(database) == {"of the second"}
@@ -238,7 +96,7 @@ async def test_what_is_swept_once_may_come_again(database: Database) -> None:
         await write(database, rows)
         assert rows.watermarked() == {(TENANT, USER)}
         await sweep(database, TENANT, USER, up_to=6)
-    assert await state_of(database, []) == fold([*early, *late])
+    assert await state_of(database) == fold([*early, *late])
     assert await texts_of(database) == {"again"}
     assert await last_watermark(database, TENANT, USER) == 4
 
@@ -257,7 +115,7 @@ async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> Non
     assert await sweep(database, TENANT, USER, up_to=1) == 0
     await write(database, plan([delivery_of(event) for event in log]).rows)
     await sweep(database, TENANT, USER, up_to=5)
-    assert await state_of(database, ["c2"]) == fold(log)
+    assert await state_of(database, "c2") == fold(log)
     assert fold(log).messages == {"c2": ["in c2"]}
 
 

@@ -1,0 +1,323 @@
+"""What may happen between a log and its workers, in any order, as hypothesis has it happen.
+
+The log is a model: positions, what it holds, what is acknowledged, and the triggers that wait. What becomes
+of it in the database is the real thing. In the end it must be what the reference fold makes of the log.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from consumers.persist.decide import plan
+from infra.database.comparing import compared
+from infra.database.engine import Database
+from infra.database.erasing import erasure, settle
+from infra.database.generations import PROJECTIONS
+from infra.database.projecting import suppose, write
+from infra.database.sweeping import last_watermark, sweep, sweep_together
+from infra.rebuilding.replay import rows_of
+from tests.fold import TENANT, EventKind, LoggedEvent, fold
+from tests.integration.folded import contents_of, delivery_of, forget_all, shown, texts_of
+
+Value = TypeVar("Value")
+Logged = tuple[str, LoggedEvent]
+"""A user, and an event of theirs."""
+
+_KINDS: list[EventKind] = [*get_args(EventKind)]
+_OFTEN: list[EventKind] = ["message", "message", "message", "started", "cleared", "fact.saved", "task.added"]
+_ITEMS = st.sampled_from(["x", "y"])
+
+
+class Draft(NamedTuple):
+    """An event before it has a position.
+
+    Attributes:
+        repeats: it has the id and the kind of the user's last event but so many; None: it is a new one.
+        back: how many positions before it a summary begins.
+    """
+
+    user: str
+    repeats: int | None
+    kind: EventKind
+    place: str | None
+    discard: bool
+    fields: dict[str, int | None]
+    item: str
+    back: int
+    erased: Literal["all", "itself not", "one less"]
+
+
+USERS = st.sampled_from(["u1", "u2"])
+DRAFTS = st.builds(
+    Draft,
+    USERS,
+    st.sampled_from([None, None, None, None, 0, 1, 2, 3]),
+    st.sampled_from([*_OFTEN, *_KINDS]),
+    st.sampled_from([None, None, "c1", "c2"]),
+    st.booleans(),
+    st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 3), min_size=1, max_size=2),
+    _ITEMS,
+    st.integers(0, 8),
+    st.sampled_from(["all", "itself not", "one less"]),
+)
+WORKERS = st.integers(0, 2)
+PICKS = st.lists(st.integers(0, 40), min_size=1, max_size=8)
+"""Which messages of the log: counted from its newest, and round again."""
+
+Reached = Literal["taken", "written", "told", "acknowledged"]
+
+
+@dataclass
+class Log:
+    """A stream, and its one consumer, as JetStream keeps them."""
+
+    ever: list[Logged] = field(default_factory=list)
+    """All that it took."""
+    held: dict[int, Logged] = field(default_factory=dict)
+    acknowledged: set[int] = field(default_factory=set)
+    triggers: set[str] = field(default_factory=set)
+    """The users that somebody has to look after."""
+
+    @property
+    def end(self) -> int:
+        return len(self.ever)
+
+    @property
+    def open(self) -> list[Logged]:
+        """What is to be delivered yet, or again."""
+        return [each for seq, each in self.held.items() if seq not in self.acknowledged]
+
+    @property
+    def floor(self) -> int:
+        """Up to there everything is acknowledged."""
+        return min((event.seq for _, event in self.open), default=self.end + 1) - 1
+
+    def append(self, user: str, event: LoggedEvent) -> None:
+        self.ever.append((user, event))
+        self.held[event.seq] = user, event
+
+    def of(self, user: str) -> list[LoggedEvent]:
+        """All that it took of a user."""
+        return events_of(user, self.ever)
+
+
+@dataclass
+class Hand:
+    """What a worker was given, and how far it is with it."""
+
+    batch: list[Logged]
+    reached: Reached = "taken"
+
+
+def events_of(user: str, logged: Iterable[Logged]) -> list[LoggedEvent]:
+    return [event for whose, event in logged if whose == user]
+
+
+class Interleaving(RuleBasedStateMachine):
+    """Any number of steps, of which the last brings everything to rest.
+
+    Args:
+        loop: where the databases are open; the steps are made in another thread.
+        database: what the workers write.
+        rebuilt: a schema beside it.
+        schemas: the names of both.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        database: Database,
+        rebuilt: Database,
+        schemas: tuple[str, str],
+    ) -> None:
+        super().__init__()
+        self._loop, self._database, self._rebuilt, self._schemas = loop, database, rebuilt, schemas
+        self._log = Log()
+        self._hands: dict[int, Hand] = {}
+        self._written: list[Logged] = []
+        self._has_failed = False
+        self._run(forget_all(database))
+
+    @rule(drafts=st.lists(DRAFTS, min_size=1, max_size=6))
+    def publish(self, drafts: Sequence[Draft]) -> None:
+        for draft in drafts:
+            self._log.append(draft.user, self._event(draft))
+
+    def _event(self, draft: Draft) -> LoggedEvent:
+        seq = self._log.end + 1
+        theirs = self._log.of(draft.user)
+        if theirs and draft.repeats is not None:
+            first = theirs[-1 - draft.repeats % len(theirs)]
+            # Under the id that it had, though it may say something else.
+            return replace(first, seq=seq, discard=draft.discard, item=draft.item)
+        summaries = (each.id for each in theirs if each.kind.startswith("summary."))
+        return LoggedEvent(
+            seq,
+            f"e{len(theirs)}",
+            draft.kind,
+            draft.place or "c1" if draft.kind.startswith("summary.") else draft.place,
+            draft.discard,
+            draft.fields,
+            draft.item,
+            max(seq - draft.back, 1),
+            tuple(dict.fromkeys(summaries)),
+            {"all": 2**53 - 1, "itself not": seq, "one less": seq - 1}[draft.erased],
+        )
+
+    @precondition(lambda self: self._log.held)
+    @rule(worker=WORKERS, picks=PICKS, up_to=st.sampled_from(get_args(Reached)), looked_after=USERS)
+    def deliver(self, worker: int, picks: Sequence[int], up_to: Reached, looked_after: str) -> None:
+        """Anything, in any order, again and again; the worker comes so far with it."""
+        held = [*self._log.held.values()]
+        self._hands[worker] = Hand([held[-1 - each % len(held)] for each in picks])
+        self._run(self._go_on(worker, up_to))
+        self._run(self._look_after(looked_after))
+
+    @precondition(lambda self: self._log.open)
+    @rule(worker=WORKERS, size=st.integers(1, 10), up_to=st.sampled_from(get_args(Reached)))
+    def deliver_next(self, worker: int, size: int, up_to: Reached) -> None:
+        self._hands[worker] = Hand(self._log.open[:size])
+        self._run(self._go_on(worker, up_to))
+
+    @precondition(lambda self: self._hands)
+    @rule(up_to=st.sampled_from(get_args(Reached)))
+    def all_go_on(self, up_to: Reached) -> None:
+        """At the same time."""
+
+        async def together() -> None:
+            await asyncio.gather(*(self._go_on(worker, up_to) for worker in [*self._hands]))
+
+        self._run(together())
+
+    @rule(worker=WORKERS)
+    def crash(self, worker: int) -> None:
+        """Between any two batches, or in the middle of one."""
+        self._hands.pop(worker, None)
+
+    @rule(user=USERS, dies_after=st.sampled_from(["sweeping", "purging", "looking", None]))
+    def look_after(self, user: str, dies_after: str | None) -> None:
+        """As a worker does that was told to, or was told once more than there was reason to."""
+        self._run(self._look_after(user, dies_after))
+
+    @precondition(lambda self: self._written)
+    @rule(user=USERS)
+    def read(self, user: str) -> None:
+        """In the middle of it: what is written counts, and what is beyond can be supposed."""
+        self._run(self._compare_shown(user))
+
+    @rule()
+    def come_to_rest(self) -> None:
+        self._run(self._come_to_rest())
+
+    def teardown(self) -> None:
+        if not self._has_failed:
+            self._run(self._come_to_rest())
+
+    def _run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        except BaseException:
+            self._has_failed = True
+            raise
+
+    async def _go_on(self, worker: int, up_to: Reached) -> None:
+        """From where the worker is; it forgets what it has acknowledged, and keeps the rest in hand."""
+        stages = get_args(Reached)
+        hand = self._hands[worker]
+        while stages.index(hand.reached) < stages.index(up_to):
+            hand.reached = stages[stages.index(hand.reached) + 1]
+            rows = plan([delivery_of(event, user) for user, event in hand.batch]).rows
+            match hand.reached:
+                case "written":
+                    await write(self._database, rows)
+                    self._written += hand.batch
+                case "told":
+                    self._log.triggers |= {user for _, user in rows.watermarked()}
+                case "acknowledged":
+                    self._log.acknowledged |= {event.seq for _, event in hand.batch}
+                    self._hands.pop(worker, None)
+
+    async def _look_after(self, user: str, dies_after: str | None = None) -> None:
+        position = self._log.floor
+        await sweep(self._database, TENANT, user, up_to=position)
+        if dies_after == "sweeping":
+            return
+        if not await self._is_settled(user, position, dies_after):
+            return
+        if await last_watermark(self._database, TENANT, user) <= position:
+            self._log.triggers.discard(user)
+
+    async def _is_settled(self, user: str, position: int, dies_after: str | None) -> bool:
+        """As `consumers.persist.erasing` does it, in this log."""
+        erased = await self._database.read(erasure(TENANT, user))
+        if erased is None or erased.is_settled:
+            return True
+        if position < erased.seq:
+            return False
+        self._purge(event.seq for event in self._held(user) if event.seq < erased.seq)
+        if dies_after == "purging":
+            return False
+        held = self._held(user)
+        for event in held:
+            if event.kind.startswith("summary.") and event.from_seq < erased.seq:
+                self._purge([event.seq])
+        await write(self._database, plan([delivery_of(event, user) for event in held]).rows)
+        self._written += [(user, event) for event in held]
+        if dies_after == "looking":
+            return False
+        await settle(self._database, TENANT, user, erased.seq)
+        return True
+
+    def _held(self, user: str) -> list[LoggedEvent]:
+        return events_of(user, self._log.held.values())
+
+    def _purge(self, positions: Iterable[int]) -> None:
+        for seq in positions:
+            del self._log.held[seq]
+
+    async def _come_to_rest(self) -> None:
+        """Everything is delivered, and everybody looked after who has to be; then it is as it must be."""
+        while self._log.open:
+            self._hands[0] = Hand(self._log.open[:20])
+            await self._go_on(0, "acknowledged")
+        for user in sorted(self._log.triggers):
+            await self._look_after(user)
+        assert not self._log.triggers, "somebody waits for ever"
+        for user in sorted({user for user, _ in self._log.ever}):
+            expected = fold(self._log.of(user), user)
+            assert fold(self._held(user), user) == expected, "the log still says it all"
+            state = await self._database.read(shown(expected.messages, user))
+            assert replace(state, texts=await texts_of(self._database, user)) == expected
+            kept = {event for said in expected.messages.values() for event in said}
+            assert await contents_of(self._database, user) == kept
+        await self._compare_rebuilt()
+
+    async def _compare_shown(self, user: str) -> None:
+        expected = fold(events_of(user, self._written), user)
+        erased = await self._database.read(erasure(TENANT, user))
+        if erased is not None and not erased.is_settled:
+            return  # a copy may have been taken for one of what is gone, until that is settled
+        state = await self._database.read(shown(expected.messages, user))
+        assert replace(state, texts=expected.texts) == expected
+        known = {event.seq for event in events_of(user, self._written)}
+        tail = [event for event in self._held(user) if event.seq not in known]
+        if any(event.kind == "user.erased" for event in tail):
+            return
+        expected = fold([*events_of(user, self._written), *tail], user)
+        rows = plan([delivery_of(event, user) for event in tail]).rows
+        state = await suppose(self._database, rows, shown(expected.messages, user))
+        assert replace(state, texts=expected.texts) == expected
+
+    async def _compare_rebuilt(self) -> None:
+        """What is written anew from what the log still holds is the same, row for row."""
+        await forget_all(self._rebuilt)
+        rows = rows_of([delivery_of(event, user) for user, event in self._log.held.values()])
+        await write(self._rebuilt, rows)
+        await sweep_together(self._rebuilt, rows.watermarked(), up_to=self._log.end)
+        for table in PROJECTIONS:
+            found = await self._database.read(compared(table, *self._schemas, None, self._log.end))
+            assert found.differences == []
