@@ -12,6 +12,7 @@ from nats.aio.client import Client
 
 from infra.broker.connect import connect
 from infra.broker.topology import provision
+from infra.cancelling import heed_cancellations
 from infra.config import Deployment
 from infra.database.migrate import migrate
 from infra.embedded.nats_server import NatsServer
@@ -24,6 +25,11 @@ def _no_configuration_from_outside() -> None:
     for name in list(os.environ):
         if name.startswith(("MNEMON_", "PG_")) or name == "DATABASE_URL":
             del os.environ[name]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _as_every_process_begins() -> None:
+    heed_cancellations()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

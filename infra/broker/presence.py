@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError
 
-from contracts.streams import LOG
+from contracts.streams import DEAD, LOG, WORK
 from infra.broker.topology import STREAMS, provision
 
 log = structlog.get_logger("broker")
@@ -56,8 +56,8 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
     """Look now and then whether the consumers are there.
 
     A consumer that was deleted is made anew: a subscriber that pulls from it spins in silence, and never
-    recovers. The log is not: it would begin at the first position again, beside rows that have it already.
-    Where somebody else made it anew, this process ends.
+    recovers. So are the streams of triggers and of dead letters. The log is not: it would begin at the first
+    position again, beside rows that have it already. Where somebody else made it anew, this process ends.
 
     Args:
         connection: which stays open.
@@ -92,6 +92,10 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
 
 async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
     stream_context = connection.jetstream()
+    for stream in (WORK, DEAD):
+        if await _end(stream_context, stream) is None:
+            log.error("a stream was deleted; it is made anew, empty", stream=stream)
+            await provision(connection)
     for stream, durable in durables:
         try:
             await stream_context.consumer_info(stream, durable)

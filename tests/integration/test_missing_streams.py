@@ -12,15 +12,19 @@ from structlog.testing import capture_logs
 from consumers.app import running
 from contracts.streams import DEAD, LOG, SETTINGS, WORK
 from infra.broker import presence
+from infra.broker.letters import Wanted, letters
 from infra.broker.position import Position, log_end
 from infra.broker.presence import StreamsMissing
-from infra.broker.topology import provision
+from infra.broker.topology import Change, drift, provision
 from infra.config import Deployment
+from infra.database.engine import Database
 from infra.same_log import LogLost
 from infra.settings.bucket import SettingsNotProvisioned
 from tests.integration.conftest import Stock
+from tests.integration.folded import contents_of
+from tests.integration.test_redelivery import swept
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 async def consumed(deployment: Deployment, *names: str) -> None:
@@ -106,3 +110,29 @@ async def test_a_deleted_log_is_said_once_and_not_made_anew(
     gone, back = (line["event"] for line in said)
     assert gone.startswith("the stream LOG was deleted: nothing is stored. `mnemon provision` makes it")
     assert back.startswith("the stream LOG was deleted, and is there anew; ending this process")
+
+
+@pytest.mark.usefixtures("often")
+async def test_deleted_streams_of_work_and_of_dead_letters_are_made_anew_and_used(
+    stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
+) -> None:
+    jetstream = connection.jetstream()
+    async with running(["persist"], deployment):
+        await persisted(stock)
+        for stream in (WORK, DEAD):
+            await jetstream.delete_stream(stream)
+        async with asyncio.timeout(PATIENCE):
+            while await absent(connection):
+                await asyncio.sleep(0.02)
+        await stock.publish("chat.acme.u1.-.cleared.v1")
+        end = await stock.publish("chat.acme.u1.-.message.v1", b"{")
+        assert await Position().reach(jetstream, end, PATIENCE) == end
+        assert [each.sequence async for each in letters(connection, Wanted())] == [end]
+        await swept(connection)
+        async with Database(deployment) as database:
+            assert await contents_of(database) == set()
+    assert not terminated.is_set()
+
+
+async def absent(connection: Client) -> list[Change]:
+    return [change for change in await drift(connection) if change.action == "created"]
