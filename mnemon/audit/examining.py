@@ -21,6 +21,7 @@ from mnemon.audit.content import examine_content
 from mnemon.audit.ledger import Audit, Durable, Faults
 from mnemon.audit.positions import Positions
 from mnemon.audit.proposals import Proposals
+from mnemon.audit.vectors import Pages, Vectors
 
 Progress = Callable[[int, int], None]
 """Told how far the log is read, and up to where it will be."""
@@ -30,7 +31,13 @@ class NotProvisioned(Exception):
     """The log is there, and nobody has ever asked for it to be projected."""
 
 
-async def examine(connection: Client, database: Database, sample: Sample, progress: Progress) -> Audit:
+async def examine(
+    connection: Client,
+    database: Database,
+    sample: Sample,
+    progress: Progress,
+    pages: Pages | None = None,
+) -> Audit:
     """Account for every event that `persist` has ended by now.
 
     Args:
@@ -38,9 +45,11 @@ async def examine(connection: Client, database: Database, sample: Sample, progre
         database: where the projections are.
         sample: whose content is compared; whether there is a row is looked at for everybody.
         progress: is told how far it is.
+        pages: the points in use; None where there are none.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
+        VectorsUnavailable: the vectors cannot be read now.
         nats.errors.Error: the broker does not.
         NotProvisioned: the log, or its consumer `persist`, is not there.
     """
@@ -55,8 +64,8 @@ async def examine(connection: Client, database: Database, sample: Sample, progre
     faults = Faults()
     applied = Applied(database, up_to, dead.of_log.get("persist", {}), sample, faults)
     proposals = Proposals(database, decided)
-    async with aclosing(whole(connection, LOG, up_to=up_to)) as pages:
-        async for page in pages:
+    async with aclosing(whole(connection, LOG, up_to=up_to)) as log:
+        async for page in log:
             deliveries = [delivery for _, delivery in page]
             await applied.take(deliveries)
             await proposals.take(deliveries)
@@ -65,6 +74,10 @@ async def examine(connection: Client, database: Database, sample: Sample, progre
     waiting = await examine_content(connection, database, up_to, applied.summaries, faults)
     applied.found.waiting = waiting
     await _find_strays(database, up_to, applied.matched, faults)
+    vectors = None
+    if pages is not None:
+        given_up = dead.of_log.get("persist", {})
+        vectors = await Vectors(connection, database, pages, given_up, faults).examine()
     return Audit(
         up_to=up_to,
         beyond=max(0, await log_end(stream_context) - up_to),
@@ -73,6 +86,7 @@ async def examine(connection: Client, database: Database, sample: Sample, progre
         persist=applied.found,
         dedupe=proposals.found,
         extract=await batches(database, up_to),
+        vectors=vectors,
         letters=dead.by,
         durables=[await _durable(connection, *each) for each in _names()],
         faults=faults,

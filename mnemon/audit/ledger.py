@@ -6,11 +6,23 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from infra.database.decided import Batches
+from infra.vectors.port import Collection
 
 NAMED: Final = 20
 """Faults of one kind that are named; the others are counted."""
 
-Kind = Literal["absent", "no_letter", "differs", "emptied", "kept", "stray", "undecided", "decided_twice"]
+Kind = Literal[
+    "absent",
+    "no_letter",
+    "differs",
+    "emptied",
+    "kept",
+    "stray",
+    "undecided",
+    "decided_twice",
+    "no_point",
+    "left_point",
+]
 
 MEANINGS: Final[Mapping[Kind, str]] = {
     "absent": "has no row and no dead letter",
@@ -21,10 +33,13 @@ MEANINGS: Final[Mapping[Kind, str]] = {
     "stray": "is named by a row, and the log does not have it so",
     "undecided": "was proposed, and nothing was decided",
     "decided_twice": "decides what was decided before",
+    "no_point": "has a row, and cannot be found",
+    "left_point": "is gone, and its point is there",
 }
 """What is said of an event of each kind of fault."""
 
 _PROJECT_AGAIN: Final = "the rows are to be made anew from the log: mnemon rebuild"
+_INDEX_AGAIN: Final = "the points are to be made anew from the log: mnemon reindex"
 NEXT: Final[Mapping[Kind, str]] = {
     "absent": _PROJECT_AGAIN,
     "no_letter": "the event is in the log all the same, at its position; whoever sent it can send it right",
@@ -34,6 +49,8 @@ NEXT: Final[Mapping[Kind, str]] = {
     "stray": _PROJECT_AGAIN,
     "undecided": "propose it again, under an id of its own",
     "decided_twice": "look at both with `mnemon get`, and forget one of them",
+    "no_point": _INDEX_AGAIN,
+    "left_point": _INDEX_AGAIN,
 }
 """What to do about each kind of fault."""
 
@@ -106,6 +123,23 @@ class Deduped:
     outcomes: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Found:
+    """What can be found in one collection.
+
+    Attributes:
+        points: how many there are.
+        shown: how many messages, facts or documents must have some.
+        dead: points of messages of which there is a dead letter and no row: they are shown to nobody.
+        waiting: those whose user `index` is about to look through.
+    """
+
+    points: int = 0
+    shown: int = 0
+    dead: int = 0
+    waiting: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Durable:
     """A consumer of a stream: what waits for it, what it has in hand, and what of that it had before."""
@@ -126,6 +160,7 @@ class Audit:
         beyond: positions of the log beyond it, which are still on their way.
         every: the content of every so many-th user was compared.
         seconds: how long it took.
+        vectors: what can be found, by collection; None where nobody knows of vectors.
         letters: dead letters, by consumer and reason.
     """
 
@@ -136,6 +171,7 @@ class Audit:
     persist: Persisted
     dedupe: Deduped
     extract: Batches
+    vectors: Mapping[Collection, Found] | None
     letters: Mapping[tuple[str, str], int]
     durables: Sequence[Durable]
     faults: Faults

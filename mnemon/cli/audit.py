@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, astuple
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.output import JsonOption, show_table
-from mnemon.cli.target import DataOption, target
+from mnemon.cli.target import DataOption, served
 
 if TYPE_CHECKING:
     from infra.config import Deployment
@@ -30,45 +31,53 @@ def audit(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Account for every event: applied, deliberately nothing, or a dead letter; and compare the database.
+    """Account for every event: applied, deliberately nothing, or a dead letter; and compare the stores.
 
     The log is read up to where `persist` has ended every event, while everything goes on. What each event
-    must have become is worked out anew and compared with what is stored. Nothing is changed.
+    must have become is worked out anew and compared with what is stored, in rows and in vectors. Nothing is
+    changed.
 
     Ends with 0 when everything is accounted for, 1 when something is missing, 3 when a server does not
     answer.
 
     Example: `mnemon audit --data ./memory --json`
     """
-    perform(_audit(target(data, "broker", "database"), sample, as_json))
+    perform(_audit(data, sample, as_json))
 
 
-async def _audit(deployment: "Deployment", sample: int, as_json: bool) -> Ending:
-    from infra.broker import patches
-    from infra.broker.connect import connect
-    from infra.database.auditing import Sample
-    from infra.database.engine import Database
-    from infra.telemetry.logging import configure_logging
-    from mnemon.audit.examining import NotProvisioned, examine
-
-    configure_logging()
-    patches.apply()
-    connection = await connect(str(deployment.nats_url), name="mnemon-audit")
-    database = Database(deployment, name="mnemon-audit")
-    try:
-        await database.open()
-        with _progress() as progress:
-            found = await examine(connection, database, Sample(sample), progress)
-    except NotProvisioned as error:
-        refuse(Ending.PART_MISSING, str(error), "Make it: mnemon provision")
-    finally:
-        await database.close()
-        await connection.close()
+async def _audit(data: Path | None, sample: int, as_json: bool) -> Ending:
+    async with served(data, "broker", "database") as at:
+        found = await _examined(at.deployment, sample)
     if as_json:
         typer.echo(json.dumps(_as_json(found), ensure_ascii=False))
     else:
         _show(found)
     return Ending.NOT_SO if found.faults.total else Ending.DONE
+
+
+async def _examined(deployment: "Deployment", sample: int) -> "Audit":
+    from infra.broker import patches
+    from infra.broker.connect import connect
+    from infra.database.auditing import Sample
+    from infra.database.engine import Database
+    from infra.rebuilding.making import Site
+    from infra.telemetry.logging import configure_logging
+    from mnemon.audit.examining import NotProvisioned, examine
+    from mnemon.rebuilding.live import live_pages
+
+    configure_logging()
+    patches.apply()
+    connection = await connect(str(deployment.nats_url), name="mnemon-audit")
+    try:
+        async with Database(deployment, name="mnemon-audit") as database:
+            place = Site(deployment, connection, database)
+            async with live_pages(place) as pages:
+                with _progress() as progress:
+                    return await examine(connection, database, Sample(sample), progress, pages)
+    except NotProvisioned as error:
+        refuse(Ending.PART_MISSING, str(error), "Make it: mnemon provision")
+    finally:
+        await connection.close()
 
 
 @contextmanager
@@ -107,6 +116,7 @@ def _as_json(found: "Audit") -> dict[str, Any]:
             "ended": found.extract.ended,
             "answered": found.extract.answered,
         },
+        "vectors": {name: asdict(each) for name, each in found.vectors.items()} if found.vectors else None,
         "dead_letters": [
             {"consumer": consumer, "reason": reason, "letters": letters}
             for (consumer, reason), letters in sorted(found.letters.items())
@@ -136,6 +146,12 @@ def _show(found: "Audit") -> None:
         typer.echo()
         letters = [(*each, number) for each, number in sorted(found.letters.items())]
         show_table(("dead letters of", "reason", "letters"), letters)
+    if found.vectors:
+        typer.echo()
+        show_table(
+            ("vectors of", "points", "found by them", "of dead letters", "for the next sweep"),
+            [(name, *astuple(each)) for name, each in found.vectors.items()],
+        )
     typer.echo()
     show_table(
         ("consumer", "stream", "pending", "in work", "redelivered"),
@@ -153,7 +169,8 @@ def _counted(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[
 def _show_extent(found: "Audit") -> None:
     read = f"{found.persist.events:,} events up to {found.up_to:,}, in {found.seconds:.1f} s"
     typer.echo(f"read          {read}")
-    typer.echo("vectors       not looked at: the process that runs may have them open")
+    if found.vectors is None:
+        typer.echo("vectors       there are none where this command looks")
     if found.every > 1:
         typer.echo(f"compared      the content of every {found.every}th user or so; the rows of all")
     if found.persist.removed:

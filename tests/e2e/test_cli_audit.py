@@ -18,19 +18,21 @@ async def test_audit_of_a_running_stack(stack: Up) -> None:
         jetstream = client.jetstream()
         for body in (b'{"role":"user","content":"hello"}', b"not json", b'{"role":"user","content":"bye"}'):
             last = (await jetstream.publish("chat.acme.u1.-.message.v1", body)).seq
-        assert await Position().reach(jetstream, last, PATIENCE) == last
+        for consumer in ("persist", "index"):
+            assert await Position(consumer).reach(jetstream, last, PATIENCE) == last
 
     clean = await mnemon("audit", "--data", stack.data)
     assert clean.code == 0, clean
     assert clean.out.splitlines()[-1] == "everything is accounted for"
     assert "invalid_body" in clean.out
+    assert "messages" in clean.out
 
     with psycopg.connect(stack.endpoints.database, autocommit=True) as connection:
         connection.execute("DELETE FROM mnemon.messages WHERE seq = %s", [last])
     found = await mnemon("audit", "--data", stack.data, "--json")
     assert found.code == 1, found
     audit = json.loads(found.out)
-    assert (audit["complete"], audit["missing"]) == (False, 1)
+    assert (audit["complete"], audit["missing"]) == (False, 2)
     assert audit["persist"] == {
         "events": 3,
         "applied": 1,
@@ -41,14 +43,16 @@ async def test_audit_of_a_running_stack(stack: Up) -> None:
         "missing": 1,
     }
     assert audit["dead_letters"] == [{"consumer": "persist", "reason": "invalid_body", "letters": 1}]
-    (fault,) = audit["faults"]
-    assert (fault["kind"], fault["seq"], fault["consumer"], fault["where"]) == (
-        "absent", last, "persist", "messages",
-    )  # fmt: skip
+    assert audit["vectors"]["messages"] == {"points": 2, "shown": 1, "dead": 0, "waiting": 0}
+    faults = [(each["kind"], each["seq"], each["consumer"], each["where"]) for each in audit["faults"]]
+    assert faults == [
+        ("absent", last, "persist", "messages"),
+        ("left_point", last, "index", "vectors of messages"),
+    ]
 
     shown = await mnemon("audit", "--data", stack.data, "--sample", "10")
     assert shown.code == 1
-    assert shown.out.splitlines()[-1] == f"1 event is missing: {last}"
+    assert shown.out.splitlines()[-1] == f"2 events are missing: {last}"
     assert "mnemon rebuild" in shown.out
 
     wrong = await mnemon("audit", "--data", stack.data, "--sample", "0")
