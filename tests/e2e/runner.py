@@ -18,13 +18,19 @@ class Runner:
         names: the consumers.
         output: the file that has what it says.
         arguments: options of the command, such as `--data DIR`.
+        module: what is run; another version of `mnemon`, say.
         environment: variables of its own.
     """
 
     def __init__(
-        self, names: Sequence[str], output: Path, *arguments: str | Path, **environment: str
+        self,
+        names: Sequence[str],
+        output: Path,
+        *arguments: str | Path,
+        module: str = "mnemon",
+        **environment: str,
     ) -> None:
-        self._command = (sys.executable, "-m", "mnemon", "run", *names, *map(str, arguments))
+        self._command = (sys.executable, "-m", module, "run", *names, *map(str, arguments))
         self._output = output
         self._environment = environment
         self._process: Process | None = None
