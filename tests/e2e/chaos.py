@@ -5,6 +5,7 @@ The suite does it small. By hand, with figures: `python -m tests.e2e.chaos --kil
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import shutil
@@ -18,9 +19,10 @@ from pathlib import Path
 from infra.broker.connect import connect
 from infra.embedded.folder import Endpoints
 from infra.settings.store import change
+from mnemon.cli.ending import Ending
 from producers.client import MemoryClient
 from producers.timeouts import Timeouts
-from tests.e2e.conftest import Up
+from tests.e2e.conftest import Up, mnemon
 from tests.e2e.end_state import State, differences, settled_state
 from tests.e2e.load import DyingUp
 from tests.e2e.runner import Runner, running
@@ -67,7 +69,7 @@ class Arrangement:
 
 
 async def chaos(folder: Path, *, seed: int, users: int, steps: int, kills: int) -> list[str]:
-    """In what the end differs where so many are killed; one tenant's story is told undisturbed before."""
+    """What is wrong in the end where so many are killed; one tenant's story is told undisturbed before."""
     arrangement = Arrangement(folder)
     try:
         await arrangement.start()
@@ -75,10 +77,11 @@ async def chaos(folder: Path, *, seed: int, users: int, steps: int, kills: int) 
             undisturbed = await _end(arrangement, "undisturbed", Story(seed, users, steps), [])
             deaths = _chosen(arrangement.deaths, seed, kills)
             disturbed = await _end(arrangement, "disturbed", Story(seed, users, steps), deaths)
+            missing = await _missing(arrangement)
     finally:
         with suppress(ProcessLookupError):
             await arrangement.up.stop()
-    return differences(undisturbed, disturbed)
+    return [*differences(undisturbed, disturbed), *missing]
 
 
 async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequence[str]) -> State:
@@ -98,6 +101,16 @@ async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequ
         await connection.close()
     print(f"  killed: {dict(Counter(killed))}; settled {time.monotonic() - told:.1f} s later", flush=True)
     return found
+
+
+async def _missing(arrangement: Arrangement) -> list[str]:
+    """What an audit finds to be wrong."""
+    audit = await mnemon("audit", "--data", arrangement.up.data, "--json")
+    if audit.code == Ending.DONE:
+        print("  an audit finds nothing missing", flush=True)
+        return []
+    faults = json.loads(audit.out)["faults"] if audit.code == Ending.NOT_SO else [audit.out + audit.err]
+    return [f"audit: {fault}" for fault in faults]
 
 
 def _chosen(deaths: Iterable[str], seed: int, kills: int) -> list[str]:
