@@ -72,21 +72,21 @@ async def run(
             consuming(list(FRONT), asking),
         ):
             await _extract(connection, enabled=False)
-            await _settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
-            await _contexts(connection, requests)
+            await settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
+            await contexts(connection, ASKER, requests)
             # Once for nothing: a provider's package is loaded when it is first asked.
             await _extract(connection, enabled=True)
             await read(connection, await publish(connection, conversations([FIRST], WINDOW)))
             await _extract(connection, enabled=False)
             for number in range(rounds):
                 speakers = range(number * users, (number + 1) * users)
-                await _settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
-                taken["idle"] += (idle := await _contexts(connection, requests))
+                await settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
+                taken["idle"] += (idle := await contexts(connection, ASKER, requests))
                 await _extract(connection, enabled=True)
                 # With its last message each conversation is as long as a window.
                 last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
-                await _settled(connection, last)
-                taken["busy"] += (busy := await _contexts(connection, requests))
+                await settled(connection, last)
+                taken["busy"] += (busy := await contexts(connection, ASKER, requests))
                 if await answered_windows(connection) > (number + 1) * users:
                     raise RuntimeError("extraction was done before the contexts were measured")
                 await read(connection, last)
@@ -112,7 +112,7 @@ async def _extract(connection: Client, *, enabled: bool) -> None:
     await write(connection, SettingsV1(extraction=extraction, compaction=Compaction(enabled=False)))
 
 
-async def _settled(connection: Client, last: Mapping[str, int]) -> None:
+async def settled(connection: Client, last: Mapping[str, int]) -> None:
     """Return when what was published is stored and can be found, and all that was proposed is decided."""
     proposed = await last_position(connection, event_filter("fact.proposed"))
     wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
@@ -121,9 +121,13 @@ async def _settled(connection: Client, last: Mapping[str, int]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def _contexts(connection: Client, requests: int) -> list[float]:
-    """Milliseconds of each."""
-    subject = ask_subject(TENANT, user(ASKER), "context")
+async def contexts(connection: Client, speaker: int, requests: int) -> list[float]:
+    """Ask for contexts of a user, one after the other; milliseconds of each.
+
+    Raises:
+        RuntimeError: one fails.
+    """
+    subject = ask_subject(TENANT, user(speaker), "context")
     taken = []
     for number in range(requests):
         body = json.dumps({"query": question(number)}).encode()

@@ -33,6 +33,8 @@ class Bench(StrEnum):
     COMPACT = "compact"
     FRONT = "front"
     REBUILD = "rebuild"
+    FAIRNESS = "fairness"
+    SCALE = "scale"
 
 
 def bench(
@@ -77,12 +79,14 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
         cost,
         dedupe,
         extract,
+        fairness,
         front,
         ingest,
         publish,
         rebuild,
         recall,
         retrieve,
+        scale,
         search,
         searchable,
     )
@@ -123,6 +127,10 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
                     measured = await front.run(stack.deployment, report=report)
                 case Bench.REBUILD:
                     measured = await rebuild.run(stack.deployment, report=report)
+                case Bench.FAIRNESS:
+                    measured = await fairness.run(stack.deployment, report=report)
+                case Bench.SCALE:
+                    measured = await scale.run(stack.deployment, report=report)
                 case Bench.RECALL:
                     assert data is not None
                     measured = await recall.run(stack.deployment, data, report=report)
