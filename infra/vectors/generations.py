@@ -136,14 +136,19 @@ def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
 def is_held(deployment: Deployment) -> bool:
     """Whether a process has the live folder open, this one included; a server serves anybody."""
     folder = deployment.vectors_folder
-    if deployment.qdrant_url or folder is None:
+    if deployment.qdrant_url or folder is None or not folder.exists():
         return False
-    settle(folder)
     try:
         with alone_in(folder):
             return False
     except VectorsInUse:
         return True
+
+
+def settle_exchange(deployment: Deployment) -> None:
+    """Put right what a kill has left of an exchange of folders; nobody else may be at it."""
+    if deployment.vectors_folder and not deployment.qdrant_url:
+        settle(deployment.vectors_folder)
 
 
 async def made_by_of(deployment: Deployment) -> MadeBy | None:

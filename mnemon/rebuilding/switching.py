@@ -29,6 +29,7 @@ from infra.vectors.generations import (
     made_by_of,
     of_generation,
     rename_generation,
+    settle_exchange,
 )
 from infra.vectors.holding import Holder, tell_of_exchange
 from mnemon.rebuilding.embedding import embedding_of, is_embedding, set_embedding
@@ -67,6 +68,7 @@ async def finish(place: Site, progress: Watching) -> bool:
             are live, and it can be done again.
         And what else `infra.finding.opened` raises.
     """
+    settle_exchange(place.deployment)
     reached = await vector_records.reached(place.database, place.live)
     if reached is None:
         return False

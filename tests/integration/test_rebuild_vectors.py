@@ -20,8 +20,11 @@ from infra.finding import Finding, opened
 from infra.rebuilding.making import Site, site_alone
 from infra.rebuilding.verifying import Verdict
 from infra.settings.store import read
+from infra.vectors import folders
+from infra.vectors.folders import settle
 from infra.vectors.generations import are_there, is_held, of_generation, open_as_of
 from infra.vectors.holding import Holder
+from infra.vectors.made_by import RECORD
 from infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon.rebuilding.embedding import embedding_of, is_embedding
 from mnemon.rebuilding.live import counted, live_pages
@@ -206,6 +209,26 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Seen) -> None:
         await indexed(stock, seq)
         async with site_alone(located) as place:
             assert await counted(place, located) == 2
+
+
+def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:
+    live, to = tmp_path / "vectors", tmp_path / "vectors_next"
+    for folder in live, to:
+        folder.mkdir()
+        (folder / RECORD).write_text(folder.name)
+    live.rename(tmp_path / "vectors_aside")
+    settle(live)
+    assert (live / RECORD).read_text() == "vectors"
+    live.rename(tmp_path / "vectors_aside")
+    to.rename(live)
+    settle(live)
+    assert (live / RECORD).read_text() == "vectors_next"
+    assert (folders.former_of(live) / RECORD).read_text() == "vectors"
+    folders.undo(live, to)
+    folders.exchange(live, to)
+    assert {each.name for each in tmp_path.iterdir()} == {"vectors", "vectors_before"}
+    settle(live)
+    assert (live / RECORD).read_text() == "vectors_next"
 
 
 async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Seen) -> None:
