@@ -20,3 +20,13 @@ def owners_of_facts(after: Owner | None) -> Query[list[Owner]]:
         return [(tenant, user) for tenant, user in await cursor.fetchall()]
 
     return query
+
+
+async def how_many_own_facts(connection: Connection) -> int:
+    """The users of whom a fact was ever saved."""
+    cursor = await connection.execute(
+        "SELECT count(*) FROM (SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = 'fact.saved')"
+        " AS owners"
+    )
+    (row,) = await cursor.fetchall()
+    return int(row[0])

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mnemon.cli import rebuilding, reembedding
+from mnemon.cli import rebuilding, redeciding, reembedding
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.moment import moment
 from mnemon.cli.output import JsonOption
@@ -47,7 +47,17 @@ def rebuild(
             " and switch once it is confirmed.",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="With --reembed: switch without being asked.")] = False,
+    redecide: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Decide anew on what was proposed, by other thresholds such as dedupe.update_threshold=0.8:"
+            " show what that changes, and change it once it is confirmed. May be given several times.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --reembed or --redecide: do it without being asked.")
+    ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,13 +69,18 @@ def rebuild(
 
     Example: `mnemon rebuild --verify --data ./memory`
     """
-    chosen = [verify, until is not None, show, back, drop is not None, reembed is not None]
+    chosen = [verify, until is not None, show, back, drop is not None, reembed is not None, bool(redecide)]
     if sum(chosen) > 1:
-        refuse(Ending.WRONG_USE, "one of --verify, --until, --list, --back, --drop and --reembed at a time")
+        refuse(
+            Ending.WRONG_USE,
+            "one of --verify, --until, --list, --back, --drop, --reembed and --redecide at a time",
+        )
     if keep and not verify:
         refuse(Ending.WRONG_USE, "--keep goes with --verify")
-    if yes and reembed is None:
-        refuse(Ending.WRONG_USE, "--yes goes with --reembed")
+    if yes and reembed is None and not redecide:
+        refuse(Ending.WRONG_USE, "--yes goes with --reembed or --redecide")
+    if redecide:
+        _perform(redeciding.redecide(data, redecide, yes, as_json))
     if reembed is not None:
         _perform(reembedding.reembed(data, reembed, yes, as_json))
     if show:

@@ -154,7 +154,7 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
 async def _set(connection: "Client", assignments: list[str], tenant: str | None) -> None:
     from contracts.settings_document import with_value
 
-    pairs = [_name_and_value(assignment) for assignment in assignments]
+    pairs = [name_and_value(assignment) for assignment in assignments]
 
     def edit(document: "Document") -> "Document":
         for name, value in pairs:
@@ -200,7 +200,8 @@ async def _rollback(connection: "Client", revision: int, tenant: str | None) -> 
     typer.echo(f"in force as revision {await rollback(connection, revision, tenant)}")
 
 
-def _name_and_value(assignment: str) -> tuple[str, Any]:
+def name_and_value(assignment: str) -> tuple[str, Any]:
+    """What an assignment sets, to what. Ends the command where it is none."""
     name, separator, value = assignment.partition("=")
     if not separator:
         refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE")

@@ -1,0 +1,158 @@
+"""What `mnemon rebuild --redecide` does."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mnemon.cli.ending import Ending, refuse
+from mnemon.cli.output import show_table
+from mnemon.cli.rebuilding import tell
+from mnemon.cli.settings import name_and_value
+from mnemon.cli.target import served
+
+if TYPE_CHECKING:
+    from contracts.settings_document import Document
+    from mnemon.rebuilding.redeciding import Outcome, Redeciding
+
+_GROUP = "dedupe."
+
+_KINDS = {
+    "merged": "becomes part of another fact",
+    "apart": "becomes a fact of its own",
+    "rewritten": "is put in other words",
+    "evicted": "gives way: there is no room",
+}
+
+
+async def redecide(
+    data: Path | None, assignments: Sequence[str], is_confirmed: bool, as_json: bool
+) -> Ending:
+    """Show what other settings would change, and change it."""
+    from contracts.base import InvalidBody
+    from contracts.settings_document import in_force
+    from infra.models.embedders import open_embedder
+    from infra.rebuilding.making import site
+    from infra.settings.store import change, documents
+    from mnemon.rebuilding.embedding import embedding_of
+    from mnemon.rebuilding.redeciding import Redeciding
+
+    edit = _edit(assignments)
+    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+        try:
+            in_force(edit((await documents(place.connection))[0]))
+        except InvalidBody as error:
+            refuse(Ending.WRONG_USE, str(error), "See what there is: mnemon settings get dedupe")
+        embedding = await embedding_of(place, place.deployment)
+        async with open_embedder(embedding, place.deployment) as embedder:
+            if embedder is None:
+                refuse(Ending.WRONG_USE, "by the settings nothing embeds: nothing is decided by likeness")
+            redeciding = Redeciding(place.connection, place.database, embedder, edit)
+            if not is_confirmed:
+                with _watched() as progress:
+                    outcome = await redeciding.preview(progress)
+                if as_json or not _confirmed(outcome):
+                    _leave(outcome, assignments, as_json)
+                    return Ending.DONE
+            # First: what is proposed meanwhile is decided by them.
+            revision = await change(place.connection, edit)
+            outcome = await _make(redeciding)
+    if not as_json:
+        _show(outcome)
+    tell(
+        as_json,
+        {**_values(outcome), "changed": True, "revision": revision},
+        f"It is changed, and the settings are in force as revision {revision}.",
+    )
+    return Ending.DONE
+
+
+async def _make(redeciding: "Redeciding") -> "Outcome":
+    try:
+        with _watched() as progress:
+            return await redeciding.make(progress)
+    except asyncio.CancelledError:
+        typer.echo("mnemon: cut off; some users are done. The same command goes on", err=True)
+        raise
+
+
+def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
+    from contracts.settings_document import with_value
+
+    pairs = [name_and_value(each) for each in assignments]
+    for name, _ in pairs:
+        if not name.startswith(_GROUP):
+            refuse(
+                Ending.WRONG_USE,
+                f"--redecide {name}: facts are decided anew by the settings of dedupe only",
+                "Such as: --redecide dedupe.update_threshold=0.8",
+            )
+
+    def edit(document: "Document") -> "Document":
+        for name, value in pairs:
+            document = with_value(document, name, value)
+        return document
+
+    return edit
+
+
+@contextmanager
+def _watched() -> Iterator[Callable[[int, int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("users")
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _confirmed(outcome: "Outcome") -> bool:
+    _show(outcome)
+    return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Change it?")
+
+
+def _leave(outcome: "Outcome", assignments: Sequence[str], as_json: bool) -> None:
+    again = " ".join(f"--redecide {each}" for each in assignments)
+    tell(
+        as_json,
+        {**_values(outcome), "changed": False},
+        f"Nothing is changed. To change it, and the settings: mnemon rebuild {again} --yes",
+    )
+
+
+def _values(outcome: "Outcome") -> dict[str, Any]:
+    return {
+        "users": outcome.users,
+        "users_changed": outcome.changed,
+        **{kind: outcome.counts[kind] for kind in _KINDS},
+        "first": [
+            {"tenant": owner[0], "user": owner[1], **change._asdict()} for owner, change in outcome.first
+        ],
+        "left": [{"tenant": owner[0], "user": owner[1], "reason": reason} for owner, reason in outcome.left],
+    }
+
+
+def _show(outcome: "Outcome") -> None:
+    typer.echo(f"{outcome.users:,} users have facts; of {outcome.changed:,} of them something changes.")
+    for (tenant, user), reason in outcome.left:
+        typer.secho(f"{user} of {tenant} stays as it is: {reason}", fg="yellow", err=True)
+    if not outcome.changed:
+        return
+    show_table(("a fact", "facts"), [(words, outcome.counts[kind]) for kind, words in _KINDS.items()])
+    typer.echo("")
+    show_table(
+        ("user", "fact", "", "text", "fact", "then"),
+        [
+            (
+                f"{tenant}/{user}",
+                *(change.fact_id, change.kind, change.text),
+                *(change.other or "", change.becomes or ""),
+            )
+            for (tenant, user), change in outcome.first
+        ],
+    )
