@@ -125,17 +125,17 @@ async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterato
     async with opened(deployment, settings.embedding) as finding, await _connection(deployment) as connection:
         if "index" in names:
             await _fill_if_lost(connection, finding)
-        async with _exchangeable(connection, finding, names, deployment):
+        async with _exchangeable(connection, finding, deployment):
             yield finding
 
 
 def _exchangeable(
-    connection: Client, finding: Finding, names: Sequence[str], deployment: Deployment
+    connection: Client, finding: Finding, deployment: Deployment
 ) -> AbstractAsyncContextManager[None]:
     """A rebuild may put other vectors in the place of these, while they are written and searched."""
     if deployment.qdrant_url:
         return hearing_of_exchanges(connection, finding.gate)
-    if WRITING & set(names) and deployment.vectors_folder:
+    if deployment.vectors_folder:
         return answering_for(connection, finding.vectors, deployment.vectors_folder, finding.gate)
     return nullcontext()
 

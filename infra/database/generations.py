@@ -67,7 +67,8 @@ class Generation(NamedTuple):
         revision: of its tables; empty when it has none.
         reached: the log up to here is in it; None for the live one, which persist writes.
         up_to: nothing beyond is wanted in it.
-        sweeps: users of whom something has to be removed yet.
+        sweeps: users of whom something has to be removed yet, rows or vectors.
+        vectors: the log up to here is in its vectors; None where it is not written down, or there are none.
         bytes: on the disk.
     """
 
@@ -78,6 +79,7 @@ class Generation(NamedTuple):
     up_to: int | None = None
     sweeps: int = 0
     bytes: int = 0
+    vectors: int | None = None
 
     @property
     def is_made_here(self) -> bool:
@@ -87,7 +89,9 @@ class Generation(NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Nothing is left to be done in it."""
-        return self.kind in ("live", "former") or (self.reached == self.up_to and not self.sweeps)
+        if self.kind in ("live", "former"):
+            return True
+        return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
 
 
 class NameTooLong(ValueError):
@@ -186,7 +190,11 @@ async def _described(connection: Connection, schema: str, kind: Kind) -> Generat
     )
     reached, up_to = await cursor.fetchone() or (0, None)
     sweeps = await value(SQL("SELECT count(*) FROM {}").format(Identifier(schema, "replay_sweeps")))
-    return found._replace(reached=reached, up_to=up_to, sweeps=sweeps)
+    vectors = None
+    if await there("vector_replay"):
+        vectors = await value(SQL("SELECT reached FROM {}").format(Identifier(schema, "vector_replay")))
+        sweeps += await value(SQL("SELECT count(*) FROM {}").format(Identifier(schema, "vector_sweeps")))
+    return found._replace(reached=reached, up_to=up_to, sweeps=sweeps, vectors=vectors)
 
 
 async def begin(database: Database, schema: str, up_to: int | None = None) -> None:

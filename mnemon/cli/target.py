@@ -59,11 +59,15 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
         What `infra.embedded.stack.embedded` raises.
     """
     from infra.embedded.folder import Endpoints
+    from infra.embedded.logins import FolderLogins
     from infra.embedded.stack import embedded
 
     if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
         async with embedded(data, configured()) as stack:
-            yield Served(stack.deployment, is_running=False)
+            logins = FolderLogins(data)
+            # Settings are the operator's to change.
+            own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
+            yield Served(stack.deployment.model_copy(update=own), is_running=False)
         return
     deployment = target(data, *needed)
     if data is not None and not (deployment.qdrant_url or deployment.vectors_folder):

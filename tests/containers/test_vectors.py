@@ -9,14 +9,23 @@ from nats.aio.client import Client
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
+from bench.all_events import fill
+from bench.rebuild_verified import applied
 from infra.config import Deployment
 from infra.database.migrate import migrate
+from infra.rebuilding.making import site_alone
+from infra.vectors.generations import drop_generation, of_generation
 from infra.vectors.made_by import MadeBy
 from infra.vectors.opening import open_vectors, reset_vectors
 from infra.vectors.port import Collection, Vectors, VectorsOutdated
+from mnemon.rebuilding.live import counted, live_pages
+from mnemon.rebuilding.making import made
+from mnemon.rebuilding.switching import finish, former, take_over
+from mnemon.rebuilding.verifying import VerifyingAll
 from tests.containers.conftest import image, require_engine
 from tests.e2e.deciders import WORKERS
 from tests.e2e.test_facts_once import two_thousand_proposals_and_three_deaths
+from tests.integration.rebuilding import Told
 from tests.integration.test_vectors import MODELS
 from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
 
@@ -78,3 +87,28 @@ async def test_four_dedupe_processes(
     assert whole.database_url is not None
     migrate(whole.database_url, whole.database_schema)
     await two_thousand_proposals_and_three_deaths(connection, whole, *[1] * WORKERS)
+
+
+async def test_a_rebuild_exchanges_collections(
+    connection: Client, nats_url: str, database_url: str, deployment: Deployment
+) -> None:
+    """There and back; whoever comes next finds those that are live."""
+    whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
+    assert whole.database_url is not None
+    migrate(whole.database_url, whole.database_schema)
+    await fill(connection, 300, users=5)
+    await applied(whole)
+    told = Told()
+    async with site_alone(whole) as place:
+        points = await counted(place, whole)
+        async with made(place, "next", told) as generation, live_pages(place) as live:
+            verdict = await VerifyingAll(place, generation, live, told).verdict()
+            assert (verdict.first, verdict.is_settled) == ([], True)
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        assert await counted(place, whole) == points
+        async with former(place, told) as generation:
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        await drop_generation(of_generation(whole, "former"))
+        assert await counted(place, whole) == points

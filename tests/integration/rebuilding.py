@@ -17,10 +17,14 @@ class Told:
 
     def __init__(self) -> None:
         self.positions: list[int] = []
+        self.vector_positions: list[int] = []
         self.lines: list[str] = []
 
     def at(self, reached: int, up_to: int) -> None:
         self.positions.append(reached)
+
+    def vectors_at(self, reached: int, up_to: int) -> None:
+        self.vector_positions.append(reached)
 
     def say(self, line: str) -> None:
         self.lines.append(line)

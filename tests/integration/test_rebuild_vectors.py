@@ -15,7 +15,7 @@ from bench.all_events import TENANT, fill
 from consumers.app import running
 from contracts.settings import Embedding
 from infra.config import Deployment
-from infra.database.generations import drop
+from infra.database.generations import as_of, drop
 from infra.finding import Finding, opened
 from infra.rebuilding.making import Site, site_alone
 from infra.rebuilding.verifying import Verdict
@@ -39,16 +39,9 @@ from tests.integration.rebuilding import Told
 EVENTS, USERS = 500, 6
 
 
-class Seen(Told):
-    """Remembers what was said of vectors too."""
-
-    def vectors_at(self, reached: int, up_to: int) -> None:
-        self.positions.append(reached)
-
-
 @pytest.fixture
-def told() -> Seen:
-    return Seen()
+def told() -> Told:
+    return Told()
 
 
 @pytest.fixture
@@ -71,13 +64,13 @@ async def place(finding: Finding, located: Deployment) -> AsyncIterator[Site]:
         yield place
 
 
-async def verdict_on(place: Site, told: Seen) -> Verdict:
+async def verdict_on(place: Site, told: Told) -> Verdict:
     live = Holder(place.connection)
     async with made(place, "next", told) as generation:
         return await VerifyingAll(place, generation, live, told, patience=60).verdict()
 
 
-async def switched(place: Site, told: Seen) -> None:
+async def switched(place: Site, told: Told) -> None:
     async with made(place, "next", told) as generation:
         await take_over(place, generation, told)
     assert await finish(place, told)
@@ -97,7 +90,7 @@ async def all_points(finding: Finding) -> dict[UUID, Point]:
 
 
 async def test_points_are_what_the_log_says_and_what_is_not_is_named(
-    place: Site, finding: Finding, connection: Client, stock: Stock, told: Seen
+    place: Site, finding: Finding, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     await indexed(stock, EVENTS)
@@ -124,7 +117,7 @@ async def test_points_are_what_the_log_says_and_what_is_not_is_named(
 
 
 async def test_exchanged_while_it_is_searched_and_back(
-    place: Site, finding: Finding, connection: Client, stock: Stock, told: Seen
+    place: Site, finding: Finding, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     seq = await stock.say("the walrus sings", id="first")
@@ -171,7 +164,7 @@ async def test_exchanged_while_it_is_searched_and_back(
 
 
 async def test_cut_off_between_rows_and_vectors(
-    place: Site, finding: Finding, stock: Stock, told: Seen
+    place: Site, finding: Finding, stock: Stock, told: Told
 ) -> None:
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
@@ -189,7 +182,7 @@ async def test_cut_off_between_rows_and_vectors(
     assert not await are_there(of_generation(place.deployment, "next"))
 
 
-async def test_at_rest(located: Deployment, stock: Stock, told: Seen) -> None:
+async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
     """No process has the vectors open: their folders change names."""
     async with running(("persist", "index"), located):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
@@ -231,7 +224,7 @@ def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:
     assert (live / RECORD).read_text() == "vectors_next"
 
 
-async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Seen) -> None:
+async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Told) -> None:
     first = await stock.say("the walrus sings", id="first")
     await indexed(stock, await stock.say("the walrus sleeps", id="second"))
     assert finding.embedder
@@ -240,7 +233,10 @@ async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: St
         async with open_as_of(place.deployment, first, model=model, dimension=dimension):
             raise AssertionError("it was opened")
     async with made(place, "as of", told, first) as generation:
+        await generation.rows.reach(first)
+        assert not (await as_of(place.database, place.live, first)).is_complete
         await generation.reach(first, told)
+    assert (await as_of(place.database, place.live, first)).is_complete
     async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
         query = await finding.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
@@ -260,7 +256,7 @@ def endpoint() -> Iterator[Endpoint]:
     endpoint.server.server_close()
 
 
-async def test_another_model(located: Deployment, stock: Stock, told: Seen, endpoint: Endpoint) -> None:
+async def test_another_model(located: Deployment, stock: Stock, told: Told, endpoint: Endpoint) -> None:
     """Of two facts that were near to each other, and to the new model are not."""
     located = located.model_copy(update={"embedding_url": endpoint.url, "embedding_api_key": SecretStr(KEY)})
     texts = ["Anna likes tea with milk", "Anna likes tea with milk.", "The train to Riga leaves at seven"]
