@@ -98,3 +98,25 @@ async def test_what_was_answered_at_that_very_moment_is_taken_out_of_the_log(
         await swept(connection)
         assert await stock.contents() == ["good morning"]
     assert sorted(await positions(connection, "u1")) == [erased, new]
+
+
+async def test_of_a_conversation_in_a_batch_nothing_comes_back_and_the_rest_of_the_user_is_answered(
+    extracting: Extracting, stock: Stock, connection: Client
+) -> None:
+    extracting.server.state.polls = 1_000_000
+    async with extracting.running("persist", "extract", "retrieve"):
+        for place in ("home", "trip"):
+            await stock.say(f"I like {place}", f"acme.u1.{place}")
+        await extracting.becomes("SELECT count(*) FROM windows WHERE batch_id IS NOT NULL", (2,))
+        await extracting.becomes("SELECT DISTINCT state FROM batches", ("submitted",))
+        receipt = await stock.ask("erase", conversation="trip")
+        assert receipt["removed"]["model_batches"] == 1
+        assert len(receipt["provider_batches"]) == 1
+        for batch in extracting.server.state.batches("openai"):
+            batch.polls = 0
+        await extracting.tick()
+        await extracting.becomes("SELECT count(*) FROM batches WHERE state = 'submitted'", (0,))
+        await extracting.is_projected()
+        assert await extracting.texts() == ["User likes home"]
+        left = await stock.ask("erase", verify=True, conversation="trip")
+        assert set(left["left"].values()) == {0}
