@@ -32,7 +32,7 @@ class Applied:
     Attributes:
         found: what became of the events.
         matched: the log positions whose row is there.
-        summaries: those whose content is gone.
+        summaries: those whose content is gone, and which nobody has looked at yet.
     """
 
     def __init__(

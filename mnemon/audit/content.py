@@ -20,20 +20,27 @@ LOOKS: Final = 3
 """How often a user is looked at before anything is a fault: sweeps go on meanwhile."""
 
 
-async def examine_content(
-    connection: Client,
-    database: Database,
-    up_to: int,
-    summaries: Sequence[GoneSummary],
-    faults: Faults,
-) -> int:
+async def examine_summaries(
+    connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: Faults
+) -> None:
+    """Hold summaries without content against watermarks.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+        nats.errors.Error: the broker does not.
+    """
+    position = await applied_position(connection.jetstream())
+    for each in await unlike_summaries(database, summaries, up_to=position):
+        faults.add("emptied", each.seq, "persist-sweep", "content")
+
+
+async def examine_content(connection: Client, database: Database, up_to: int, faults: Faults) -> int:
     """Hold what is gone against watermarks and endings, of every user who has some.
 
     Args:
         connection: where the broker is.
         database: where the projections are.
         up_to: later events are on their way.
-        summaries: those without content.
         faults: where faults are put.
 
     Returns:
@@ -55,9 +62,6 @@ async def examine_content(
                     faults.add("kept", each.seq, "persist-sweep", "content")
     for place in await beneath_erasures(database, up_to):
         faults.add("kept", place.seq, "persist", place.table)
-    position = await applied_position(connection.jetstream())
-    for each in await unlike_summaries(database, summaries, up_to=position):
-        faults.add("emptied", each.seq, "persist-sweep", "content")
     return waiting
 
 

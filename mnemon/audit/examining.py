@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from typing import Final
 
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
@@ -17,7 +18,7 @@ from infra.database.decided import batches
 from infra.database.engine import Database
 from infra.database.strays import count, places
 from mnemon.audit.applied import Applied
-from mnemon.audit.content import examine_content
+from mnemon.audit.content import examine_content, examine_summaries
 from mnemon.audit.ledger import Audit, Durable, Faults
 from mnemon.audit.positions import Positions
 from mnemon.audit.proposals import Proposals
@@ -25,6 +26,10 @@ from mnemon.audit.vectors import Pages, Vectors
 
 Progress = Callable[[int, int], None]
 """Told how far the log is read, and up to where it will be."""
+
+
+SUMMARIES: Final = 1000
+"""Summaries without content that are looked at together."""
 
 
 class NotProvisioned(Exception):
@@ -69,9 +74,13 @@ async def examine(
             deliveries = [delivery for _, delivery in page]
             await applied.take(deliveries)
             await proposals.take(deliveries)
+            if len(applied.summaries) >= SUMMARIES:
+                await examine_summaries(connection, database, applied.summaries, faults)
+                applied.summaries.clear()
             progress(deliveries[-1].sequence, up_to)
     await proposals.finish(connection, up_to, faults)
-    waiting = await examine_content(connection, database, up_to, applied.summaries, faults)
+    await examine_summaries(connection, database, applied.summaries, faults)
+    waiting = await examine_content(connection, database, up_to, faults)
     applied.found.waiting = waiting
     await _find_strays(database, up_to, applied.matched, faults)
     vectors = None
