@@ -4,12 +4,13 @@ import json
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 
 class Deployment(BaseSettings):
@@ -149,14 +150,22 @@ class Deployment(BaseSettings):
     @field_validator("database_dsn")
     @classmethod
     def _is_an_address(cls, dsn: str | None) -> str | None:
+        if dsn is None:
+            return None
+        # Not above: it takes a second, and a command that knows NATS only has no use for it.
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
         try:
-            return dsn if dsn is None else make_url(dsn).render_as_string(hide_password=False)
+            return make_url(dsn).render_as_string(hide_password=False)
         except ArgumentError as error:
             raise ValueError("expected something like postgresql://user:password@host:5432/name") from error
 
     @cached_property
-    def database_url(self) -> URL | None:
+    def database_url(self) -> "URL | None":
         """The database as SQLAlchemy wants it; None when none is configured."""
+        from sqlalchemy.engine import URL, make_url
+
         if self.database_dsn:
             return make_url(self.database_dsn).set(drivername="postgresql+psycopg")
         if self.pg_host:

@@ -39,7 +39,20 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.cancelling import heed_cancellations
 
     heed_cancellations()
+    try:
+        ending = asyncio.run(command)
+    except asyncio.CancelledError:
+        ending = Ending.DONE  # asked to end before it was up, it has ended
+    except (typer.Exit, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        _tell(error)
+        raise
+    raise typer.Exit(ending)
 
+
+def _tell(error: Exception) -> None:
+    """Refuse in words. What is imported for that takes a second: a command that ends well goes without."""
     import nats.errors
     import nats.js.errors
 
@@ -57,32 +70,25 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from infra.settings.bucket import SettingsNotProvisioned
     from infra.vectors.port import VectorsInUse, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
 
-    try:
-        ending = asyncio.run(command)
-    except asyncio.CancelledError:
-        ending = Ending.DONE  # asked to end before it was up, it has ended
-    except FolderInUse as error:
-        refuse_folder(error)
-    except LogKeyRefused as error:
-        refuse(Ending.WRONG_USE, str(error))
-    except SettingsNotProvisioned as error:
-        refuse(Ending.PART_MISSING, str(error))
-    except TooFewServers as error:
-        refuse(Ending.PART_MISSING, str(error))
-    except (BrokerUnreachable, DatabaseUnavailable, DatabaseNotConfigured, ServerFailed, NoAccount) as error:
-        refuse(Ending.PART_MISSING, str(error))
-    except (SchemaTooNew, StreamsMissing, LogLost) as error:
-        refuse(Ending.PART_MISSING, str(error))
-    except (VectorsNotConfigured, VectorsInUse, VectorsOutdated, VectorsUnavailable) as error:
-        refuse(Ending.PART_MISSING, str(error))
-    except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
-        refuse(Ending.PART_MISSING, str(error))
-    except nats.js.errors.ServiceUnavailableError:
-        refuse(
-            Ending.PART_MISSING, "the NATS server has no JetStream", "Start it with -js, or use `mnemon up`."
-        )
-    except nats.js.errors.APIError as error:
-        refuse(Ending.NOT_SO, f"the NATS server refuses: {error.description}")
-    except nats.errors.Error as error:
-        refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}")
-    raise typer.Exit(ending)
+    match error:
+        case FolderInUse():
+            refuse_folder(error)
+        case LogKeyRefused():
+            refuse(Ending.WRONG_USE, str(error))
+        case SettingsNotProvisioned() | TooFewServers():
+            refuse(Ending.PART_MISSING, str(error))
+        case BrokerUnreachable() | DatabaseUnavailable() | DatabaseNotConfigured():
+            refuse(Ending.PART_MISSING, str(error))
+        case ServerFailed() | NoAccount() | SchemaTooNew() | StreamsMissing() | LogLost():
+            refuse(Ending.PART_MISSING, str(error))
+        case VectorsNotConfigured() | VectorsInUse() | VectorsOutdated() | VectorsUnavailable():
+            refuse(Ending.PART_MISSING, str(error))
+        case EmbeddingNotConfigured() | EmbeddingUnavailable():
+            refuse(Ending.PART_MISSING, str(error))
+        case nats.js.errors.ServiceUnavailableError():
+            next_step = "Start it with -js, or use `mnemon up`."
+            refuse(Ending.PART_MISSING, "the NATS server has no JetStream", next_step)
+        case nats.js.errors.APIError():
+            refuse(Ending.NOT_SO, f"the NATS server refuses: {error.description}")
+        case nats.errors.Error():
+            refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}")
