@@ -9,16 +9,18 @@ from typing import Any, Literal
 
 import nats.errors
 from nats.aio.client import Client
-from nats.js.api import ConsumerInfo
 from pydantic import BaseModel, ConfigDict
 
-from contracts.streams import DEAD
+from contracts.streams import DEAD, LOG
 from infra.broker.connect import BrokerUnreachable, connect
-from infra.broker.topology import CONSUMERS, STREAMS, drift
+from infra.broker.topology import STREAMS, drift
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
 from infra.embedded.room import LEAST, free_bytes, megabytes
+from infra.settings.bucket import SettingsNotProvisioned
+from mnemon.cli.busy import beyond, events_per_second, too_much
+from mnemon.cli.lags import Lag, falling_behind, lags
 from mnemon.cli.model_health import ModelsState, examine_models
 
 _PATIENCE = 5.0
@@ -43,22 +45,6 @@ class StreamState(_Finding):
     last_seq: int
 
 
-class Lag(_Finding):
-    """How far a durable consumer is behind its stream, in messages."""
-
-    stream: str
-    pending: int
-    """Not delivered yet."""
-    in_work: int
-    """Delivered, and not acknowledged yet."""
-    redelivered: int
-    """Of those in work, delivered before."""
-    readers: int
-    """Requests for messages that wait at the server."""
-    paused_until: str | None = None
-    """While it takes nothing: too much became dead letters, or somebody has paused it."""
-
-
 class BrokerState(_Finding):
     """The broker; `error` is set when it does not answer, and the rest is empty."""
 
@@ -71,6 +57,10 @@ class BrokerState(_Finding):
     dead_letters: int = 0
     drift: dict[str, str] = {}
     """What differs from what `mnemon provision` would make."""
+    events_per_second: dict[str, float] = {}
+    """What the bots of each tenant say just now."""
+    events_meant: dict[str, float] = {}
+    """Of those the tenants that say more than is meant for them, each with what that is."""
 
 
 class DatabaseState(_Finding):
@@ -112,6 +102,8 @@ class Health(_Finding):
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    """What may become one if it stays as it is."""
 
 
 async def examine(deployment: Deployment, data: Path | None = None) -> Health:
@@ -135,6 +127,10 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
         reachable=broker.error is None and database.error is None,
         healthy=not problems,
         problems=problems,
+        warnings=(
+            *falling_behind(broker.consumers),
+            *too_much(broker.events_per_second, broker.events_meant),
+        ),
     )
 
 
@@ -199,18 +195,12 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
         for info in await jetstream.streams_info()
         if info.config.name in wanted
     }
-    consumers = {
-        info.name: _lag(info)
-        for stream, configs in CONSUMERS.items()
-        if stream in streams
-        for info in await jetstream.consumers_info(stream)
-        if info.name in [config.durable_name for config in configs]
-    }
     version = connection.connected_server_version
+    busy = await events_per_second(connection) if LOG in streams else {}
     return BrokerState(
         version=f"{version.major}.{version.minor}.{version.patch}",
         streams=streams,
-        consumers=consumers,
+        consumers=await lags(jetstream, streams),
         services=await _services(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
@@ -218,18 +208,16 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
             for change in await drift(connection, replicas)
             if change.action != "unchanged"
         },
+        events_per_second=busy,
+        events_meant=await _meant(connection, busy),
     )
 
 
-def _lag(info: ConsumerInfo) -> Lag:
-    return Lag(
-        stream=info.stream_name,
-        pending=info.num_pending or 0,
-        in_work=info.num_ack_pending or 0,
-        redelivered=info.num_redelivered or 0,
-        readers=info.num_waiting or 0,
-        paused_until=info.config.pause_until if info.paused and info.config else None,
-    )
+async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]:
+    try:
+        return await beyond(connection, busy)
+    except SettingsNotProvisioned:  # the drift says so
+        return {}
 
 
 async def _services(connection: Client) -> dict[str, int]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show streams, the lag of each consumer, versions, health, and what language models have to do.
 
+    Where something waits, the consumers are looked at twice: how fast they are, when they are through, and
+    who falls behind. That is told, and is not an error.
+
     Windows are stretches of conversations that are to be read for facts: due, to be tried again later, in
     batches of a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
 
@@ -52,6 +55,8 @@ def _show(health: "Health") -> None:
     _show_vectors(health.vectors)
     if health.models and not health.models.error:
         _show_models(health.models)
+    for warning in health.warnings:
+        typer.secho(f"look: {warning}", fg="yellow")
     if health.healthy:
         typer.secho("healthy", fg="green", bold=True)
     for problem in health.problems:
@@ -61,13 +66,18 @@ def _show(health: "Health") -> None:
 def _show_broker(broker: "BrokerState") -> None:
     streams = [(name, each.messages, each.bytes, each.last_seq) for name, each in broker.streams.items()]
     lags = [
-        (name, each.stream, each.pending, each.in_work, each.redelivered, each.readers)
+        (
+            *(name, each.stream, each.pending, each.in_work, each.redelivered, each.readers),
+            "" if each.per_second is None else f"{each.per_second:,.0f}/s",
+            "" if each.seconds_left is None else _age(each.seconds_left),
+        )
         for name, each in broker.consumers.items()
     ]
     services = ", ".join(f"{name} ({count})" for name, count in broker.services.items()) or "none"
     show_table(("stream", "messages", "bytes", "last seq"), streams)
     typer.echo()
-    show_table(("consumer", "stream", "pending", "in work", "redelivered", "readers"), lags)
+    columns = "consumer", "stream", "pending", "in work", "redelivered", "readers", "rate", "through in"
+    show_table(columns, lags)
     typer.echo()
     typer.echo(f"services      {services}")
     typer.echo(f"dead letters  {broker.dead_letters:,}")

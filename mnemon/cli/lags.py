@@ -1,0 +1,116 @@
+"""How far the consumers are behind, how fast they are, and who falls behind."""
+
+import asyncio
+import time
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from nats.js import JetStreamContext
+from nats.js.api import ConsumerInfo
+from pydantic import BaseModel, ConfigDict
+
+from infra.broker.topology import CONSUMERS
+
+LOOK: Final = 0.5
+"""Seconds between two looks at consumers for which something waits."""
+
+MANY: Final = 1000
+"""Messages that may wait for a moment without a word."""
+
+
+class Lag(BaseModel):
+    """How far a durable consumer is behind its stream, in messages."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stream: str
+    pending: int
+    """Not delivered yet."""
+    in_work: int
+    """Delivered, and not acknowledged yet."""
+    redelivered: int
+    """Of those in work, delivered before."""
+    readers: int
+    """Requests for messages that wait at the server."""
+    paused_until: str | None = None
+    """While it takes nothing: too much became dead letters, or somebody has paused it."""
+    per_second: float | None = None
+    """Deliveries that it ends in a second; None where nothing waits."""
+    grows_per_second: float | None = None
+    """By how much more waits after a second; below 0 it gets less."""
+    seconds_left: float | None = None
+    """Until nothing waits any more, if all goes on as it does; None where it does not get less."""
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are not ended."""
+        return self.pending + self.in_work
+
+
+async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
+    """Each consumer of these streams; where something waits they are looked at twice, `LOOK` apart.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    infos, at = await _infos(stream_context, streams), time.monotonic()
+    before = {name: _lag(info) for name, info in infos.items()}
+    if not any(lag.waiting for lag in before.values()):
+        return before
+    await asyncio.sleep(LOOK)
+    now, seconds = await _infos(stream_context, streams), time.monotonic() - at
+    return {
+        name: _moving(before[name], infos[name], now[name], seconds) if name in now else before[name]
+        for name in infos
+    }
+
+
+def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
+    """In words, for which consumers more waits from moment to moment."""
+    for name, lag in consumers.items():
+        if lag.waiting >= MANY and lag.grows_per_second and lag.grows_per_second > 0:
+            yield (
+                f"{name} falls behind: {lag.waiting:,} messages wait for it, and each second there are "
+                f"{lag.grows_per_second:,.0f} more. What bots say is kept; it is only used later. "
+                "More processes, where it may have several: docs/scaling.md"
+            )
+
+
+async def _infos(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, ConsumerInfo]:
+    return {
+        info.name: info
+        for stream, configs in CONSUMERS.items()
+        if stream in streams
+        for info in await stream_context.consumers_info(stream)
+        if info.name in [config.durable_name for config in configs]
+    }
+
+
+def _lag(info: ConsumerInfo) -> Lag:
+    return Lag(
+        stream=info.stream_name,
+        pending=info.num_pending or 0,
+        in_work=info.num_ack_pending or 0,
+        redelivered=info.num_redelivered or 0,
+        readers=info.num_waiting or 0,
+        paused_until=info.config.pause_until if info.paused and info.config else None,
+    )
+
+
+def _moving(before: Lag, first: ConsumerInfo, second: ConsumerInfo, seconds: float) -> Lag:
+    now = _lag(second)
+    if not before.waiting and not now.waiting:
+        return now
+    grows = (now.waiting - before.waiting) / seconds
+    return now.model_copy(
+        update={
+            "per_second": max(0.0, _ended(second) - _ended(first)) / seconds,
+            "grows_per_second": grows,
+            "seconds_left": now.waiting / -grows if grows < 0 else None,
+        }
+    )
+
+
+def _ended(info: ConsumerInfo) -> int:
+    delivered = info.delivered.consumer_seq if info.delivered else 0
+    return delivered - (info.num_ack_pending or 0)
