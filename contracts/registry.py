@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from contracts import ask, chat, memory, tools
+from contracts import ask, chat, erasure, memory, tools
 from contracts.base import Contract, Event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -76,7 +76,7 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("batch.failed", memory.BatchFailedV1, "extract", "compact"),
         _memory("window.answered", memory.WindowAnsweredV1, "extract"),
         _memory("model.called", memory.ModelCalledV1, "extract", "compact"),
-        _memory("user.erased", memory.UserErasedV1, "retrieve", also=("index",)),
+        _memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
     )
 }
 

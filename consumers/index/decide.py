@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from contracts.base import InvalidBody
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.decode import UnknownEvent, contract_of, upcast
+from contracts.erasure import UserErasedV1
 from contracts.memory import (
     DocumentAddedV1,
     DocumentRemovedV1,
@@ -16,7 +17,6 @@ from contracts.memory import (
     FactForgottenV1,
     FactSavedV1,
     FactUpdatedV1,
-    UserErasedV1,
 )
 from contracts.subjects import InvalidSubject, parse
 from infra.broker.delivery import Delivery

@@ -11,7 +11,7 @@ from nats.js.errors import NotFoundError
 
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent, decode
-from contracts.memory import UserErasedV1
+from contracts.erasure import UserErasedV1
 from contracts.streams import DEAD, LOG, WORK
 from contracts.subjects import letter_filters, parse, thing_filter, user_filters
 from infra.broker.delivery import Delivery

@@ -1,8 +1,7 @@
 """From an event to the row that stands for it. Pure: no connection, no clock."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
@@ -10,9 +9,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from contracts.base import ID_LIMIT, Event, InvalidBody
-from contracts.chat import ClearedV1, MessageV1, StartedV1
+from contracts.chat import MessageV1
 from contracts.decode import contract_of, upcast
-from contracts.identity import event_identity, started_conversation
+from contracts.identity import event_identity
 from contracts.memory import (
     BatchCompletedV1,
     BatchFailedV1,
@@ -27,20 +26,18 @@ from contracts.memory import (
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
-    ModelCalledV1,
-    ProfileSetV1,
     SummaryMergedV1,
     SummaryWrittenV1,
     TaskAddedV1,
     TaskDoneV1,
     TaskRemovedV1,
-    UserErasedV1,
     WindowAnsweredV1,
 )
 from contracts.registry import EventContract
 from contracts.subjects import Address, parse
 from infra.broker.delivery import Delivery
 from infra.database import fast_message
+from infra.database.event_rows import PROJECTIONS
 
 Owner = tuple[str, str]
 """Tenant and user."""
@@ -94,9 +91,6 @@ class EventRow:
 
 
 Row = MessageRow | MemoryRow | EventRow
-Projected = tuple[str, Mapping[str, Any]]
-"""A table, and the columns that are its own."""
-
 Place = TypeVar("Place", bound=Hashable)
 AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
 
@@ -169,7 +163,7 @@ def row_of(delivery: Delivery) -> Row | None:
     key = address.tenant, address.user, event_id_of(delivery, address, event.id)
     if type(event) in _ITEMS:
         return _memory_row(delivery, address, key, event)
-    projection = _PROJECTIONS.get(type(event))
+    projection = PROJECTIONS.get(type(event))
     if projection is None:
         return None
     table, values = projection(event, address, key, delivery)
@@ -237,62 +231,6 @@ def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str
         raise InvalidBody("id", f"{len(event_id.encode())} bytes, the limit is {ID_LIMIT}")
     return event_id
 
-
-def _started(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
-    assert isinstance(event, StartedV1)
-    conversation = address.conversation or started_conversation(*key)
-    return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
-
-
-def _cleared(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
-    return "clears", {"conversation": address.conversation}
-
-
-def _profile_set(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
-    assert isinstance(event, ProfileSetV1)
-    return "profile_sets", {"fields": event.fields}
-
-
-def _erased(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
-    assert isinstance(event, UserErasedV1)
-    # What is said after it is said by somebody new, whatever it names.
-    up_to = min(event.up_to_seq, delivery.sequence)
-    values = {"up_to": up_to, "at": datetime.fromtimestamp(delivery.stored_at, UTC)}
-    if event.conversation is None:
-        return "erasures", values
-    spans = [f"[{each.from_seq},{each.to_seq})" for each in event.spans if each.from_seq < each.to_seq]
-    return "conversation_erasures", {
-        **values,
-        "conversation": event.conversation,
-        "spans": f"{{{','.join(spans)}}}",
-        "discarded": event.discarded_seq,
-        "derived": list(event.derived),
-        "is_settled": False,
-    }
-
-
-def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
-    assert isinstance(event, ModelCalledV1)
-    return "model_calls", {
-        "at": datetime.fromtimestamp(delivery.stored_at, UTC),
-        "provider": event.provider,
-        "model": event.model,
-        "purpose": event.purpose,
-        "in_batch": event.batch_id is not None,
-        "input_tokens": event.tokens.input,
-        "cached_tokens": event.tokens.cached,
-        "output_tokens": event.tokens.output,
-        "usd": event.usd,
-    }
-
-
-_PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key, Delivery], Projected]]] = {
-    StartedV1: _started,
-    ClearedV1: _cleared,
-    ProfileSetV1: _profile_set,
-    ModelCalledV1: _model_called,
-    UserErasedV1: _erased,
-}
 
 _ITEMS: Final[Mapping[type[Event], str]] = {
     FactSavedV1: "fact_id",

@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from consumers.app import running
 from consumers.retrieve import opened
-from contracts.memory import ALL_BEFORE
+from contracts.erasure import ALL_BEFORE
 from infra.config import Deployment
 from infra.database.engine import DatabaseUnavailable
 from infra.database.generations import drop, name_of

@@ -12,8 +12,8 @@ from nats.aio.client import Client
 
 from consumers.app import running
 from consumers.persist.decide import plan
+from contracts.erasure import Span, UserErasedV1
 from contracts.identity import first_conversation, started_conversation
-from contracts.memory import Span, UserErasedV1
 from contracts.streams import LOG
 from contracts.subjects import memory_subject
 from infra.broker.delivery import Delivery

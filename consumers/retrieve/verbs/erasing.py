@@ -23,7 +23,7 @@ from consumers.retrieve.verbs.receipt import (
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
 from contracts.base import InvalidBody
-from contracts.memory import ALL_BEFORE, UserErasedV1
+from contracts.erasure import ALL_BEFORE, UserErasedV1
 from contracts.subjects import Address
 from contracts.tools import EraseReplyV1, EraseV1
 from infra.broker.purging import found_in, left_of

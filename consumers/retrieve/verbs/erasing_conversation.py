@@ -21,7 +21,7 @@ from consumers.retrieve.verbs.receipt import (
     removed,
 )
 from consumers.retrieve.verbs.user_log import UserLog
-from contracts.memory import Span, UserErasedV1
+from contracts.erasure import Span, UserErasedV1
 from contracts.subjects import Address, user_filters
 from contracts.tools import EraseReplyV1
 from infra.broker.log_reader import last_position
