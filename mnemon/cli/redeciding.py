@@ -138,7 +138,7 @@ def _values(outcome: "Outcome") -> dict[str, Any]:
 
 
 def _show(outcome: "Outcome") -> None:
-    typer.echo(f"{outcome.users:,} users have facts; of {outcome.changed:,} of them something changes.")
+    typer.echo(f"users with facts: {outcome.users:,}; of whom something changes: {outcome.changed:,}")
     for (tenant, user), reason in outcome.left:
         typer.secho(f"{user} of {tenant} stays as it is: {reason}", fg="yellow", err=True)
     if not outcome.changed:
