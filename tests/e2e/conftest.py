@@ -8,7 +8,7 @@ import sys
 import tempfile
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,9 +129,8 @@ class Up:
         return {process.pid for process in _on(self.data)}
 
 
-@pytest.fixture
-def data() -> Iterator[Path]:
-    """A folder for a stack, which PostgreSQL's own account can reach; whatever runs on it is ended."""
+@contextmanager
+def _folder() -> Iterator[Path]:
     # Not tmp_path: every start of pytest closes the folders above it for other accounts again.
     parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
     yield parent / "data"
@@ -139,6 +138,26 @@ def data() -> Iterator[Path]:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     shutil.rmtree(parent, ignore_errors=True)
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A folder for a stack, which PostgreSQL's own account can reach; whatever runs on it is ended."""
+    with _folder() as data:
+        yield data
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shared() -> AsyncIterator[Up]:
+    """A running `mnemon up` for all who only talk to it, each as a tenant of its own."""
+    with _folder() as data:
+        up = Up(data)
+        try:
+            await up.start()
+            yield up
+        finally:
+            with suppress(ProcessLookupError):
+                await up.stop()
 
 
 @pytest_asyncio.fixture

@@ -19,7 +19,7 @@ from tests.e2e.conftest import Up, mnemon, until
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
 
 
-async def test_status_of_a_healthy_stack(stack: Up) -> None:
+async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     found = await mnemon("status", "--data", stack.data, "--json")
     health = json.loads(found.out)
     assert found.code == 0, found
@@ -44,8 +44,6 @@ async def test_status_of_a_healthy_stack(stack: Up) -> None:
     assert "persist" in shown.out
     assert "index, dedupe and retrieve run in one process, together" in shown.out
 
-
-async def test_status_counts_dead_letters(stack: Up) -> None:
     assert stack.endpoints is not None
     async with await nats.connect(stack.endpoints.nats) as client:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b"not json")

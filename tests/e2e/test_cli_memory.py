@@ -7,26 +7,26 @@ import nats
 from tests.e2e.conftest import Up, mnemon
 
 
-async def test_history_shows_what_was_said(stack: Up) -> None:
-    assert stack.endpoints
-    connection = await nats.connect(stack.endpoints.nats)
+async def test_history_shows_what_was_said(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
     body = {"role": "user", "content": "Привет", "name": "Иван", "sent_at": "2026-11-21T10:00:00Z"}
-    said = await connection.request("chat.acme.u1.-.message.v1", json.dumps(body).encode(), timeout=10)
+    said = await connection.request("chat.shown.u1.-.message.v1", json.dumps(body).encode(), timeout=10)
     seen = {"min_seq": json.loads(said.data)["seq"]}
-    await connection.request("ask.acme.u1.history.v1", json.dumps(seen).encode(), timeout=10)
+    await connection.request("ask.shown.u1.history.v1", json.dumps(seen).encode(), timeout=10)
     await connection.close()
 
-    shown = await mnemon("history", "u1", "--tenant", "acme", "--data", stack.data)
+    shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data)
     assert (shown.code, shown.err) == (0, "")
     assert "2026-11-21 10:00" in shown.out
     assert shown.out.rstrip().endswith("Иван  Привет")
 
-    shown = await mnemon("history", "u1", "--tenant", "acme", "--data", stack.data, "--json")
+    shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data, "--json")
     assert [message["content"] for message in json.loads(shown.out)["messages"]] == ["Привет"]
 
-    shown = await mnemon("history", "u1", "--tenant", "acme", "--data", stack.data, "--as-of", "1")
+    shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data, "--as-of", "1")
     assert (shown.code, shown.out) == (1, "")
     assert "`mnemon rebuild --until 1`" in shown.err, "what makes it"
 
-    shown = await mnemon("history", "nobody", "--tenant", "acme", "--data", stack.data)
+    shown = await mnemon("history", "nobody", "--tenant", "shown", "--data", shared.data)
     assert (shown.code, shown.out.splitlines()[-1]) == (0, "no messages")

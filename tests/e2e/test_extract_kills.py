@@ -29,12 +29,20 @@ from tests.e2e.conftest import PATIENCE
 from tests.integration.setting import setting
 
 TENANT, MODEL = "acme", "a-model-of-our-own"
-USERS, MESSAGES, WINDOW = 200, 30, 10
-WINDOWS = USERS * MESSAGES // WINDOW
+MESSAGES, WINDOW = 30, 10
+"""Of each user; of those, read together."""
+
+MANY, SOME = 200, 20
+"""Users. How much there is does not depend on the wire, so that one of the formats is tried with many."""
+
 AT_ONCE = 8
 """Calls in flight, at most."""
 
 CONSUMERS = "persist", "extract"
+
+
+def windows_of(users: int) -> int:
+    return users * MESSAGES // WINDOW
 
 
 @dataclass
@@ -43,11 +51,13 @@ class Holding(State):
 
     Attributes:
         stops: places, in the order in which they are come to.
+        windows: how many are asked about.
         reached: places that were come to.
         let_go: set when whoever asked is dead.
     """
 
     stops: deque[str] = field(default_factory=deque)
+    windows: int = 0
     reached: queue.Queue[str] = field(default_factory=queue.Queue)
     let_go: threading.Event = field(default_factory=threading.Event)
 
@@ -63,10 +73,10 @@ class Holding(State):
         super().poll(batch)
 
     def ask(self, question: Question) -> Answered:
-        if len(self.questions) >= WINDOWS // 4:
+        if len(self.questions) >= self.windows // 4:
             self._stopped("before it answers")
         answered = super().ask(question)
-        if len(self.questions) >= WINDOWS // 2:
+        if len(self.questions) >= self.windows // 2:
             self._stopped("before it says the answer")
         return answered
 
@@ -136,28 +146,29 @@ async def becomes(deployment: Deployment, query: str, value: object) -> None:
             assert found == (value,)
 
 
-async def everybody_speaks(connection: Client) -> None:
+async def everybody_speaks(connection: Client, users: int) -> None:
     said = (
         ChatEvent(f"u{user}", MessageV1(role="user", content=f"I like thing {user}-{number}"))
         for number in range(MESSAGES)
-        for user in range(USERS)
+        for user in range(users)
     )
     await MemoryClient(connection, tenant=TENANT).publish_many(said)
 
 
-async def everything_is_answered_once(connection: Client, deployment: Deployment) -> None:
+async def everything_is_answered_once(connection: Client, deployment: Deployment, users: int) -> None:
+    wanted = windows_of(users)
     async with asyncio.timeout(PATIENCE):
-        while len(answers := await log_of(connection, "window.answered")) < WINDOWS:
+        while len(answers := await log_of(connection, "window.answered")) < wanted:
             await asyncio.sleep(0.2)
-    await becomes(deployment, "SELECT count(*) FROM windows WHERE is_answered", WINDOWS)
+    await becomes(deployment, "SELECT count(*) FROM windows WHERE is_answered", wanted)
     windows = Counter((each["user"], each["from_seq"], each["to_seq"]) for each in answers)
-    assert len(windows) == WINDOWS
+    assert len(windows) == wanted
     assert set(windows.values()) == {1}
     assert {each["outcome"] for each in answers} == {"proposed"}
     facts = Counter((each["user"], each["text"]) for each in await log_of(connection, "fact.proposed"))
     assert facts == {
         (f"u{user}", f"User likes thing {user}-{number}"): 1
-        for user in range(USERS)
+        for user in range(users)
         for number in range(MESSAGES)
     }
 
@@ -184,8 +195,8 @@ async def settings(connection: Client, **values: Any) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
-async def test_batches(provider: str, connection: Client, deployment: Deployment) -> None:
+@pytest.mark.parametrize(("provider", "users"), [("openai", MANY), ("anthropic", SOME), ("google", SOME)])
+async def test_batches(provider: str, users: int, connection: Client, deployment: Deployment) -> None:
     """Killed before the provider has the batch, before it says so, while it is asked after it, and while its
     results are read."""
     places = [
@@ -193,7 +204,8 @@ async def test_batches(provider: str, connection: Client, deployment: Deployment
         "before it says that it has taken the batch",
         "before it says how the batch fares",
     ]
-    state = Holding(stops=deque(places))
+    windows = windows_of(users)
+    state = Holding(stops=deque(places), windows=windows)
     await settings(
         connection, provider=provider, model=MODEL, idle_seconds=1.0, pool_seconds=3600,
         window_messages=WINDOW, after_messages=WINDOW,
@@ -202,8 +214,8 @@ async def test_batches(provider: str, connection: Client, deployment: Deployment
         extractor = Extractor(located(deployment, server), state)
         try:
             await extractor.start()
-            await everybody_speaks(connection)
-            await becomes(deployment, "SELECT count(*) FROM windows", WINDOWS)
+            await everybody_speaks(connection, users)
+            await becomes(deployment, "SELECT count(*) FROM windows", windows)
             await settings(connection, pool_seconds=0)
             for place in places:
                 await extractor.dies(place)
@@ -212,24 +224,27 @@ async def test_batches(provider: str, connection: Client, deployment: Deployment
             await extractor.kill()
             read = len(await log_of(connection, "window.answered"))
             await extractor.start()
-            await everything_is_answered_once(connection, deployment)
+            await everything_is_answered_once(connection, deployment, users)
             await becomes(deployment, "SELECT count(*) FROM batches WHERE state = 'completed'", 1)
         finally:
             await extractor.kill()
 
-    assert 0 < read < WINDOWS
+    assert 0 < read < windows
     assert len(state.batches(provider)) == 1
-    assert len(state.asked) == WINDOWS
+    assert len(state.asked) == windows
     assert set(state.asked.values()) == {1}
-    assert len(await log_of(connection, "model.called")) == WINDOWS
-    assert len(await log_of(connection, "batch.completed")) == USERS
+    assert len(await log_of(connection, "model.called")) == windows
+    assert len(await log_of(connection, "batch.completed")) == users
 
 
 @pytest.mark.timeout(600)
 async def test_one_by_one(connection: Client, deployment: Deployment) -> None:
     """A server such as Ollama. What it was answering when they died may be asked again, and nothing else."""
     places = ["before it answers", "before it says the answer"]
-    state = Holding(stops=deque(places), has_batches=False, formats=frozenset({"json_object"}))
+    windows = windows_of(SOME)
+    state = Holding(
+        stops=deque(places), windows=windows, has_batches=False, formats=frozenset({"json_object"})
+    )
     await settings(
         connection, provider="openai", model=MODEL, mode="online", idle_seconds=1.0,
         window_messages=WINDOW, after_messages=WINDOW,
@@ -238,12 +253,12 @@ async def test_one_by_one(connection: Client, deployment: Deployment) -> None:
         extractor = Extractor(located(deployment, server), state)
         try:
             await extractor.start()
-            await everybody_speaks(connection)
+            await everybody_speaks(connection, SOME)
             for place in places:
                 await extractor.dies(place)
-            await everything_is_answered_once(connection, deployment)
+            await everything_is_answered_once(connection, deployment, SOME)
         finally:
             await extractor.kill()
 
-    assert len(state.asked) == WINDOWS
-    assert sum(state.asked.values()) - WINDOWS <= len(places) * 2 * AT_ONCE
+    assert len(state.asked) == windows
+    assert sum(state.asked.values()) - windows <= len(places) * 2 * AT_ONCE

@@ -41,24 +41,24 @@ def node(tmp_path: Path) -> Path:
     return Path(shutil.copytree(NODE, tmp_path / "node"))
 
 
-async def test_plain_nats_py(stack: Up) -> None:
-    assert stack.endpoints
-    connection = await nats.connect(stack.endpoints.nats)
-    subject = "chat.acme.u1.-.message.v1"
+async def test_plain_nats_py(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    subject = "chat.stock.u1.-.message.v1"
     await connection.publish(subject, b'{"role":"user","content":"hi"}')
     answer = await connection.request(subject, b'{"role":"assistant","content":"hello"}', timeout=10)
     request = json.dumps({"min_seq": json.loads(answer.data)["seq"]}).encode()
-    reply = await connection.request("ask.acme.u1.history.v1", request, timeout=10)
+    reply = await connection.request("ask.stock.u1.history.v1", request, timeout=10)
     assert said(json.loads(reply.data)) == [("user", "hi"), ("assistant", "hello")]
     await connection.close()
 
 
-async def test_a_node_script(stack: Up, node: Path) -> None:
-    assert stack.endpoints
+async def test_a_node_script(shared: Up, node: Path) -> None:
+    assert shared.endpoints
     code, _, err = await run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=node)
     if code:
         pytest.skip(f"npm cannot install @nats-io/transport-node here: {err.strip()[-200:]}")
-    code, out, err = await run("node", "stock_client.mjs", stack.endpoints.nats, folder=node)
+    code, out, err = await run("node", "stock_client.mjs", shared.endpoints.nats, folder=node)
     assert code == 0, err
     assert said(json.loads(out)) == [("user", "hi"), ("assistant", "Привет, Node")]
 
@@ -66,24 +66,24 @@ async def test_a_node_script(stack: Up, node: Path) -> None:
 @pytest.mark.skipif(
     not LOCOMO.is_dir(), reason="the LoCoMo files are not at hand: set LOCOMO_DATA to their folder"
 )
-async def test_locomo_comes_back_by_history(stack: Up) -> None:
-    assert stack.endpoints
+async def test_locomo_comes_back_by_history(shared: Up) -> None:
+    assert shared.endpoints
     files = sorted(LOCOMO.glob("*.json"))
-    done = await mnemon("import", "locomo", *files, "--tenant", "acme", "--data", stack.data, "--json")
+    done = await mnemon("import", "locomo", *files, "--tenant", "locomo", "--data", shared.data, "--json")
     assert done.code == 0, done
     summary = json.loads(done.out)
-    connection = await nats.connect(stack.endpoints.nats)
+    connection = await nats.connect(shared.endpoints.nats)
     for file in files:
         source = json.loads(file.read_text())
         request = json.dumps({"limit": 1000, "min_seq": summary["last_seq"]}).encode()
-        answer = await connection.request(f"ask.acme.{source['sample_id']}.history.v1", request, timeout=30)
+        answer = await connection.request(f"ask.locomo.{source['sample_id']}.history.v1", request, timeout=30)
         messages = json.loads(answer.data)["messages"]
         found = [(one["name"], one["content"], _minute(one["sent_at"])) for one in messages]
         assert found == list(_turns(source["conversation"]))
 
-    again = await mnemon("import", "locomo", *files, "--tenant", "acme", "--data", stack.data, "--json")
+    again = await mnemon("import", "locomo", *files, "--tenant", "locomo", "--data", shared.data, "--json")
     assert json.loads(again.out)["published"] == 0
-    log = await connection.jetstream().stream_info("LOG", subjects_filter="chat.>")
+    log = await connection.jetstream().stream_info("LOG", subjects_filter="chat.locomo.>")
     assert sum((log.state.subjects or {}).values()) == summary["published"]
     await connection.close()
 

@@ -20,10 +20,11 @@ async def persisted(url: str, text: str) -> list[str]:
     return [message["content"] for message in reply["messages"]]
 
 
-async def test_it_is_started_again_after_kill_9(stack: Up) -> None:
+async def test_it_is_started_again_after_kill_9_and_ends_with_a_killed_parent(stack: Up) -> None:
     assert stack.endpoints is not None
     first = stack.beside()
     assert first is not None
+    assert first.nice() > psutil.Process(stack.process.pid).nice(), "the one that answers goes first"
     first.kill()
 
     def another() -> bool:
@@ -34,18 +35,10 @@ async def test_it_is_started_again_after_kill_9(stack: Up) -> None:
     assert await persisted(stack.endpoints.nats, "hi") == ["hi"]
     assert "the background process ended, starting it again" in stack.log
 
-
-async def test_it_steps_back_for_the_one_that_answers(stack: Up) -> None:
-    process = stack.beside()
-    assert process is not None
-    assert process.nice() > psutil.Process(stack.process.pid).nice()
-
-
-async def test_it_ends_with_a_killed_parent(stack: Up) -> None:
-    process = stack.beside()
-    assert process is not None
+    second = stack.beside()
+    assert second is not None
     await stack.kill()
-    await until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    await until(lambda: not second.is_running() or second.status() == psutil.STATUS_ZOMBIE)
 
 
 async def test_without_background_consumers_there_is_none(up: Up) -> None:

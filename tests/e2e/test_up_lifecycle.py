@@ -28,18 +28,18 @@ async def history(url: str, seq: int) -> list[str]:
     return [message["content"] for message in reply["messages"]]
 
 
-async def test_what_it_announces_answers(stack: Up) -> None:
-    assert stack.endpoints is not None
-    assert json.loads((stack.data / "endpoints.json").read_text()) == {
-        "nats": stack.endpoints.nats,
-        "database": stack.endpoints.database,
+async def test_what_it_announces_answers(shared: Up) -> None:
+    assert shared.endpoints is not None
+    assert json.loads((shared.data / "endpoints.json").read_text()) == {
+        "nats": shared.endpoints.nats,
+        "database": shared.endpoints.database,
         "qdrant": None,
         "http": None,
     }
-    with psycopg.connect(stack.endpoints.database) as connection:
+    with psycopg.connect(shared.endpoints.database) as connection:
         found = connection.execute("SELECT current_database(), current_setting('fsync')").fetchone()
     assert found == ("mnemon", "on")
-    assert await history(stack.endpoints.nats, await say(stack.endpoints.nats, "hi")) == ["hi"]
+    assert await history(shared.endpoints.nats, await say(shared.endpoints.nats, "hi")) == ["hi"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -61,15 +61,15 @@ async def test_a_signal_while_it_starts_leaves_nothing(up: Up) -> None:
     await up.start()
 
 
-async def test_a_second_one_says_who_holds_the_folder(stack: Up) -> None:
-    second = await mnemon("up", "--data", stack.data)
+async def test_a_second_one_says_who_holds_the_folder(shared: Up) -> None:
+    second = await mnemon("up", "--data", shared.data)
     assert second.code == 2
-    assert f"in use by process {stack.process.pid}, since 20" in second.err
-    assert stack.endpoints is not None
-    assert set(stack.servers()) == {"nats-server", "postgres"}
+    assert f"in use by process {shared.process.pid}, since 20" in second.err
+    assert shared.endpoints is not None
+    assert set(shared.servers()) == {"nats-server", "postgres"}
 
 
-async def test_after_kill_9_the_next_one_ends_the_orphans(stack: Up) -> None:
+async def test_after_kill_9_the_next_one_ends_the_orphans_and_recovers(stack: Up) -> None:
     assert stack.endpoints is not None
     before, address = stack.pids(), stack.endpoints.nats
     await say(address, "kept")
@@ -82,13 +82,10 @@ async def test_after_kill_9_the_next_one_ends_the_orphans(stack: Up) -> None:
     assert stack.pids().isdisjoint(before)
     # Bots that know the address find the broker again.
     assert endpoints.nats == address
-    assert await history(address, await say(address, "after")) == ["kept", "after"]
+    seq = await say(address, "after")
+    assert await history(address, seq) == ["kept", "after"]
 
-
-async def test_after_kill_9_of_everything_it_recovers(stack: Up) -> None:
-    assert stack.endpoints is not None
-    seq = await say(stack.endpoints.nats, "kept")
-    assert await history(stack.endpoints.nats, seq) == ["kept"]
+    # Now all of it at the same time.
     await stack.kill()
     for server in stack.servers().values():
         for process in (*server.children(recursive=True), server):
@@ -100,31 +97,35 @@ async def test_after_kill_9_of_everything_it_recovers(stack: Up) -> None:
 
     endpoints = await stack.start()
 
-    assert await history(endpoints.nats, seq) == ["kept"]
+    assert await history(endpoints.nats, seq) == ["kept", "after"]
 
 
-@pytest.mark.parametrize("name", ["nats-server", "postgres"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-async def test_a_server_that_ends_is_started_again(stack: Up, name: str, number: signal.Signals) -> None:
+async def test_a_server_that_ends_is_started_again(stack: Up) -> None:
     endpoints = stack.endpoints
     assert endpoints is not None
-    seq = await say(endpoints.nats, "before")
-    assert await history(endpoints.nats, seq) == ["before"]
-    server = stack.servers()[name]
-    server.send_signal(number)
+    said = ["before"]
+    assert await history(endpoints.nats, await say(endpoints.nats, "before")) == said
+    deaths = [
+        (name, number) for name in ("nats-server", "postgres") for number in (signal.SIGKILL, signal.SIGINT)
+    ]
+    for number_of_deaths, (name, number) in enumerate(deaths, 1):
+        server = stack.servers()[name]
+        server.send_signal(number)
 
-    def another_runs() -> bool:
-        again = stack.servers().get(name)
-        return again is not None and again.pid != server.pid
+        def another_runs(name: str = name, former: int = server.pid) -> bool:
+            again = stack.servers().get(name)
+            return again is not None and again.pid != former
 
-    await until(another_runs)
-    await until(lambda: "a server answers again" in stack.log)
-    await until(lambda: stack.endpoints == endpoints)
-    assert stack.process.returncode is None
-    assert "a server ended, starting it again" in stack.log
+        def answers(times: int = number_of_deaths) -> bool:
+            return stack.log.count("a server answers again") == times and stack.endpoints == endpoints
 
-    seq = await say(endpoints.nats, "after")
-    assert await asked_until(endpoints.nats, seq) == ["before", "after"]
+        await until(another_runs)
+        await until(answers)
+        assert stack.process.returncode is None
+        assert stack.log.count("a server ended, starting it again") == number_of_deaths
+
+        said.append(f"after {number.name} of {name}")
+        assert await asked_until(endpoints.nats, await say(endpoints.nats, said[-1])) == said
 
 
 async def asked_until(url: str, seq: int) -> list[str]:
@@ -170,13 +171,13 @@ async def test_a_configured_server_is_used_instead(stack: Up, up: Up) -> None:
     assert set(stack.servers()) == {"nats-server", "postgres"}
 
 
-async def test_the_log_is_json_where_nobody_watches(stack: Up) -> None:
-    lines = [json.loads(line) for line in stack.log.splitlines() if line.startswith("{")]
+async def test_the_log_is_json_where_nobody_watches(shared: Up) -> None:
+    lines = [json.loads(line) for line in shared.log.splitlines() if line.startswith("{")]
     assert lines
     assert all({"event", "level", "logger", "timestamp"} <= line.keys() for line in lines)
 
 
-async def test_the_folder_is_not_open_to_others(stack: Up) -> None:
-    assert (stack.data / "endpoints.json").stat().st_mode & 0o077 == 0
-    assert stack.data.stat().st_mode & 0o066 == 0
-    assert (stack.data / "postgres").stat().st_mode & 0o077 == 0
+async def test_the_folder_is_not_open_to_others(shared: Up) -> None:
+    assert (shared.data / "endpoints.json").stat().st_mode & 0o077 == 0
+    assert shared.data.stat().st_mode & 0o066 == 0
+    assert (shared.data / "postgres").stat().st_mode & 0o077 == 0
