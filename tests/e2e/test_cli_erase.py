@@ -42,6 +42,13 @@ async def test_a_user_is_erased_and_nothing_is_left(
         left = await mnemon(*verify, MNEMON_NATS_URL=url)
         assert (left.code, json.loads(left.out)["left"]) == (1, NOTHING)
         assert json.loads(left.out)["found"] == {"log": 1, "dead_letters": 0, "database": 1}
+        await indexed(stock, await stock.say("Tea abroad", "acme.u1.trip"))
+        of_one = "erase", "acme", "u1", "--conversation", "trip"
+        trip = await mnemon(*of_one, "--yes", "--json", MNEMON_NATS_URL=url)
+        assert trip.code == 0
+        assert json.loads(trip.out)["removed"] == {**NOTHING, "log": 1, "database": 1, "vectors": 1}
+        left = await mnemon(*of_one, "--verify", "--json", MNEMON_NATS_URL=url)
+        assert (left.code, json.loads(left.out)["left"]) == (0, NOTHING)
         again = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=url)
         assert again.code == 0
         assert "dead_letters" in again.out
