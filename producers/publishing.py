@@ -33,6 +33,11 @@ LONGEST_PAUSE = 2.0
 
 MSG_ID = "Nats-Msg-Id"
 
+_CUT_OFF = (
+    "the connection is closed. Unless the bot did it, the server has, as it does where a message has more "
+    "bytes than it takes of this login. Connect anew, and send less"
+)
+
 # Part of a batch was lost on the way, or was kept aside for more than 10 s.
 _INCOMPLETE_BATCH = 10176
 
@@ -227,7 +232,8 @@ class Publisher:
             except (TimeoutError, NoStreamResponseError, nats.errors.OutboundBufferLimitError) as error:
                 failure = error
             except nats.errors.Error as error:
-                raise PublishFailed(batch[0].id, str(error), retryable=False) from error
+                problem = _CUT_OFF if self._connection.is_closed else str(error)
+                raise PublishFailed(batch[0].id, problem, retryable=False) from error
             if reason := denied(self._connection, *(event.subject for event in batch)):
                 raise PublishFailed(batch[0].id, reason, retryable=False) from failure
             deadline = deadline or clock() + self._retry_for

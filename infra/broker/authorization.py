@@ -7,6 +7,7 @@ publish to whatever subject the bot names for the reply, which so becomes an eve
 
 import json
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -19,6 +20,7 @@ ACCOUNT: Final = "MNEMON"
 Role = Literal["worker", "operator"]
 
 _HEAD = "accounts: "
+_LIMITS: Final = "limits"
 
 _WORKER: Final = {
     "publish": {
@@ -50,6 +52,20 @@ class Login(NamedTuple):
         return urlunsplit(parts._replace(netloc=f"{self.user}:{self.password}@{host}"))
 
 
+class Limits(NamedTuple):
+    """What the server takes of a tenant; None is as the server has it for everybody.
+
+    Attributes:
+        payload: bytes of a message. Who sends more is cut off.
+        connections: at the same time. Those beyond are refused.
+        subscriptions: of all connections together.
+    """
+
+    payload: int | None = None
+    connections: int | None = None
+    subscriptions: int | None = None
+
+
 class Permitted(NamedTuple):
     """What a user may do."""
 
@@ -58,6 +74,7 @@ class Permitted(NamedTuple):
     tenant: str | None
     publish: tuple[str, ...]
     subscribe: tuple[str, ...]
+    limits: Mapping[str, int]
 
 
 class Authorization:
@@ -113,11 +130,27 @@ class Authorization:
             "publish": {"allow": list(filters)},
             "subscribe": {"allow": [f"{inbox_prefix(tenant)}.>"]},
         }
+        former = self._accounts.get(login.user, {})
         self._accounts[login.user] = {
+            **({_LIMITS: former[_LIMITS]} if _LIMITS in former else {}),
             "users": [{"user": login.user, "password": _hash(login.password), "permissions": permissions}],
             "imports": [{"service": {"account": ACCOUNT, "subject": each}} for each in filters],
         }
         return login
+
+    def limit(self, tenant: str, limits: Limits) -> bool:
+        """Say what the server takes of a tenant, in place of what was said before; False where it is unknown.
+
+        Raises:
+            contracts.subjects.InvalidId: there can be no such tenant.
+        """
+        account = self._accounts.get(_user(tenant))
+        if account is None:
+            return False
+        account.pop(_LIMITS, None)
+        if stated := {f"max_{name}": most for name, most in limits._asdict().items() if most is not None}:
+            account[_LIMITS] = stated
+        return True
 
     def revoke(self, tenant: str) -> bool:
         """Take a tenant's login away; False where it has none.
@@ -138,7 +171,8 @@ class Authorization:
                 )
                 tenant = decode_token(publish[0].split(".")[1]) if "imports" in account else None
                 role = "bot" if tenant is not None else user["user"]
-                found.append(Permitted(user["user"], role, tenant, publish, subscribe))
+                limits = {name.removeprefix("max_"): most for name, most in account.get(_LIMITS, {}).items()}
+                found.append(Permitted(user["user"], role, tenant, publish, subscribe, limits))
         return found
 
     @property

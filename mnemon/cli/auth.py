@@ -69,6 +69,30 @@ def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOp
     _role("operator", data, file, as_json)
 
 
+@app.command("limit")
+def limit(
+    name: Tenant,
+    payload: Annotated[
+        int | None, typer.Option(min=1024, metavar="BYTES", help="Of a message; who sends more is cut off.")
+    ] = None,
+    connections: Annotated[int | None, typer.Option(min=1, help="At the same time.")] = None,
+    subscriptions: Annotated[int | None, typer.Option(min=1, help="Of all its connections.")] = None,
+    data: FolderOption = None,
+    file: FileOption = None,
+) -> None:
+    """Say what NATS takes of a tenant. What is left out is as the server has it for everybody.
+
+    Example: `mnemon auth limit acme --payload 65536 --connections 50 --data ./memory`
+    """
+    from infra.broker.authorization import Limits
+
+    with _users(data, file) as users:
+        known = users.limit(name, Limits(payload, connections, subscriptions))
+    if not known:
+        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", f"Give it one: mnemon auth tenant {name}")
+    perform(_put_in_force(data))
+
+
 @app.command("revoke")
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
     """Take a tenant's login away; its bots are cut off. What is remembered stays.
@@ -98,10 +122,13 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
         typer.echo(json.dumps([each._asdict() for each in permitted], ensure_ascii=False))
         return
     rows = [
-        (each.user, each.role, each.tenant or "", " ".join(each.publish), " ".join(each.subscribe))
+        (
+            *(each.user, each.role, each.tenant or "", " ".join(each.publish), " ".join(each.subscribe)),
+            " ".join(f"{name}={most}" for name, most in each.limits.items()),
+        )
         for each in permitted
     ]
-    show_table(("user", "role", "tenant", "publishes", "listens to"), rows)
+    show_table(("user", "role", "tenant", "publishes", "listens to", "limits"), rows)
 
 
 def _path(data: Path | None, file: Path | None) -> Path:
