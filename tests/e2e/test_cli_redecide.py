@@ -1,0 +1,41 @@
+"""`mnemon rebuild --redecide` beside a running mnemon."""
+
+import json
+from pathlib import Path
+
+from nats.aio.client import Client
+from typer.testing import CliRunner
+
+from consumers.app import CONSUMERS, running
+from infra.config import Deployment
+from infra.settings.store import read
+from mnemon.cli.app import app
+from tests.e2e.conftest import mnemon
+from tests.integration.conftest import Stock
+
+
+async def test_facts_and_settings_are_changed_and_told(
+    connection: Client, deployment: Deployment, database_url: str, tmp_path: Path
+) -> None:
+    stock = Stock(connection)
+    servers = {
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": database_url,
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+    }
+    async with running(CONSUMERS, deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})):
+        for text in ("Anna has a home in Kazan city", "Anna plays the violin every evening"):
+            assert (await stock.ask("save", text=text))["decision"] == "saved"
+        changed = await mnemon(
+            "rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json", **servers
+        )
+        assert changed.code == 0, changed.err
+        told = json.loads(changed.out)
+        assert (told["users"], told["merged"], told["rewritten"], told["changed"]) == (1, 1, 1, True)
+        assert [each["user"] for each in told["first"]] == ["u1", "u1"]
+        assert (await read(connection)).dedupe.update_threshold == 0.05
+
+
+def test_other_settings_decide_nothing_anew() -> None:
+    refused = CliRunner().invoke(app, ["rebuild", "--redecide", "policy.min_length=1"])
+    assert (refused.exit_code, "settings of dedupe only" in refused.output) == (2, True)

@@ -1,0 +1,96 @@
+"""A user on whose facts is decided, and decided anew, without any server."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from consumers.dedupe.correcting import Change, corrections
+from consumers.dedupe.decide import Proposal, decide
+from consumers.dedupe.redeciding import Likeness, decided_anew, texts
+from consumers.dedupe.standing import Logged, standing
+from consumers.dedupe.state import UserFacts
+from contracts.base import Event
+from contracts.memory import FactProposedV1, FactUpdatedV1, Lineage
+from contracts.settings import Dedupe, FactLimits, SettingsV1
+from infra.models.embedding import Thresholds
+from infra.vectors.port import Dense
+
+OWNER = "acme", "u1"
+BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
+THRESHOLDS = Thresholds(update=0.8, duplicate=0.95, relevant=0.5)
+
+
+def by(update: float, duplicate: float = 1, limits: FactLimits | None = None, **said: Any) -> SettingsV1:
+    dedupe = Dedupe(update_threshold=update, duplicate_threshold=duplicate, **said)
+    return SettingsV1(dedupe=dedupe, limits=limits or FactLimits())
+
+
+class User:
+    """A user whose texts lie in given directions: a log, and what it amounts to."""
+
+    def __init__(self) -> None:
+        self.log: list[Logged] = []
+        self.facts = UserFacts()
+        self.now = BEGIN
+        self.meanings: dict[str, Dense] = {}
+        self.likeness = Likeness("given", THRESHOLDS, self.meanings)
+        self._proposed: list[Proposal] = []
+
+    @property
+    def contents(self) -> list[str]:
+        """What is shown, whatever it is called."""
+        return sorted(known.fact.model_dump_json() for known in self.facts.live(self.now))
+
+    @property
+    def said(self) -> dict[str, str]:
+        return {known.id: known.fact.text for known in self.facts.facts.values()}
+
+    def publish(self, event: Event, event_id: str | None = None) -> None:
+        self.now += timedelta(minutes=1)
+        logged = event, event_id or str(event.id or f"event {len(self.log)}"), self.now
+        self.log.append(logged)
+        self.facts.apply(*logged)
+
+    def propose(self, text: str, degrees: float, **said: Any) -> None:
+        """Propose a fact; the similarity of two is the cosine of the angle between them."""
+        angle = np.radians(degrees)
+        self.meanings.setdefault(text, np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
+        lineage = Lineage(sources=(len(self.log) + 1,), extractor="offline")
+        event = FactProposedV1(text=text, lineage=lineage, **said)
+        event_id = f"p{len(self.log)}"
+        self.publish(event, event_id)
+        self._proposed.append(Proposal(event_id, self.now, event))
+
+    def decide(self, by: SettingsV1) -> None:
+        """Have all decided that is proposed, as dedupe does."""
+        for proposal in self._proposed:
+            known = self.facts
+            words = " ".join(proposal.event.text.split())
+            nearest = self.likeness.nearest(words, known.live(proposal.at))
+            for _, event in decide(proposal, known, nearest, by, THRESHOLDS, "given"):
+                self.publish(event)
+        self._proposed.clear()
+
+    def say(self, text: str, degrees: float, settings: SettingsV1, **said: Any) -> None:
+        self.propose(text, degrees, **said)
+        self.decide(settings)
+
+    def rewrite(self, fact_id: str, text: str) -> None:
+        """Change a fact by hand."""
+        former = self.facts.facts[fact_id].fact
+        self.meanings.setdefault(text, np.array([0, 1], dtype=np.float32))
+        fact = former.model_copy(update={"text": text})
+        self.publish(FactUpdatedV1(fact_id=fact_id, fact=fact, former=former))
+
+    def redecide(self, settings: SettingsV1) -> list[Change]:
+        """Have all decided anew; returns what that changed."""
+        found = standing(self.log)
+        meanings = {text: self.meanings[text] for text in texts(self.log, found)}
+        likeness = Likeness("given", THRESHOLDS, meanings)
+        anew = decided_anew(self.log, found, settings, likeness)
+        needed = corrections(OWNER, found, anew, settings.limits, self.now)
+        for _, event in needed.decided:
+            self.publish(event)
+        assert self.facts.facts.keys() == found.facts.facts.keys()
+        return needed.changes
