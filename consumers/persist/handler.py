@@ -69,8 +69,9 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     async def sweep_user(subject: str, position: int) -> Outcome:
         try:
             owner = parse_owner(subject)
-            await sweep(database, *owner, up_to=position)
             is_settled = await settled(broker.config.connection_state.connection, database, owner, position)
+            # After it: it may write what is to be swept.
+            await sweep(database, *owner, up_to=position)
             is_swept = is_settled and await last_watermark(database, *owner) <= position
             return ACK if is_swept else Retry(0.2)
         except InvalidSubject as error:

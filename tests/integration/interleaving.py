@@ -98,7 +98,7 @@ class Interleaving(RuleBasedStateMachine):
         """Between any two batches, or in the middle of one."""
         self._hands.pop(worker, None)
 
-    @rule(user=USERS, dies_after=st.sampled_from(["sweeping", "purging", "looking", None]))
+    @rule(user=USERS, dies_after=st.sampled_from(["purging", "looking", "sweeping", None]))
     def look_after(self, user: str, dies_after: str | None) -> None:
         """As a worker does that was told to, or was told once more than there was reason to."""
         self._run(self._look_after(user, dies_after))
@@ -143,10 +143,11 @@ class Interleaving(RuleBasedStateMachine):
 
     async def _look_after(self, user: str, dies_after: str | None = None) -> None:
         position = self._log.floor
-        await sweep(self._database, TENANT, user, up_to=position)
-        if dies_after == "sweeping":
+        is_settled = await self._is_settled(user, position, dies_after)
+        if dies_after in ("purging", "looking"):
             return
-        if not await self._is_settled(user, position, dies_after):
+        await sweep(self._database, TENANT, user, up_to=position)
+        if dies_after == "sweeping" or not is_settled:
             return
         if await last_watermark(self._database, TENANT, user) <= position:
             self._log.triggers.discard(user)

@@ -20,6 +20,7 @@ from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.projecting import write
 from tests.integration.conftest import Stock
+from tests.integration.folded import texts_of
 
 PATIENCE = 60.0
 
@@ -146,3 +147,18 @@ async def test_a_worker_that_died_between_commit_and_acknowledgement(
         assert await stock.contents() == ["two"]
         assert (await stock.ask("profile"))["profile"] == {"city": "Kazan"}
     assert rows(deployment, "*") == before
+
+
+async def test_what_comes_to_light_by_an_erasure_is_swept_as_all_else(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    """It has the id of what was erased, and is written when that is seen; then what ended it counts."""
+    saved = {"id": "e", "fact_id": "f", "fact": {"text": "old"}, "decision": {"proposal_id": "p"}}
+    await stock.publish("memory.acme.u1.fact.saved.v1", saved)
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2})
+    await stock.publish("memory.acme.u1.fact.saved.v1", saved)
+    await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
+    async with running(["persist"], deployment), Database(deployment) as database:
+        await persisted(connection)
+        await swept(connection)
+        assert await texts_of(database) == set()
