@@ -47,7 +47,10 @@ async def test_all_kinds_of_events_give_the_same_rows(
     assert verdict.is_settled
     assert (verdict.differences, verdict.first) == (0, [])
     assert verdict.position == seq + 3
-    assert [table for table, rows in verdict.rows.items() if not rows] == ["conversation_erasures", "erasures"]
+    assert [table for table, rows in verdict.rows.items() if not rows] == [
+        "conversation_erasures",
+        "erasures",
+    ]
     assert sum(verdict.rows.values()) > EVENTS * 0.9
     assert told.positions == sorted(told.positions)
 
