@@ -1,6 +1,7 @@
 """A conversation is forgotten for good: in every store, whatever comes when, and nothing else."""
 
 import asyncio
+import os
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,9 @@ from tests.integration.test_any_order import beside  # noqa: F401 - a fixture
 from tests.integration.test_redelivery import persisted
 
 Value = TypeVar("Value")
+RUNS = int(os.environ.get("INTERLEAVINGS", "40"))
+"""How many logs are tried. By hand, some thousands: INTERLEAVINGS=5000."""
+
 OWNER = TENANT, USER
 FIRST = first_conversation(*OWNER)
 KINDS: list[EventKind] = [
@@ -138,7 +142,7 @@ async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
             page = await database.read(compared(table, *schemas, None, last))
             assert page.differences == []
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=RUNS, deadline=None, suppress_health_check=[*HealthCheck])
     @given(
         st.lists(DRAFTS, min_size=1, max_size=10),
         st.lists(DRAFTS, max_size=5),
