@@ -14,7 +14,6 @@ from contracts.streams import LOG
 from contracts.subjects import chat_subject
 from infra.broker.connect import connect
 from infra.broker.log_reader import user_tail
-from infra.broker.topology import provision
 from tests.e2e.cluster import SERVERS, Cluster, cluster
 from tests.e2e.conftest import PATIENCE, mnemon
 from tests.e2e.load import Talk, is_persisted, stored_rows, talk_while_dying, users_that_miss_something
@@ -30,7 +29,7 @@ async def three() -> AsyncIterator[Cluster]:
             yield servers
 
 
-async def test_one_copy_becomes_three(three: Cluster) -> None:
+async def test_one_copy_becomes_three_and_whatever_server_reads_what_is_acknowledged(three: Cluster) -> None:
     assert (await mnemon("provision", MNEMON_NATS_URL=three.url)).code == 0
     assert set((await three.copies()).values()) == {1}
     environment = {"MNEMON_NATS_URL": three.url, "MNEMON_REPLICAS": str(SERVERS)}
@@ -42,10 +41,7 @@ async def test_one_copy_becomes_three(three: Cluster) -> None:
         while set((await three.copies()).values()) != {SERVERS}:
             await asyncio.sleep(0.1)
 
-
-async def test_what_is_acknowledged_is_read_by_whatever_server(three: Cluster) -> None:
     connections = [await connect(url, name="test") for url in three.url.split(",")]
-    await provision(connections[0], SERVERS)
     await three.is_whole()
     busy = asyncio.create_task(_keep_busy(connections[0]))
     for number in range(100):
@@ -77,7 +73,7 @@ async def test_the_leader_dies_three_times(three: Cluster, database_url: str, tm
     for command in ("provision", "migrate"):
         assert (await mnemon(command, **environment)).code == 0
     await three.is_whole()
-    talk = Talk(users=60, turns=120)
+    talk = Talk(users=60, turns=60)
     consumers = [Runner([name], tmp_path / f"{name}.log", **environment) for name in ("persist", "retrieve")]
     async with running(consumers):
         await talk_while_dying(talk, three.url, [three.leader_killed] * DEATHS)
