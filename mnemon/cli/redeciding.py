@@ -37,7 +37,7 @@ async def redecide(
     from contracts.settings_document import in_force
     from infra.models.embedders import open_embedder
     from infra.rebuilding.making import site
-    from infra.settings.store import change, documents
+    from infra.settings.store import SettingsContended, change, documents
     from mnemon.rebuilding.embedding import embedding_of
     from mnemon.rebuilding.redeciding import Redeciding
 
@@ -59,7 +59,10 @@ async def redecide(
                     _leave(outcome, assignments, as_json)
                     return Ending.DONE
             # First: what is proposed meanwhile is decided by them.
-            revision = await change(place.connection, edit)
+            try:
+                revision = await change(place.connection, edit)
+            except SettingsContended as error:
+                refuse(Ending.NOT_SO, str(error))
             outcome = await _make(redeciding)
     if not as_json:
         _show(outcome)
