@@ -39,7 +39,7 @@ from tests.integration.test_any_order import beside  # noqa: F401 - a fixture
 from tests.integration.test_redelivery import persisted
 
 Value = TypeVar("Value")
-RUNS = int(os.environ.get("INTERLEAVINGS", "40"))
+RUNS = int(os.environ.get("INTERLEAVINGS", "25"))
 """How many logs are tried. By hand, some thousands: INTERLEAVINGS=5000."""
 
 OWNER = TENANT, USER
