@@ -25,7 +25,7 @@ Logged = tuple[Event, str, datetime]
 Placed = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
 """What says to which fact a proposal has come."""
 
-Decision = Placed | FactRejectedV1
+Outcome = Placed | FactRejectedV1
 """What says what has become of a proposal."""
 
 
@@ -48,7 +48,7 @@ class Standing:
     facts: UserFacts = field(default_factory=UserFacts)
     versions: dict[str, str] = field(default_factory=dict)
     proposals: dict[str, Proposal] = field(default_factory=dict)
-    decisions: dict[str, tuple[Decision, str]] = field(default_factory=dict)
+    decisions: dict[str, tuple[Outcome, str]] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
@@ -63,15 +63,13 @@ class Standing:
         decision, _ = self.decisions.get(proposal_id, (None, ""))
         return isinstance(decision, Placed) and self._is_kept(decision.fact_id)
 
-    def _is_kept(self, fact_id: str) -> bool:
-        return fact_id in self.facts.facts
-
-    def _apply(self, event: Event, event_id: str, at: datetime) -> None:
+    def apply(self, event: Event, event_id: str, at: datetime) -> None:
+        """Take the next event of the log into account."""
         if isinstance(event, FactProposedV1):
             self.proposals.setdefault(event_id, Proposal(event_id, at, event))
             return
         proposal_id = proposal_of(event)
-        if isinstance(event, Decision) and proposal_id is not None:
+        if isinstance(event, Outcome) and proposal_id is not None:
             self.decisions[proposal_id] = event, event_id
         if isinstance(event, FactSavedV1):
             self._name(event)
@@ -80,6 +78,9 @@ class Standing:
             self.versions[event.fact_id] = event_id
             if is_by_hand(event):
                 self.own.add(self.origins[event.fact_id])
+
+    def _is_kept(self, fact_id: str) -> bool:
+        return fact_id in self.facts.facts
 
     def _name(self, event: FactSavedV1) -> None:
         if event.fact_id in self.origins:
@@ -98,7 +99,7 @@ def standing(log: Iterable[Logged]) -> Standing:
     for event, event_id, at in log:
         if event_id not in known:
             known.add(event_id)
-            found._apply(event, event_id, at)
+            found.apply(event, event_id, at)
     return found
 
 
