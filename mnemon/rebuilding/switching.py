@@ -106,6 +106,10 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             await generations.drop(place.database, to.database_schema)
             await drop_generation(to)
             await rename_generation(source, to)
+        elif await place.found(to.database_schema):
+            # Not those that an earlier attempt has renamed: another rebuild has had the name since.
+            await drop_generation(to)
+            await generations.drop(place.database, to.database_schema)
         async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
             yield Made(rows, vectors)
 

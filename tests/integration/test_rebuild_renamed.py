@@ -1,0 +1,33 @@
+"""The way back was cut off, and somebody else has had the name to which the former vectors had gone."""
+
+from pathlib import Path
+
+from consumers.app import running
+from infra.config import Deployment
+from infra.rebuilding.making import site_alone
+from mnemon.rebuilding.live import counted
+from mnemon.rebuilding.making import made
+from mnemon.rebuilding.switching import finish, former, take_over
+from tests.integration.conftest import Stock, indexed
+from tests.integration.test_as_of import ToldOfBoth
+
+
+async def test_others_are_not_taken_for_the_former_vectors(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    told = ToldOfBoth()
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(("persist", "index"), located):
+        await indexed(stock, await stock.say("the walrus sings"))
+    async with site_alone(located) as place:
+        async with made(place, "next", told) as generation:
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        async with former(place, told):
+            pass  # killed
+        async with made(place, "next", told):
+            pass  # killed, too, before any of its vectors are there
+        async with former(place, told) as generation:
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        assert await counted(place, located) == 1
