@@ -11,8 +11,9 @@ from nats.aio.client import Client
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.streams import LOG
-from contracts.subjects import InvalidSubject
+from contracts.subjects import InvalidSubject, event_filter
 from infra.broker.delivery import Delivery
+from infra.broker.log_reader import pages
 from infra.broker.stream_reader import whole
 from infra.database import generations
 from infra.database.engine import Database, DatabaseRefused
@@ -67,8 +68,8 @@ class Replay:
         under_way: deque[_UnderWay] = deque()
         try:
             reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
-            async with aclosing(reading) as pages:
-                async for read in pages:
+            async with aclosing(reading) as answers:
+                async for read in answers:
                     page = [delivery for _, delivery in read]
                     if len(under_way) == WRITERS:
                         await self._written(under_way.popleft(), at)
@@ -83,6 +84,20 @@ class Replay:
         if position > self.reached:
             await self._note(position, set(), at)
         await self._sweep()
+
+    async def forget_later(self) -> None:
+        """Remove what was erased beyond where it is, of which it is never told where it goes no further.
+
+        Who erases goes through all generations, and finds no rows that were read but not yet written.
+
+        Raises:
+            nats.errors.Error, DatabaseUnavailable: it may be done again.
+        """
+        erasures = event_filter("user.erased")
+        async with aclosing(pages(self._connection, erasures, self.reached)) as later:
+            async for page in later:
+                rows = rows_of(page)
+                await self._write(page, rows)
 
     async def _written(self, page: _UnderWay, at: Callable[[int], None]) -> None:
         await page.task

@@ -181,6 +181,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
             )
         async with made(place, "as of", progress, up_to) as generation:
             await generation.reach(up_to, progress)
+            await generation.rows.forget_later()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
     tell(
         as_json,

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from psycopg.sql import SQL, Identifier
 
 from consumers.app import running
 from consumers.retrieve import opened
 from contracts.erasure import ALL_BEFORE
 from infra.config import Deployment
-from infra.database.engine import DatabaseUnavailable
+from infra.database.engine import Connection, DatabaseUnavailable
 from infra.database.generations import drop, name_of
 from infra.rebuilding.making import Site, made, site_alone
 from infra.settings.store import LiveSettings
@@ -48,6 +49,7 @@ async def kept(place: Site, *positions: int) -> None:
     for position in positions:
         async with made(place, "as of", Told(), position) as replay:
             await replay.reach(position)
+            await replay.forget_later()
 
 
 async def dropped(place: Site, position: int) -> None:
@@ -219,6 +221,37 @@ async def test_what_was_erased_is_in_no_former_moment(place: Site, stock: Stock)
     later = await stock.say("a new life")
     await kept(place, later)
     assert await stock.contents(as_of=later) == ["a new life"]
+
+
+async def test_what_is_erased_while_it_is_written_is_not_in_it(place: Site, stock: Stock) -> None:
+    said = await stock.say("mine")
+    await stock.ask("history", min_seq=said)
+    async with made(place, "as of", Told(), said) as replay:
+        async with place.database.transaction(keep=False) as connection:
+            # Who has read the message from the log cannot write it yet.
+            await connection.execute(
+                SQL("INSERT INTO {} SELECT * FROM messages").format(Identifier(replay.schema, "messages"))
+            )
+            writing = asyncio.create_task(replay.reach(said))
+            async with asyncio.timeout(60):
+                while not await waits(place):
+                    await asyncio.sleep(0.02)
+            assert (await stock.ask("erase"))["pending"] == ["vectors"]
+        await writing
+        await replay.forget_later()
+    assert (await stock.ask("erase", verify=True, text="mine"))["found"]["generations"] == 0
+
+
+async def waits(place: Site) -> bool:
+    """Whether somebody waits for a row that another is about to write."""
+
+    async def query(connection: Connection) -> bool:
+        found = await connection.execute(
+            "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+        )
+        return await found.fetchone() is not None
+
+    return await place.database.read(query)
 
 
 async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> None:
