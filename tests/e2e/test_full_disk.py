@@ -94,7 +94,13 @@ async def publish_until_refused(memory: MemoryClient) -> tuple[int, PublishFaile
     raise AssertionError("nothing is refused")
 
 
-async def test_a_disk_that_becomes_full_is_said_and_all_goes_on_when_there_is_room(disk: Disk) -> None:
+async def said_by(memory: MemoryClient, up_to: int) -> list[str]:
+    """The second word of all that the user has said."""
+    history = await memory.history("u1", limit=100, min_seq=up_to)
+    return [message.content.split()[1] for message in history.messages]
+
+
+async def test_a_disk_that_becomes_full_or_read_only_is_said_and_what_it_holds_stays(disk: Disk) -> None:
     place = disk(200)
     up = Up(place / "data")
     endpoints = await up.start()
@@ -116,21 +122,12 @@ async def test_a_disk_that_becomes_full_is_said_and_all_goes_on_when_there_is_ro
         connection = await connect(endpoints.nats, name="test")
         await indexed(connection, last)
         await connection.close()
-        history = await memory.history("u1", limit=100, min_seq=last)
-    said = [message.content.split()[1] for message in history.messages]
+        said = await said_by(memory, last)
     assert said == ["before", *["meanwhile"] * stored, "again"]
     assert '"dead_letters":0' in (await mnemon("status", "--data", up.data, "--json")).out
     assert "there is room on the disk" in up.log
     assert await up.stop() == 0
 
-
-async def test_a_read_only_folder_is_said_and_what_it_holds_stays(disk: Disk) -> None:
-    place = disk(200)
-    up = Up(place / "data")
-    endpoints = await up.start("--only", "persist,retrieve")
-    async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
-        seq = await memory.publish("u1", "user", "said before")
-    assert await up.stop() == 0
     _mount("-o", "remount,ro", str(place))
     for folder in (up.data, place / "new"):
         finished = await mnemon("up", "--data", folder)
@@ -140,6 +137,5 @@ async def test_a_read_only_folder_is_said_and_what_it_holds_stays(disk: Disk) ->
     _mount("-o", "remount,rw", str(place))
     endpoints = await up.start("--only", "persist,retrieve")
     async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
-        history = await memory.history("u1", min_seq=seq)
-    assert [message.content for message in history.messages] == ["said before"]
+        assert await said_by(memory, last) == said
     assert await up.stop() == 0
