@@ -7,7 +7,7 @@ import pytest
 from contracts.chat import MessageV1
 from infra.broker.connect import BrokerRefused, connect
 from producers.client import MemoryClient
-from producers.errors import NotConnected
+from producers.errors import NotConnected, PublishFailed
 from producers.events import ChatEvent
 from producers.timeouts import Timeouts
 from tests.e2e.conftest import Up, mnemon
@@ -65,6 +65,11 @@ async def test_bots_and_commands_log_in_and_nobody_else_does(up: Up) -> None:
     later = json.loads((await mnemon("auth", "tenant", "globex", "--data", up.data, "--json")).out)
     async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT) as memory:
         await memory.publish("u1", "user", "hi")
+    limited = await mnemon("auth", "limit", "globex", "--payload", "4096", "--data", up.data)
+    assert limited.code == 0, limited.err
+    async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT) as memory:
+        with pytest.raises(PublishFailed, match="more bytes than it takes of this login"):
+            await memory.publish("u1", "user", "x" * 5000)
     assert (await mnemon("auth", "revoke", "globex", "--data", up.data)).code == 0
     with pytest.raises(NotConnected):
         async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT):
