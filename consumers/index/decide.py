@@ -74,6 +74,8 @@ def plan(deliveries: Sequence[Delivery]) -> Plan:
 def _add(batch: Plan, delivery: Delivery) -> Outcome:
     address = parse(delivery.subject)
     owner = address.tenant, address.user
+    if delivery.deliveries > 1:
+        _sweep(batch, owner, delivery)  # it may have been there before, and removed since
     contract = contract_of(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = fast_message.read(delivery.body)

@@ -1,6 +1,7 @@
 """Brings a user's points to what the projections say: what is gone there is found no more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 from uuid import UUID
 
 from nats.aio.client import Client
@@ -19,6 +20,9 @@ from infra.database.sweeping import last_watermark
 from infra.finding import Finding, fact, points
 from infra.precedence import give_way
 from infra.vectors.port import Collection, Owner
+
+_ALL: Final = 2**63 - 1
+"""No log position is beyond."""
 
 
 async def sweep(connection: Client, database: Database, finding: Finding, owner: Owner, seq: int) -> bool:
@@ -39,9 +43,14 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
         await give_way()
         await _facts(database, finding, owner)
     await give_way()
-    await _documents(database, finding, owner)
+    # In this order: of what is found here the rows are there by then. Without one, it is not gone for that.
+    chunks = await _chunks(finding, owner)
+    position = await applied_position(connection.jetstream())
+    if position < await last_position(connection, thing_filter(*owner, "document")):
+        return False
+    await _documents(database, finding, owner, chunks)
     if await last_watermark(database, *owner):
-        await _messages(database, finding, owner)
+        await _messages(database, finding, owner, position)
     return True
 
 
@@ -52,9 +61,9 @@ async def look_through(database: Database, finding: Finding, owner: Owner) -> No
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of it is done.
     """
     await _facts(database, finding, owner)
-    await _documents(database, finding, owner)
+    await _documents(database, finding, owner, await _chunks(finding, owner))
     if await last_watermark(database, *owner):
-        await _messages(database, finding, owner)
+        await _messages(database, finding, owner, _ALL)
 
 
 async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
@@ -72,17 +81,28 @@ async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
     await _delete(finding, Collection.MEMORIES, owner, known.keys() - live.keys())
 
 
-async def _documents(database: Database, finding: Finding, owner: Owner) -> None:
+async def _chunks(finding: Finding, owner: Owner) -> dict[UUID, object]:
+    """The events that the user's chunks of documents are of."""
+    found: dict[UUID, object] = {}
+    async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
+        found |= {stored.id: stored.payload.get("event_id") for stored in page}
+    return found
+
+
+async def _documents(
+    database: Database, finding: Finding, owner: Owner, chunks: Mapping[UUID, object]
+) -> None:
     (entries,) = await database.read(documents([owner]))
     live = {each.event_id for each in entries}
-    async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
-        gone = [stored.id for stored in page if stored.payload.get("event_id") not in live]
-        await _delete(finding, Collection.DOCUMENTS, owner, gone)
+    gone = [place for place, event_id in chunks.items() if event_id not in live]
+    await _delete(finding, Collection.DOCUMENTS, owner, gone)
 
 
-async def _messages(database: Database, finding: Finding, owner: Owner) -> None:
+async def _messages(database: Database, finding: Finding, owner: Owner, position: int) -> None:
+    """Remove what is not to be shown. The rows of what is beyond the position may be still to come."""
     async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
-        places = {str(stored.payload["event_id"]): stored.id for stored in page}
+        there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
+        places = {str(stored.payload["event_id"]): stored.id for stored in there}
         (shown,) = await database.read(visible([Wanted(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
         await _delete(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])

@@ -1,0 +1,42 @@
+"""What is searchable before its row is there stays so, whatever is looked through meanwhile."""
+
+import asyncio
+from pathlib import Path
+
+from consumers.app import running
+from consumers.index.sweep import sweep
+from infra.broker.position import applied_position
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.finding import opened
+from infra.settings.store import read
+from infra.vectors.port import Collection
+from tests.integration.conftest import Stock, indexed
+
+OWNER = ("acme", "u1")
+
+
+async def test_a_message_without_a_row_yet_is_not_gone(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    context = stock.connection.jetstream()
+    async with running(("index",), located), Database(located) as database:
+        async with running(("persist",), located):
+            await stock.say("cleared")
+            cleared = await indexed(stock, await stock.publish("chat.acme.u1.-.cleared.v1"))
+        body = {"document_id": "d", "text": "A text.", "title": "A title"}
+        await stock.say("said since")
+        last = await stock.publish("memory.acme.u1.document.added.v1", body)
+        async with asyncio.timeout(60):
+            while await applied_position(context, "index") < last:
+                await asyncio.sleep(0.02)
+        async with opened(located, (await read(stock.connection)).embedding) as finding:
+            assert not await sweep(stock.connection, database, finding, OWNER, cleared)
+            for collection in Collection.MESSAGES, Collection.DOCUMENTS:
+                assert await finding.vectors.count(collection) == 1
+            async with running(("persist",), located):
+                await indexed(stock, last)
+            assert await sweep(stock.connection, database, finding, OWNER, cleared)
+            for collection in Collection.MESSAGES, Collection.DOCUMENTS:
+                assert await finding.vectors.count(collection) == 1

@@ -1,0 +1,29 @@
+"""What of a batch is to be found, and whose points have to be looked through."""
+
+import json
+
+from consumers.index.decide import plan
+from infra.broker.delivery import Delivery
+
+
+def said(seq: int, deliveries: int = 1) -> Delivery:
+    body = json.dumps({"role": "user", "content": "something"}).encode()
+    return Delivery("chat.acme.u1.-.message.v1", body, None, "LOG", seq, deliveries, 1.0)
+
+
+def test_a_message_is_written_and_nothing_looked_through() -> None:
+    batch = plan([said(1), said(2)])
+    assert [each.seq for each in batch.messages] == [1, 2]
+    assert batch.sweeps == {}
+
+
+def test_after_what_comes_again_the_user_is_looked_through() -> None:
+    """It may have been there before, and removed since."""
+    batch = plan([said(3, deliveries=2), said(2)])
+    assert [each.seq for each in batch.messages] == [3, 2]
+    assert batch.sweeps == {("acme", "u1"): 3}
+
+
+def test_after_a_clear_too() -> None:
+    batch = plan([said(1), Delivery("chat.acme.u1.-.cleared.v1", b"{}", None, "LOG", 2, 1, 1.0)])
+    assert batch.sweeps == {("acme", "u1"): 2}
