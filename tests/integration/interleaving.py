@@ -20,7 +20,7 @@ from infra.database.generations import PROJECTIONS
 from infra.database.projecting import suppose, write
 from infra.database.sweeping import last_watermark, sweep, sweep_together
 from infra.rebuilding.replay import rows_of
-from tests.fold import TENANT, LoggedEvent, fold
+from tests.fold import TENANT, LoggedEvent, State, fold
 from tests.integration.folded import contents_of, delivery_of, forget_all, shown, texts_of
 from tests.integration.modelled_log import (
     DRAFTS,
@@ -192,7 +192,7 @@ class Interleaving(RuleBasedStateMachine):
             expected = fold(self._log.of(user), user)
             assert fold(self._held(user), user) == expected, "the log still says it all"
             state = await self._database.read(shown(expected.messages, user))
-            assert replace(state, texts=await texts_of(self._database, user)) == expected
+            _same(user, replace(state, texts=await texts_of(self._database, user)), expected)
             kept = {event for said in expected.messages.values() for event in said}
             assert await contents_of(self._database, user) == kept
         await self._compare_rebuilt()
@@ -203,7 +203,7 @@ class Interleaving(RuleBasedStateMachine):
         if erased is not None and not erased.is_settled:
             return  # a copy may have been taken for one of what is gone, until that is settled
         state = await self._database.read(shown(expected.messages, user))
-        assert replace(state, texts=expected.texts) == expected
+        _same(user, replace(state, texts=expected.texts), expected)
         known = {event.seq for event in events_of(user, self._written)}
         tail = [event for event in self._held(user) if event.seq not in known]
         if any(event.kind == "user.erased" for event in tail):
@@ -211,7 +211,7 @@ class Interleaving(RuleBasedStateMachine):
         expected = fold([*events_of(user, self._written), *tail], user)
         rows = plan([delivery_of(event, user) for event in tail]).rows
         state = await suppose(self._database, rows, shown(expected.messages, user))
-        assert replace(state, texts=expected.texts) == expected
+        _same(user, replace(state, texts=expected.texts), expected)
 
     async def _compare_rebuilt(self) -> None:
         """What is written anew from what the log still holds is the same, row for row."""
@@ -222,3 +222,7 @@ class Interleaving(RuleBasedStateMachine):
         for table in PROJECTIONS:
             found = await self._database.read(compared(table, *self._schemas, None, self._log.end))
             assert found.differences == []
+
+
+def _same(user: str, found: State, expected: State) -> None:
+    assert found == expected, f"{user} has {found}, and the log says {expected}"
