@@ -170,5 +170,15 @@ def delivery_of(message: Msg) -> Delivery:
         stream=headers["Nats-Stream"],
         sequence=int(headers["Nats-Sequence"]),
         deliveries=1,
-        stored_at=datetime.fromisoformat(headers["Nats-Time-Stamp"]).timestamp(),
+        stored_at=seconds_of(headers["Nats-Time-Stamp"]),
     )
+
+
+def seconds_of(stamp: str) -> float:
+    """A time that the server wrote to the nanosecond, in seconds since 1970: as consumers have it.
+
+    Another microsecond would make another row of the same event.
+    """
+    seconds = int(datetime.fromisoformat(stamp).replace(microsecond=0).timestamp())
+    fraction = stamp.partition(".")[2].removesuffix("Z")
+    return int(f"{seconds}{fraction:0<9}") / 1e9

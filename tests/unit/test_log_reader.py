@@ -1,0 +1,21 @@
+"""One event has one time, however it is read from the log."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from infra.broker.delivery import Delivery
+from infra.broker.log_reader import seconds_of
+
+
+@given(st.integers(min_value=10**18, max_value=4 * 10**18))
+def test_a_header_and_a_reply_subject_give_the_same_time(nanoseconds: int) -> None:
+    of_a_consumer = Delivery.of(Msg(Client(), reply=f"$JS.ACK.LOG.persist.1.2.3.{nanoseconds}.0"))
+    seconds, fraction = divmod(nanoseconds, 10**9)
+    # As Go's RFC3339Nano writes it.
+    ending = f".{fraction:09}".rstrip("0").rstrip(".")
+    stamp = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{ending}Z"
+    assert seconds_of(stamp) == of_a_consumer.stored_at
