@@ -1,16 +1,19 @@
 """Brings a user's points to what the projections say: what is gone there is found no more."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from nats.aio.client import Client
 
+from consumers.index.decide import Read
+from consumers.index.writing import document
 from contracts.identity import point_id
+from contracts.memory import DocumentAddedV1
 from contracts.subjects import thing_filter
 from infra.broker.log_reader import last_position
 from infra.broker.position import applied_position
-from infra.database.documents import documents
+from infra.database.documents import StoredDocument, documents, documents_by_id
 from infra.database.engine import Database
 from infra.database.erasing import last_erased
 from infra.database.facts import live_facts
@@ -81,21 +84,47 @@ async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
     await _delete(finding, Collection.MEMORIES, owner, known.keys() - live.keys())
 
 
-async def _chunks(finding: Finding, owner: Owner) -> dict[UUID, object]:
-    """The events that the user's chunks of documents are of."""
-    found: dict[UUID, object] = {}
+class _Chunk(NamedTuple):
+    """What a chunk is of: the document, and the version of it."""
+
+    document_id: str
+    event_id: str
+
+
+async def _chunks(finding: Finding, owner: Owner) -> dict[UUID, _Chunk]:
+    """What the user's chunks of documents are of."""
+    found: dict[UUID, _Chunk] = {}
     async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
-        found |= {stored.id: stored.payload.get("event_id") for stored in page}
+        for stored in page:
+            payload = stored.payload
+            found[stored.id] = _Chunk(str(payload["document_id"]), str(payload["event_id"]))
     return found
 
 
 async def _documents(
-    database: Database, finding: Finding, owner: Owner, chunks: Mapping[UUID, object]
+    database: Database, finding: Finding, owner: Owner, chunks: Mapping[UUID, _Chunk]
 ) -> None:
     (entries,) = await database.read(documents([owner]))
     live = {each.event_id for each in entries}
-    gone = [place for place, event_id in chunks.items() if event_id not in live]
+    gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
     await _delete(finding, Collection.DOCUMENTS, owner, gone)
+    # Of two versions that come close together, the older may have been written over the newer.
+    changed = sorted({each.id for each in entries} & set(gone.values()))
+    (whole,) = await database.read(documents_by_id([(owner, changed)]))
+    there = chunks.keys() - gone.keys()
+    absent = [chunk for each in whole for chunk in document(_read(owner, each)) if chunk.id not in there]
+    await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, absent))
+
+
+def _read(owner: Owner, stored: StoredDocument) -> Read:
+    added = DocumentAddedV1(
+        document_id=stored.id,
+        text=stored.text,
+        title=stored.title,
+        source=stored.source,
+        collection=stored.collection,
+    )
+    return Read(owner, stored.event_id, added)
 
 
 async def _messages(database: Database, finding: Finding, owner: Owner, position: int) -> None:

@@ -4,11 +4,14 @@ import asyncio
 from pathlib import Path
 
 from consumers.app import running
+from consumers.index.decide import Read
 from consumers.index.sweep import sweep
+from consumers.index.writing import document
+from contracts.memory import DocumentAddedV1
 from infra.broker.position import applied_position
 from infra.config import Deployment
 from infra.database.engine import Database
-from infra.finding import opened
+from infra.finding import opened, points
 from infra.settings.store import read
 from infra.vectors.port import Collection
 from tests.integration.conftest import Stock, indexed
@@ -40,3 +43,19 @@ async def test_a_message_without_a_row_yet_is_not_gone(
             assert await sweep(stock.connection, database, finding, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
                 assert await finding.vectors.count(collection) == 1
+
+
+async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_one(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(("index", "persist"), located), Database(located) as database:
+        body = {"document_id": "d", "text": "One paragraph about a thing.\n\n" * 60}
+        last = await indexed(stock, await stock.publish("memory.acme.u1.document.added.v1", body))
+        async with opened(located, (await read(stock.connection)).embedding) as finding:
+            vectors = finding.vectors
+            before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
+            older = Read(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
+            await vectors.upsert(Collection.DOCUMENTS, await points(finding, document(older)))
+            assert await sweep(stock.connection, database, finding, OWNER, last)
+            assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before
