@@ -3,7 +3,7 @@
 import re
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from math import isfinite
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import (
     AfterValidator,
@@ -83,11 +83,20 @@ class Contract(BaseModel):
         return body
 
 
+_OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
+"""What pydantic calls one of several types that a field may have."""
+
+
 def _invalid(error: ValidationError) -> InvalidBody:
-    first = error.errors(include_url=False, include_context=False)[0]
-    path = ".".join(str(part) for part in first["loc"]) or "body"
-    field = path if path.isprintable() else ascii(path)[1:-1]
+    errors = error.errors(include_url=False, include_context=False)
+    first = errors[0]
+    path = first["loc"]
     problem = first["msg"].removeprefix("Value error, ")
+    if path and _OF_A_UNION.fullmatch(str(path[-1])):
+        path = path[:-1]
+        problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)
+    named = ".".join(str(part) for part in path) or "body"
+    field = named if named.isprintable() else ascii(named)[1:-1]
     if first["type"] in {"literal_error", "enum"}:
         problem = f"{problem}, not {first['input']!r:.60}"
     return InvalidBody(field, problem)

@@ -1,6 +1,7 @@
 """Old versions are read for ever, as the latest one; what cannot be read says what is wrong."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
+from contracts.ask import HistoryV1
 from contracts.base import BODY_LIMIT, Event, InvalidBody, Text
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.decode import UnknownEvent, contract_of, decode, upcast
@@ -171,6 +173,16 @@ def test_an_error_does_not_repeat_a_long_value() -> None:
     with pytest.raises(InvalidBody) as refusal:
         decode(MESSAGE, b'{"role":"' + b"z" * 100_000 + b'","content":""}')
     assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize("as_of", ['"then"', "-1", "1.5", "9223372036854775808"])
+def test_where_a_field_may_be_this_or_that_both_are_named(as_of: str) -> None:
+    with pytest.raises(InvalidBody) as refused:
+        HistoryV1.read(b'{"as_of": %s}' % as_of.encode())
+    assert re.fullmatch(
+        r"as_of: Input should be a valid datetime.*, or Input should be .*(integer|equal).*",
+        str(refused.value),
+    )
 
 
 def test_a_time_without_offset_is_utc_and_one_with_offset_is_put_in_utc() -> None:
