@@ -6,7 +6,10 @@ from mnemon.cli.ending import Ending, refuse
 
 
 def moment(option: str, spelled: str) -> int | datetime:
-    """What is written in an option; a time without an offset is UTC. Ends with 2 where it is neither."""
+    """What is written in an option; a time without an offset is UTC.
+
+    Ends with 2 where it is neither, or a time that is yet to come.
+    """
     if spelled.isdecimal():
         return int(spelled)
     try:
@@ -17,4 +20,7 @@ def moment(option: str, spelled: str) -> int | datetime:
             f"{option} {spelled!r} is neither a log position nor a time",
             "A time is written like 2026-11-21T10:00:00Z",
         )
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    if time > datetime.now(UTC):
+        refuse(Ending.WRONG_USE, f"{option} {spelled} is yet to come", "Name a time that has passed")
+    return time

@@ -81,7 +81,6 @@ async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
     await ended(up, "--drop", "before")
     assert "dropped" in await ended(up, "--verify")
 
-    assert "neither a log position nor a time" in await ended(up, "--until", "then", code=2)
     await ended(up, "--until", "700")
     assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}
     assert "mnemon is live" in await ended(up, "--drop", "mnemon", code=2)
