@@ -61,11 +61,9 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
     from infra.database.auditing import Sample
     from infra.database.engine import Database
     from infra.rebuilding.making import Site
-    from infra.telemetry.logging import configure_logging
     from mnemon.audit.examining import NotProvisioned, examine
     from mnemon.rebuilding.live import live_pages
 
-    configure_logging()
     patches.apply()
     connection = await connect(str(deployment.nats_url), name="mnemon-audit")
     try:

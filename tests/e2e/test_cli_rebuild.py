@@ -86,5 +86,7 @@ async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
     assert "mnemon is live" in await ended(up, "--drop", "mnemon", code=2)
     assert "no former generation" in await ended(up, "--back", code=2)
 
-    await up.stop()
+    # Its servers go on, as those of a killed command do on a stopped stack.
+    await up.kill()
+    (up.data / "endpoints.json").unlink()
     assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}
