@@ -60,11 +60,19 @@ class Plan:
     outcomes: list[Outcome] = field(default_factory=list)
 
 
-def plan(deliveries: Sequence[Delivery]) -> Plan:
-    """Sort a batch. Facts are not written from their events: which of them counts, the projections know."""
+def plan(deliveries: Sequence[Delivery], seen: int = 0) -> Plan:
+    """Sort a batch. Facts are not written from their events: which of them counts, the projections know.
+
+    Args:
+        deliveries: the batch.
+        seen: what is up to this log position may have been there before, and removed since.
+    """
     batch = Plan()
     for delivery in deliveries:
         try:
+            if delivery.deliveries > 1 or delivery.sequence <= seen:
+                address = parse(delivery.subject)
+                _sweep(batch, (address.tenant, address.user), delivery)
             batch.outcomes.append(_add(batch, delivery))
         except (InvalidSubject, UnknownEvent, InvalidBody):
             batch.outcomes.append(POISON)
@@ -74,8 +82,6 @@ def plan(deliveries: Sequence[Delivery]) -> Plan:
 def _add(batch: Plan, delivery: Delivery) -> Outcome:
     address = parse(delivery.subject)
     owner = address.tenant, address.user
-    if delivery.deliveries > 1:
-        _sweep(batch, owner, delivery)  # it may have been there before, and removed since
     contract = contract_of(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = fast_message.read(delivery.body)

@@ -14,6 +14,7 @@ from contracts.subjects import InvalidSubject, parse_owner, work_subject
 from infra.broker.delivery import Delivery
 from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from infra.broker.position import delivered_position
 from infra.broker.stream_consumers import consume_stream
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
@@ -28,10 +29,19 @@ log = structlog.get_logger("index")
 @asynccontextmanager
 async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
     """Index the log as long as the block lasts."""
-    broker = build_broker(deployment, "index")
+    seen = newest = 0
+
+    def look_again() -> None:
+        # A server that was killed may not know any more how often it has delivered something.
+        nonlocal seen
+        seen = newest
+
+    broker = build_broker(deployment, "index", on_gap=look_again)
 
     async def index(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        batch = plan(deliveries)
+        nonlocal newest
+        batch = plan(deliveries, seen)
+        newest = max(newest, deliveries[-1].sequence)
         try:
             async with finding.gate.passed():
                 await write(finding, batch)
@@ -79,5 +89,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
         consume=sweep_users,
         dead_limit=deployment.dead_limit,
     )
-    async with connected(broker), started(broker, (LOG, "index"), (WORK, "index-sweep")):
-        yield
+    async with connected(broker) as connection:
+        seen = await delivered_position(connection.jetstream(), "index")
+        async with started(broker, (LOG, "index"), (WORK, "index-sweep")):
+            yield

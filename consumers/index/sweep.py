@@ -1,6 +1,7 @@
 """Brings a user's points to what the projections say: what is gone there is found no more."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from consumers.index.decide import Read
 from consumers.index.writing import document
 from contracts.identity import point_id
 from contracts.memory import DocumentAddedV1
-from contracts.subjects import thing_filter
+from contracts.subjects import chat_filter, thing_filter
 from infra.broker.log_reader import last_position
 from infra.broker.position import applied_position
 from infra.database.documents import StoredDocument, documents, documents_by_id
@@ -36,7 +37,7 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
     """
     # Under the lock nothing is decided: what dedupe has found room for is in the log, or never was.
     async with locked(database, *owner):
-        end = max(seq, await last_position(connection, thing_filter(*owner, "fact")))
+        end = max(seq, *await asyncio.gather(*(last_position(connection, each) for each in _taking(owner))))
         if await applied_position(connection.jetstream()) < end:
             return False
         # What is being indexed from before an erasure would be there after it.
@@ -55,6 +56,15 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
     if await last_watermark(database, *owner):
         await _messages(database, finding, owner, position)
     return True
+
+
+def _taking(owner: Owner) -> Iterator[str]:
+    """What matches all that takes something of a user's away, or changes a fact.
+
+    Whoever asked for this look may have come before: of two triggers, the one that was published last stays.
+    """
+    yield from (thing_filter(*owner, "fact"), thing_filter(*owner, "user"))
+    yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
 
 
 async def look_through(database: Database, finding: Finding, owner: Owner) -> None:

@@ -29,6 +29,19 @@ async def applied_position(stream_context: JetStreamContext, consumer: str = "pe
     return info.ack_floor.stream_seq if info.ack_floor else 0
 
 
+async def delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
+    """The last log position that was ever delivered to a consumer; 0 when there is no such consumer.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        info = await stream_context.consumer_info(LOG, consumer)
+    except NotFoundError:
+        return 0
+    return info.delivered.stream_seq if info.delivered else 0
+
+
 async def log_end(stream_context: JetStreamContext) -> int:
     """The log's last position; 0 when it is empty or absent.
 
