@@ -34,7 +34,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
     def look_again() -> None:
         # A server that was killed may not know any more how often it has delivered something.
         nonlocal seen
-        seen = newest
+        seen = max(seen, newest)
 
     broker = build_broker(deployment, "index", on_gap=look_again)
 
