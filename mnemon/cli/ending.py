@@ -37,10 +37,8 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
     from infra.cancelling import heed_cancellations
-    from infra.telemetry.logging import configure_logging
 
     heed_cancellations()
-    configure_logging()
     try:
         ending = asyncio.run(command)
     except asyncio.CancelledError:

@@ -32,7 +32,9 @@ def run(
 
 async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
     from consumers.app import running
+    from infra.telemetry.logging import configure_logging
 
+    configure_logging()
     with Stop() as stop:
         async with running(names, deployment):
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")

@@ -107,7 +107,9 @@ async def _connected(command: Command, url: str) -> Ending:
     from infra.broker.connect import connect
     from infra.settings.history import NoSuchRevision
     from infra.settings.store import SettingsContended
+    from infra.telemetry.logging import configure_logging
 
+    configure_logging()
     try:
         async with await connect(url, name="mnemon-settings") as connection:
             await command(connection)

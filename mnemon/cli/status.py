@@ -33,8 +33,10 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
+    from infra.telemetry.logging import configure_logging
     from mnemon.cli.health import examine
 
+    configure_logging()
     health = await examine(deployment, data)
     if as_json:
         typer.echo(health.model_dump_json())

@@ -61,7 +61,9 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
     from infra.embedded.folder import Endpoints
     from infra.embedded.logins import FolderLogins
     from infra.embedded.stack import embedded
+    from infra.telemetry.logging import configure_logging
 
+    configure_logging()  # nothing of it into what a program reads
     if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
         async with embedded(data, configured()) as stack:
             logins = FolderLogins(data)

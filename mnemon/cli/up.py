@@ -88,8 +88,10 @@ async def _up(
     from consumers.app import FRONT, running
     from consumers.background import BackgroundFailed, running_beside
     from infra.embedded.stack import embedded
+    from infra.telemetry.logging import configure_logging
 
     begun = time.monotonic()
+    configure_logging()
     try:
         with Stop() as stop:
             async with (

@@ -94,7 +94,9 @@ async def _find(deployment: "Deployment", tenant: str | None, days: int, by: "Se
     from infra.database.engine import Database
     from infra.database.spending import spent_by_tenant, usage
     from infra.settings.store import LiveSettings
+    from infra.telemetry.logging import configure_logging
 
+    configure_logging()
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     since, until = today - timedelta(days=days - 1), today + timedelta(days=1)
     settings = LiveSettings()
