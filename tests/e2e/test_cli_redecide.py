@@ -1,16 +1,14 @@
 """`mnemon rebuild --redecide` beside a running mnemon."""
 
-import asyncio
 import json
 from pathlib import Path
 
 from nats.aio.client import Client
-from typer.testing import CliRunner
 
 from consumers.app import CONSUMERS, running
 from infra.config import Deployment
 from infra.settings.store import read
-from mnemon.cli.app import app
+from tests.e2e.conftest import mnemon
 from tests.integration.conftest import Stock
 
 
@@ -27,15 +25,14 @@ async def test_facts_and_settings_are_changed_and_told(
         for text in ("Anna has a home in Kazan city", "Anna plays the violin every evening"):
             assert (await stock.ask("save", text=text))["decision"] == "saved"
         command = ["rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json"]
-        changed = await asyncio.to_thread(lambda: CliRunner().invoke(app, command, env=servers))
-        assert changed.exit_code == 0, changed.output
-        # The consumers are in this process, too, and log what they do.
-        told = json.loads(next(line for line in changed.stdout.splitlines() if line.startswith('{"users"')))
+        changed = await mnemon(*command, **servers)
+        assert changed.code == 0, changed.err
+        told = json.loads(changed.out)
         assert (told["users"], told["merged"], told["rewritten"], told["changed"]) == (1, 1, 1, True)
         assert [each["user"] for each in told["first"]] == ["u1", "u1"]
         assert (await read(connection)).dedupe.update_threshold == 0.05
 
 
-def test_other_settings_decide_nothing_anew() -> None:
-    refused = CliRunner().invoke(app, ["rebuild", "--redecide", "policy.min_length=1"])
-    assert (refused.exit_code, "settings of dedupe only" in refused.output) == (2, True)
+async def test_other_settings_decide_nothing_anew() -> None:
+    refused = await mnemon("rebuild", "--redecide", "policy.min_length=1")
+    assert (refused.code, "settings of dedupe only" in refused.err) == (2, True)
