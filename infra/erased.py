@@ -9,9 +9,7 @@ from typing import Final, NamedTuple, Protocol, Self
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent, decode
 from contracts.erasure import UserErasedV1
-from contracts.memory import (
-    Lineage,
-)
+from contracts.memory import Lineage
 from contracts.streams import LOG
 from contracts.subjects import (
     InvalidSubject,

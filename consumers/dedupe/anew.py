@@ -10,7 +10,7 @@ from typing import Final
 from nats.aio.client import Client
 
 from consumers.dedupe.correcting import Change, Corrections, corrections
-from consumers.dedupe.deciding import log_event, read
+from consumers.dedupe.deciding import log_event
 from consumers.dedupe.redeciding import Likeness, decided_anew, texts
 from consumers.dedupe.standing import Logged, standing
 from contracts.base import InvalidBody
@@ -22,6 +22,7 @@ from infra.broker.log_reader import pages
 from infra.broker.purging import erasures_of
 from infra.database.engine import Database
 from infra.database.locking import locked
+from infra.database.rows import read
 from infra.models.embedding import Embedder
 from infra.vectors.port import Dense, Owner
 
@@ -79,7 +80,7 @@ class DecidingAnew:
         async for page in pages(self._connection, thing_filter(*owner, "fact"), max(erased.below - 1, 0)):
             for delivery in page:
                 try:
-                    event, event_id = read(delivery)
+                    _, event, event_id = read(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 if not erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):

@@ -19,15 +19,14 @@ from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, exami
 from consumers.dedupe.known import TURN_SECONDS, Known
 from consumers.dedupe.trimming import trim
 from contracts.base import Event, InvalidBody
-from contracts.decode import UnknownEvent, contract_of, upcast
+from contracts.decode import UnknownEvent
 from contracts.identity import point_id, scoped
 from contracts.memory import Fact, FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
 from contracts.registry import EVENTS
 from contracts.settings import SettingsV1
 from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, memory_subject, parse, thing_filter
+from contracts.subjects import InvalidSubject, memory_subject, thing_filter
 from infra.broker.appending import LogEvent, append
-from infra.broker.delivery import Delivery
 from infra.broker.letters import remove
 from infra.broker.log_reader import pages
 from infra.broker.position import applied_position
@@ -35,7 +34,7 @@ from infra.broker.purging import erasures_of
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from infra.database.locking import locked
-from infra.database.rows import event_id_of
+from infra.database.rows import read
 from infra.erased import Erasures
 from infra.finding import Finding, fact, points
 from infra.precedence import give_way
@@ -128,7 +127,7 @@ class Deciding:
             for delivery in page:
                 known.position = delivery.sequence
                 try:
-                    event, event_id = read(delivery)
+                    _, event, event_id = read(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
@@ -262,17 +261,6 @@ class Deciding:
 def event_of(name: str, body: dict[str, Any]) -> Event:
     """The event that the projections keep."""
     return EVENTS[name].latest.model_validate_json(json.dumps(body))
-
-
-def read(delivery: Delivery) -> tuple[Event, str]:
-    """An event of the log, and its id.
-
-    Raises:
-        InvalidSubject, UnknownEvent, InvalidBody: it is none.
-    """
-    address = parse(delivery.subject)
-    event = upcast(contract_of(address), address.version, delivery.body)
-    return event, event_id_of(delivery, address, event.id)
 
 
 def log_event(owner: Owner, decided: Decided) -> LogEvent:

@@ -14,7 +14,7 @@ import numpy as np
 
 from consumers.dedupe.classify import classify
 from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle
-from consumers.dedupe.standing import REDECIDE, Logged, Placed, Standing, proposal_of
+from consumers.dedupe.standing import REDECIDE, Logged, Placed, Standing, Written, proposal_of
 from consumers.dedupe.state import KnownFact, UserFacts
 from consumers.policy.wording import one_line
 from contracts.base import Event
@@ -30,6 +30,7 @@ from infra.models.embedding import Thresholds
 from infra.vectors.port import Dense
 
 MOST: Final = 100_000
+"""Facts for which there is room: whether they fit is seen when all is decided."""
 
 AS_NEAR: Final = 1e-6
 """A difference between similarities that says nothing: engines add up in different orders."""
@@ -56,10 +57,6 @@ class Likeness:
         near = np.flatnonzero(similarities >= similarities.max() - AS_NEAR).tolist()
         best = next((place for place in near if facts[place].id == former), int(similarities.argmax()))
         return Nearest(facts[best].id, float(similarities[best]))
-
-
-Written = FactSavedV1 | FactUpdatedV1
-"""What makes a fact what it is."""
 
 
 @dataclass(slots=True)

@@ -22,7 +22,10 @@ REDECIDE: Final = "redecide"
 Logged = tuple[Event, str, datetime]
 """An event about a user's facts, its id and its time."""
 
-Placed = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
+Written = FactSavedV1 | FactUpdatedV1
+"""What makes a fact what it is."""
+
+Placed = Written | FactConfirmedV1
 """What says to which fact a proposal has come."""
 
 Outcome = Placed | FactRejectedV1
@@ -74,7 +77,7 @@ class Standing:
         if isinstance(event, FactSavedV1):
             self._name(event)
         self.facts.apply(event, event_id, at)
-        if isinstance(event, FactSavedV1 | FactUpdatedV1) and self._is_kept(event.fact_id):
+        if isinstance(event, Written) and self._is_kept(event.fact_id):
             self.versions[event.fact_id] = event_id
             if is_by_hand(event):
                 self.own.add(self.origins[event.fact_id])

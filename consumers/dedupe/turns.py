@@ -58,9 +58,8 @@ class Turns:
             owner: the user.
             deliveries: how many there are. For more than a turn nothing is waited for.
         """
-        while (
-            owner in self._taking
-        ):  # what it leaves is seen then, and a second would only wait for the first
+        # What a first turn leaves is seen then, and a second would only wait for it.
+        while owner in self._taking:
             await self._taking[owner].wait()
         if owner not in self._waiting:
             waits = ALL if deliveries > TURN else await self._first(owner)

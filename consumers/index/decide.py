@@ -70,18 +70,17 @@ def plan(deliveries: Sequence[Delivery], seen: int = 0) -> Plan:
     batch = Plan()
     for delivery in deliveries:
         try:
-            if delivery.deliveries > 1 or delivery.sequence <= seen:
-                address = parse(delivery.subject)
-                _sweep(batch, (address.tenant, address.user), delivery)
-            batch.outcomes.append(_add(batch, delivery))
+            batch.outcomes.append(_add(batch, delivery, seen))
         except (InvalidSubject, UnknownEvent, InvalidBody):
             batch.outcomes.append(POISON)
     return batch
 
 
-def _add(batch: Plan, delivery: Delivery) -> Outcome:
+def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
     address = parse(delivery.subject)
     owner = address.tenant, address.user
+    if delivery.deliveries > 1 or delivery.sequence <= seen:
+        _sweep(batch, owner, delivery)  # it may have been there before, and removed since
     contract = contract_of(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = fast_message.read(delivery.body)

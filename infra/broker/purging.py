@@ -17,6 +17,7 @@ from contracts.subjects import letter_filters, parse, thing_filter, user_filters
 from infra.broker.delivery import Delivery
 from infra.broker.letters import letter_of, remove
 from infra.broker.log_reader import delivery_of, last_position, pages, stored
+from infra.broker.triggers import waiting
 from infra.erased import ErasedConversation, Erasures, Owner, Place, Taking
 
 AT_ONCE: Final = 50
@@ -147,11 +148,9 @@ def _plain(body: bytes) -> str:
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
     """There is one of each subject."""
-    stream_context = connection.jetstream()
-    subjects = (await stream_context.stream_info(WORK, subjects_filter=pattern)).state.subjects or {}
     count = 0
-    for subject in subjects:
+    for subject in await waiting(connection, pattern):
         with suppress(NotFoundError):  # somebody has taken it
-            at = (await stream_context.get_last_msg(WORK, subject)).time
+            at = (await connection.jetstream().get_last_msg(WORK, subject)).time
             count += at is not None and at < before
     return count

@@ -9,6 +9,7 @@ import msgspec
 from nats.aio.client import Client
 
 from contracts.base import InvalidBody
+from contracts.streams import WORK
 from contracts.subjects import encode_token, said_subject
 
 USERS: Final = 1000
@@ -35,6 +36,16 @@ async def publish_said(
         seq, body = max(seq for _, seq in some), encode(owner for owner, _ in some)
         for consumer in consumers:
             await connection.publish(said_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
+
+
+async def waiting(connection: Client, pattern: str) -> list[str]:
+    """The subjects of the triggers of a pattern that nobody has taken yet.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    info = await connection.jetstream().stream_info(WORK, subjects_filter=pattern)
+    return list(info.state.subjects or ())
 
 
 def encode(users: Iterable[tuple[str, str]]) -> bytes:

@@ -24,9 +24,7 @@ from infra.database.covered import TAKEN, WANTED, columns_of, covered, parameter
 from infra.database.engine import Connection, Database, Lookup, Query, Statement
 from infra.database.rows import Owner
 from infra.database.tables import conversation_erasures as erasures
-from infra.database.tables import (
-    windows,
-)
+from infra.database.tables import windows
 from infra.database.timeline import owned, owner
 from infra.database.windows import StoredWindow
 from infra.erased import ErasedConversation

@@ -217,6 +217,17 @@ def _route(subject: str) -> tuple[Address, EventContract, bytes]:
     return address, contract_of(address), msgspec.json.encode(place)[:-1]
 
 
+def read(delivery: Delivery) -> tuple[Address, Event, str]:
+    """An event of the log: where it came, what it says, and its id.
+
+    Raises:
+        InvalidSubject, UnknownEvent, InvalidBody: it is none.
+    """
+    address = parse(delivery.subject)
+    event = upcast(contract_of(address), address.version, delivery.body)
+    return address, event, event_id_of(delivery, address, event.id)
+
+
 def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:
     """What an event is known by, to everybody who reads it.
 

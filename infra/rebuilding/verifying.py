@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlalchemy import Table
 
-from contracts.streams import WORK
+from infra.broker.triggers import waiting
 from infra.database.comparing import Compared, Difference, Key, compared
 from infra.database.generations import PROJECTIONS
 from infra.rebuilding.making import Progress, Site
@@ -128,5 +128,5 @@ class Verifying:
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:
-        work = await self._place.connection.jetstream().stream_info(WORK, subjects_filter=_SWEEPS)
-        return not work.state.subjects and await self._place.applied() >= await self._place.log_end()
+        sweeps = await waiting(self._place.connection, _SWEEPS)
+        return not sweeps and await self._place.applied() >= await self._place.log_end()

@@ -10,6 +10,12 @@ RECORD: Final = "made_by.json"
 """The file that says it, in a folder of vectors."""
 
 
+def provider_and_model(spelled: str) -> tuple[str, str | None]:
+    """What `provider/model` names, or `provider` alone."""
+    provider, _, model = spelled.partition("/")
+    return provider, model or None
+
+
 class MadeBy(BaseModel):
     """An embedding model; what the engine keeps beside its vectors. No dimension: nothing embeds."""
 
@@ -45,7 +51,7 @@ class MadeBy(BaseModel):
     @property
     def setting(self) -> str:
         """The settings that name this model."""
-        provider, _, model = self.model.partition("/")
+        provider, model = provider_and_model(self.model)
         return f"embedding.provider={provider}" + (f" embedding.model={model}" if model else "")
 
     def __str__(self) -> str:

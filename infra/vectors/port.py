@@ -93,6 +93,13 @@ class VectorsOutdated(Exception):
     """The vectors were made by another embedding model; the message says what to do."""
 
 
+class Pages(Protocol):
+    """Where points can be read in the order of their ids."""
+
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+        """Some points from an id on, `most` at most."""
+
+
 class Vectors(Protocol):
     """Collections of points.
 

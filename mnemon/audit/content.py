@@ -6,9 +6,9 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from contracts.streams import WORK
 from contracts.subjects import work_subject
 from infra.broker.position import applied_position
+from infra.broker.triggers import waiting
 from infra.database.engine import Database
 from infra.database.rows import Owner
 from infra.database.strays import beneath_erasures
@@ -83,6 +83,4 @@ async def _is_awaited(connection: Client, database: Database, owner: Owner, up_t
     """Something newer takes content of the user's away, or the trigger of a sweep lies there still."""
     if await last_watermark(database, *owner) > up_to:
         return True
-    trigger = work_subject("persist", *owner)
-    info = await connection.jetstream().stream_info(WORK, subjects_filter=trigger)
-    return bool(info.state.subjects)
+    return bool(await waiting(connection, work_subject("persist", *owner)))

@@ -17,12 +17,13 @@ from infra.database.auditing import Sample
 from infra.database.decided import batches
 from infra.database.engine import Database
 from infra.database.strays import count, places
+from infra.vectors.port import Pages
 from mnemon.audit.applied import Applied
 from mnemon.audit.content import examine_content, examine_summaries
 from mnemon.audit.ledger import Audit, Durable, Faults
 from mnemon.audit.positions import Positions
 from mnemon.audit.proposals import Proposals
-from mnemon.audit.vectors import Pages, Vectors
+from mnemon.audit.vectors import Vectors
 
 Progress = Callable[[int, int], None]
 """Told how far the log is read, and up to where it will be."""

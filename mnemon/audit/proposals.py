@@ -16,7 +16,7 @@ from infra.broker.log_reader import pages
 from infra.database.auditing import erasures_of
 from infra.database.decided import Proposed, decisions, undecided
 from infra.database.engine import Database
-from infra.database.rows import event_id_of
+from infra.database.rows import read
 from mnemon.audit.ledger import Deduped, Faults
 
 LOOKED_FOR: Final = 1000
@@ -71,12 +71,10 @@ def _read(delivery: Delivery) -> Proposed | None:
     if ".fact.proposed." not in delivery.subject:
         return None
     try:
-        address = parse(delivery.subject)
-        event = upcast(contract_of(address), address.version, delivery.body)
-        if not isinstance(event, FactProposedV1):
-            return None
-        event_id = event_id_of(delivery, address, event.id)
+        address, event, event_id = read(delivery)
     except (InvalidSubject, UnknownEvent, InvalidBody):
+        return None
+    if not isinstance(event, FactProposedV1):
         return None
     owner = address.tenant, address.user
     return Proposed(delivery.sequence, owner, event_id, decision_id(event_id), event.lineage)

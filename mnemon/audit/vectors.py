@@ -4,32 +4,24 @@ from collections import Counter
 from collections.abc import Collection as Some
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
 from nats.aio.client import Client
 
 from consumers.index.chunks import chunks
 from contracts.identity import point_id
-from contracts.streams import WORK
 from contracts.subjects import work_subject
 from infra.broker.position import applied_position
+from infra.broker.triggers import waiting
 from infra.database.engine import Database
 from infra.database.findable import Shown, all_shown, shown_by
 from infra.database.found import Wanted, visible
 from infra.database.rows import Owner
-from infra.vectors.port import Collection, Page, Point
+from infra.vectors.holding import MOST
+from infra.vectors.port import Collection, Pages, Point
 from mnemon.audit.ledger import Faults, Found
 from mnemon.audit.positions import Positions
-
-PAGE: Final = 64
-"""Points that are read in one go: whoever serves them has others to answer in between."""
-
-
-class Pages(Protocol):
-    """Where points can be read in the order of their ids."""
-
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page: ...
 
 
 class _Piece(NamedTuple):
@@ -78,7 +70,7 @@ class Vectors:
         pieces: Counter[int] = Counter()
         begin: UUID | None = None
         while True:
-            page = await self._pages.page(collection, begin, PAGE)
+            page = await self._pages.page(collection, begin, MOST)
             found.points += len(page.points)
             rows = await shown_by(
                 self._database, collection, [(each.owner, _event(each)) for each in page.points]
@@ -139,9 +131,7 @@ class Vectors:
 
     async def _is_awaited(self, owner: Owner) -> bool:
         """The trigger of a sweep through the user's points lies there still."""
-        trigger = work_subject("index", *owner)
-        info = await self._connection.jetstream().stream_info(WORK, subjects_filter=trigger)
-        return bool(info.state.subjects)
+        return bool(await waiting(self._connection, work_subject("index", *owner)))
 
 
 def _event(point: Point) -> str:

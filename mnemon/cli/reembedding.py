@@ -21,6 +21,7 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
     from infra.finding import opened
     from infra.rebuilding.making import InTheWay
     from infra.vectors.generations import are_there, made_by_of
+    from infra.vectors.made_by import MadeBy
     from mnemon.rebuilding.embedding import embedding_of, is_embedding
     from mnemon.rebuilding.making import made
     from mnemon.rebuilding.reembedding import Preview, preview
@@ -30,7 +31,8 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
     async with alone(data) as (place, _, progress, _):
         if not await are_there(place.deployment):
             raise InTheWay(
-                "there are no vectors yet", f"Set the model: mnemon settings set {_set(embedding)}"
+                "there are no vectors yet",
+                f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
             )
         if await is_embedding(place):
             raise InTheWay(
@@ -68,20 +70,16 @@ def _embedding(spelled: str) -> "Embedding":
     from pydantic import ValidationError
 
     from contracts.settings import Embedding
+    from infra.vectors.made_by import provider_and_model
 
-    provider, _, model = spelled.partition("/")
+    provider, model = provider_and_model(spelled)
     try:
-        return Embedding.model_validate({"provider": provider, "model": model or None})
+        return Embedding.model_validate({"provider": provider, "model": model})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
         refuse(
             Ending.WRONG_USE, f"--reembed {spelled!r}: {problem}", "Such as: wordllama, openai/MODEL, none"
         )
-
-
-def _set(embedding: "Embedding") -> str:
-    named = f"embedding.provider={embedding.provider}"
-    return f"{named} embedding.model={embedding.model}" if embedding.model else named
 
 
 def _named(finding: "Finding") -> str:

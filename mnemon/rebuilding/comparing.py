@@ -1,16 +1,14 @@
 """Two generations of vectors, point for point."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
 
 from infra.database.comparing import Difference
-from infra.vectors.port import Collection, Dense, Page, Point
-
-PAGE: Final = 64
-"""Points of each side that are compared in one go: whoever serves them has others to answer in between."""
+from infra.vectors.holding import MOST
+from infra.vectors.port import Collection, Dense, Pages, Point
 
 LEAST_ALIKE: Final = 0.9999
 """The cosine of two vectors of one text: providers do not give the same digits twice, and engines round."""
@@ -20,12 +18,6 @@ ALIKE: Final = 1e-6
 
 _FIRST: Final = 4
 """Numbers of a vector that are shown."""
-
-
-class Pages(Protocol):
-    """Where points can be read in the order of their ids."""
-
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page: ...
 
 
 class Compared(NamedTuple):
@@ -53,7 +45,7 @@ async def compared(collection: Collection, live: Pages, rebuilt: Pages, begin: U
     Raises:
         VectorsUnavailable: one of the two does not answer.
     """
-    pages = await live.page(collection, begin, PAGE), await rebuilt.page(collection, begin, PAGE)
+    pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
     # Up to where both are known.
     ends = [page.points[-1].id for page in pages if page.following is not None]
     end = min(ends, default=None)

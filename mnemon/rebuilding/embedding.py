@@ -6,6 +6,7 @@ from infra.config import Deployment
 from infra.rebuilding.making import Site
 from infra.settings.store import change, read
 from infra.vectors.generations import is_held, made_by_of
+from infra.vectors.made_by import provider_and_model
 
 
 async def embedding_of(place: Site, generation: Deployment) -> Embedding:
@@ -19,8 +20,8 @@ async def embedding_of(place: Site, generation: Deployment) -> Embedding:
     settings = (await read(place.connection)).embedding
     if made_by is None:
         return settings
-    provider, _, model = made_by.model.partition("/")
-    return Embedding.model_validate({"provider": provider, "model": model or None})
+    provider, model = provider_and_model(made_by.model)
+    return Embedding.model_validate({"provider": provider, "model": model})
 
 
 async def set_embedding(place: Site, embedding: Embedding) -> None:

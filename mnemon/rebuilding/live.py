@@ -3,13 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from nats.aio.client import Client
+
+from contracts.subjects import parse_owner
+from infra.broker.triggers import waiting
 from infra.config import Deployment
+from infra.database.rows import Owner
 from infra.rebuilding.making import Site
 from infra.vectors.generations import are_there, is_held, made_by_of
 from infra.vectors.holding import Holder
 from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection, VectorsInUse, VectorsOutdated
-from mnemon.rebuilding.comparing import Pages
+from infra.vectors.port import Collection, Pages, VectorsInUse, VectorsOutdated
 
 
 @asynccontextmanager
@@ -31,6 +35,15 @@ async def live_pages(place: Site) -> AsyncIterator[Pages | None]:
         raise VectorsOutdated("the vectors do not say which embedding model made them: run `mnemon reindex`")
     async with open_vectors(place.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         yield vectors
+
+
+async def unswept(connection: Client) -> set[Owner]:
+    """The users whose live points `index` has still to look through.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    return {parse_owner(subject) for subject in await waiting(connection, "work.index.>")}
 
 
 async def counted(place: Site, generation: Deployment) -> int | None:

@@ -10,13 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from contracts.streams import LOG, WORK
-from contracts.subjects import parse_owner
-from infra.broker.position import applied_position
+from infra.broker.position import applied_position, delivered_position
 from infra.config import Deployment
 from infra.database import generations, vector_records
 from infra.database.engine import Connection
-from infra.database.rows import Owner
 from infra.finding import opened
 from infra.rebuilding import making
 from infra.rebuilding.making import InTheWay, Site
@@ -33,6 +30,7 @@ from infra.vectors.generations import (
 )
 from infra.vectors.holding import Holder, tell_of_exchange
 from mnemon.rebuilding.embedding import embedding_of, is_embedding, set_embedding
+from mnemon.rebuilding.live import unswept
 from mnemon.rebuilding.making import Made, Watching, vectors_of
 from mnemon.rebuilding.vector_replay import VectorReplay
 
@@ -51,7 +49,7 @@ async def take_over(place: Site, made: Made, progress: Watching) -> None:
         await making.take_over(place, made.rows, progress)
         return
     indexed = await applied_position(place.connection.jetstream(), "index")
-    owed = await _owed(place)
+    owed = await unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
         # The vectors that are live until `finish` go with the rows that were: so far they are for sure.
@@ -133,8 +131,8 @@ async def _exchange(place: Site, to: Deployment, reached: int, progress: Watchin
 
 async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
     """Bring it to where `index` is, or beyond: what was handed out may be in the other vectors only."""
-    info = await place.connection.jetstream().consumer_info(LOG, "index")
-    position = max(replay.reached, info.delivered.stream_seq if info.delivered else 0)
+    delivered = await delivered_position(place.connection.jetstream(), "index")
+    position = max(replay.reached, delivered)
     await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
 
 
@@ -149,9 +147,3 @@ async def _index_the_rest(place: Site, progress: Watching) -> None:
             await _index(place, replay, progress)
             if replay.reached == before:
                 break
-
-
-async def _owed(place: Site) -> set[Owner]:
-    """The users whose live points `index` has still to look through."""
-    work = await place.connection.jetstream().stream_info(WORK, subjects_filter="work.index.>")
-    return {parse_owner(subject) for subject in work.state.subjects or ()}

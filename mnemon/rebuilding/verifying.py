@@ -7,21 +7,20 @@ from time import monotonic
 from typing import Final
 from uuid import UUID
 
-from contracts.streams import LOG, WORK
-from contracts.subjects import InvalidSubject, parse, parse_owner
+from contracts.streams import LOG
+from contracts.subjects import InvalidSubject, parse
 from infra.broker.position import applied_position
 from infra.broker.stream_reader import whole
 from infra.database.comparing import Difference
-from infra.database.rows import Owner
 from infra.rebuilding.making import Site
 from infra.rebuilding.verifying import PATIENCE, ROUNDS, SHOWN, Verdict, Verifying
-from infra.vectors.port import Collection
-from mnemon.rebuilding.comparing import Compared, Pages, compared, table_of
+from infra.vectors.port import Collection, Pages
+from mnemon.rebuilding.comparing import Compared, compared, table_of
+from mnemon.rebuilding.live import unswept
 from mnemon.rebuilding.making import Made, Watching
 from mnemon.rebuilding.vector_replay import VectorReplay
 
 _PAUSE: Final = 0.1
-_SWEEPS: Final = "work.index.>"
 
 
 class VerifyingAll:
@@ -105,19 +104,16 @@ class VerifyingAll:
         return settled
 
     async def _is_settled(self) -> bool:
-        return not await self._triggered() and await self._indexed() >= await self._place.log_end()
+        return (
+            not await unswept(self._place.connection) and await self._indexed() >= await self._place.log_end()
+        )
 
     async def _indexed(self) -> int:
         return await applied_position(self._place.connection.jetstream(), "index")
 
-    async def _triggered(self) -> set[Owner]:
-        """The users whose points are still to be looked through."""
-        work = await self._place.connection.jetstream().stream_info(WORK, subjects_filter=_SWEEPS)
-        return {parse_owner(subject) for subject in work.state.subjects or ()}
-
     async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
         """Those of users of whom `index` has done all: what it has not come to is no difference."""
-        moving = await self._triggered()
+        moving = await unswept(self._place.connection)
         after = min(await self._indexed(), self._made.rows.reached)
         reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
         async with aclosing(reading) as pages:

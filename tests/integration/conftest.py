@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -81,3 +82,13 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await database.open()
     yield database
     await database.close()
+
+
+@pytest_asyncio.fixture
+async def beside(database_url: str) -> AsyncIterator[Database]:
+    """A generation beside."""
+    deployment = Deployment(database_dsn=database_url, database_schema=f"beside_{os.getpid()}")
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    async with Database(deployment) as database:
+        yield database

@@ -2,21 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from consumers.persist.decide import plan
-from infra.config import Deployment
 from infra.database import reading
 from infra.database.engine import Database
-from infra.database.migrate import migrate
 from infra.database.projecting import write
 from infra.database.reading import Newest
 from infra.database.sweeping import last_watermark, sweep
@@ -31,16 +27,6 @@ RUNS = int(os.environ.get("INTERLEAVINGS", "20"))
 async def state_of(database: Database, *places: str) -> State:
     state = await database.read(shown(places))
     return replace(state, texts=await texts_of(database))
-
-
-@pytest_asyncio.fixture
-async def beside(database_url: str) -> AsyncIterator[Database]:
-    """A generation beside."""
-    deployment = Deployment(database_dsn=database_url, database_schema=f"beside_{os.getpid()}")
-    assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
-    async with Database(deployment) as database:
-        yield database
 
 
 async def test_any_interleaving_gives_the_state_of_the_log(database: Database, beside: Database) -> None:

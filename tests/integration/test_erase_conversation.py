@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,7 +36,6 @@ from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.folded import delivery_of, forget_all, shown, texts_of
 from tests.integration.rebuilding import Told, verdict_on
-from tests.integration.test_any_order import beside  # noqa: F401 - a fixture
 from tests.integration.test_redelivery import persisted
 
 Value = TypeVar("Value")
@@ -99,7 +99,7 @@ async def schema_of(database: Database) -> str:
 
 async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
     database: Database,
-    beside: Database,  # noqa: F811
+    beside: Database,
 ) -> None:
     loop = asyncio.get_running_loop()
     schemas = await schema_of(database), await schema_of(beside)
@@ -124,7 +124,8 @@ async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
 
     async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
         event = UserErasedV1.model_validate_json(tombstone.body)
-        taking = ErasedConversation.of(OWNER, event, "gone", tombstone.sequence, None)  # type: ignore[arg-type]
+        at = datetime.fromtimestamp(tombstone.stored_at, UTC)
+        taking = ErasedConversation.of(OWNER, event, "gone", tombstone.sequence, at)
         deliveries = {each.seq: delivery_of(each) for each in log} | {tombstone.sequence: tombstone}
         last = max(deliveries)
         await forget_all(database)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from contracts.base import Event, InvalidBody
-from contracts.decode import UnknownEvent, contract_of, upcast
+from contracts.decode import UnknownEvent
 from contracts.memory import (
     FactConfirmedV1,
     FactProposedV1,
@@ -16,10 +16,10 @@ from contracts.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from contracts.subjects import InvalidSubject, parse, thing_filter
+from contracts.subjects import InvalidSubject, thing_filter
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
-from infra.database.rows import Owner, event_id_of
+from infra.database.rows import Owner, read
 
 _TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1
 """What says of a fact where it was learned."""
@@ -77,15 +77,14 @@ async def _logged(connection: Client, owner: Owner) -> AsyncIterator[_Logged]:
     async with aclosing(pages(connection, thing_filter(*owner, "fact"), 0)) as answers:
         async for page in answers:
             for delivery in page:
-                if (read := _read(delivery)) is not None:
-                    yield read
+                if (logged := _logged_of(delivery)) is not None:
+                    yield logged
 
 
-def _read(delivery: Delivery) -> _Logged | None:
+def _logged_of(delivery: Delivery) -> _Logged | None:
     """What cannot be read is a dead letter."""
     try:
-        address = parse(delivery.subject)
-        event = upcast(contract_of(address), address.version, delivery.body)
-        return _Logged(delivery.sequence, event_id_of(delivery, address, event.id), event)
+        _, event, event_id = read(delivery)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return None
+    return _Logged(delivery.sequence, event_id, event)

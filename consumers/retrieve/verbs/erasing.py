@@ -12,11 +12,10 @@ from pydantic import JsonValue
 from consumers.retrieve.verbs.asking import available, owner_of
 from consumers.retrieve.verbs.erasing_conversation import ConversationErasing
 from consumers.retrieve.verbs.receipt import (
-    PURGED,
-    STORES,
-    are_points_gone,
     count_old_points,
-    in_generations,
+    counted_stores,
+    found_with,
+    not_done,
     pending,
     removed,
 )
@@ -26,14 +25,12 @@ from contracts.base import InvalidBody
 from contracts.erasure import ALL_BEFORE, UserErasedV1
 from contracts.subjects import Address
 from contracts.tools import EraseReplyV1, EraseV1
-from infra.broker.purging import found_in, left_of
 from infra.broker.service import Answer
-from infra.database.elsewhere import counted_elsewhere, found_elsewhere
+from infra.database.elsewhere import counted_elsewhere
 from infra.database.engine import Database
 from infra.database.erasing import (
     Erasure,
     counted_below,
-    counted_with,
     erasure,
     held_by_providers,
 )
@@ -89,15 +86,7 @@ class EraseVerb:
     async def _verify(self, owner: Owner, words: str | None) -> Reply:
         erased = await self._database.read(erasure(*owner))
         left = await self._count(owner, erased)
-        found: dict[str, JsonValue] | None = None
-        if words:
-            rows = await self._database.read(counted_with(*owner, words))
-            elsewhere = await self._database.read(found_elsewhere(*owner, words))
-            found = {
-                **await found_in(self._connection, owner, words),
-                "database": rows,
-                **in_generations(elsewhere),
-            }
+        found = await found_with(self._connection, self._database, owner, words) if words else None
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
@@ -105,13 +94,7 @@ class EraseVerb:
         taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
         below = taking.below
         rows = await self._database.read(counted_below(*owner, below))
-        batches = rows.pop("windows", 0)
-        counts: dict[str, JsonValue] = {
-            **await left_of(self._connection, taking),
-            "database": sum(rows.values()),
-            "model_batches": batches,
-            **in_generations(await self._database.read(counted_elsewhere(taking))),
-        }
+        counts = await counted_stores(self._connection, self._database, taking, rows)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
                 counts["vectors"] = (
@@ -123,11 +106,8 @@ class EraseVerb:
 
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
         erased = await self._database.read(erasure(*owner))
-        if erased is None or erased.seq < position:
-            return STORES
-        not_done = () if erased.is_settled else PURGED
-        gone = await are_points_gone(self._connection, owner, position)
-        return not_done if gone else (*not_done, "vectors")
+        is_settled = erased.is_settled if erased and erased.seq >= position else None
+        return await not_done(self._connection, owner, position, is_settled)
 
     @property
     def _connection(self) -> Client:

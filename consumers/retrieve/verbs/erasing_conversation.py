@@ -11,12 +11,11 @@ from consumers.retrieve.verbs.asking import owner_of
 from consumers.retrieve.verbs.drawn import drawn_alone
 from consumers.retrieve.verbs.receipt import (
     PATIENCE,
-    PURGED,
-    STORES,
-    are_points_gone,
     count_old_points,
     count_points_of,
-    in_generations,
+    counted_stores,
+    found_with,
+    not_done,
     pending,
     removed,
 )
@@ -26,13 +25,11 @@ from contracts.subjects import Address, user_filters
 from contracts.tools import EraseReplyV1
 from infra.broker.log_reader import last_position
 from infra.broker.position import Position
-from infra.broker.purging import found_in, left_of
 from infra.broker.service import Refusal
 from infra.database import conversation_contents as contents
 from infra.database.conversation_erasing import conversation_erasures_of
-from infra.database.elsewhere import counted_elsewhere, found_elsewhere
+from infra.database.elsewhere import counted_elsewhere
 from infra.database.engine import Database
-from infra.database.erasing import counted_with
 from infra.database.locking import locked
 from infra.erased import EVERYWHERE, ErasedConversation
 from infra.finding import Finding
@@ -86,15 +83,7 @@ class ConversationErasing:
             }
         else:
             left = await self._count((await self._planned(owner, conversation))[1])
-        found: dict[str, JsonValue] | None = None
-        if words:
-            database = await self._database.read(counted_with(*owner, words))
-            elsewhere = await self._database.read(found_elsewhere(*owner, words))
-            found = {
-                **await found_in(self._connection, owner, words),
-                "database": database,
-                **in_generations(elsewhere),
-            }
+        found = await found_with(self._connection, self._database, owner, words) if words else None
         return EraseReplyV1(
             seen_seq=erasures[-1].seq if erasures else 0,
             left={**left},
@@ -142,20 +131,10 @@ class ConversationErasing:
         return counts
 
     async def _count_rows(self, erased: ErasedConversation) -> dict[str, JsonValue]:
-        tables = await self._database.read(contents.counted(erased))
-        batches = tables.pop("windows", 0)
-        return {
-            **await left_of(self._connection, erased),
-            "database": sum(tables.values()),
-            "model_batches": batches,
-            **in_generations(await self._database.read(counted_elsewhere(erased))),
-        }
+        rows = await self._database.read(contents.counted(erased))
+        return await counted_stores(self._connection, self._database, erased, rows)
 
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
         (stored,) = await self._database.read(conversation_erasures_of([owner]))
-        its = [each for each in stored if each.erased.seq == position]
-        if not its:
-            return STORES
-        not_done = () if its[0].is_settled else PURGED
-        gone = await are_points_gone(self._connection, owner, position)
-        return not_done if gone else (*not_done, "vectors")
+        is_settled = next((each.is_settled for each in stored if each.erased.seq == position), None)
+        return await not_done(self._connection, owner, position, is_settled)

@@ -7,11 +7,15 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
-from contracts.streams import WORK
 from contracts.subjects import work_subject
 from infra.broker.position import applied_position
+from infra.broker.purging import found_in, left_of
+from infra.broker.triggers import waiting
+from infra.database.elsewhere import counted_elsewhere, found_elsewhere
 from infra.database.engine import Database
-from infra.database.erasing import known_events
+from infra.database.erasing import counted_with, known_events
+from infra.database.tables import windows
+from infra.erased import ErasedConversation, ErasedUser
 from infra.finding import Finding
 from infra.vectors import port
 from infra.vectors.port import Owner
@@ -26,7 +30,6 @@ STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vec
 
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
 """Those that are done once the rows say that it is settled."""
-
 
 GENERATIONS: Final = "generations"
 """Under this name is counted what other generations of the rows have, where there are some."""
@@ -60,17 +63,62 @@ def _last(state: RetryCallState) -> tuple[str, ...]:
     return left
 
 
-async def are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
-    """`index` has come to the erasure, and has looked through the user's points.
+async def not_done(
+    connection: Client, owner: Owner, position: int, is_settled: bool | None
+) -> tuple[str, ...]:
+    """The stores that are not done with an erasure.
+
+    Args:
+        connection: where the broker is.
+        owner: whose.
+        position: of the erasure in the log.
+        is_settled: as its row says; None where there is no row of it yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    stream_context = connection.jetstream()
-    if await applied_position(stream_context, "index") < position:
+    if is_settled is None:
+        return STORES
+    left = () if is_settled else PURGED
+    return left if await _are_points_gone(connection, owner, position) else (*left, "vectors")
+
+
+async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
+    """`index` has come to the erasure, and has looked through the user's points."""
+    if await applied_position(connection.jetstream(), "index") < position:
         return False
-    trigger = work_subject("index", *owner)
-    return not (await stream_context.stream_info(WORK, subjects_filter=trigger)).state.subjects
+    return not await waiting(connection, work_subject("index", *owner))
+
+
+async def counted_stores(
+    connection: Client, database: Database, taking: ErasedUser | ErasedConversation, rows: Mapping[str, int]
+) -> dict[str, JsonValue]:
+    """What there is of what an erasure takes, by store; `rows` are those of each table.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
+    """
+    return {
+        **await left_of(connection, taking),
+        "database": sum(count for table, count in rows.items() if table != windows.name),
+        "model_batches": rows.get(windows.name, 0),
+        **in_generations(await database.read(counted_elsewhere(taking))),
+    }
+
+
+async def found_with(
+    connection: Client, database: Database, owner: Owner, words: str
+) -> dict[str, JsonValue]:
+    """Where some words are of a user's, by store.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
+    """
+    return {
+        **await found_in(connection, owner, words),
+        "database": await database.read(counted_with(*owner, words)),
+        **in_generations(await database.read(found_elsewhere(*owner, words))),
+    }
 
 
 async def count_points_of(finding: Finding, owner: Owner, event_ids: Collection[str]) -> int:
