@@ -114,6 +114,9 @@ class Deployment(BaseSettings):
         ge=1,
         description="Dead letters of one consumer within a minute, beyond which it stops for a while.",
     )
+    admin_token: SecretStr | None = Field(
+        default=None, min_length=16, description="What the admin page asks for; without it: a kept one."
+    )
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     def spelled(self) -> str:

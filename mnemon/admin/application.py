@@ -1,0 +1,68 @@
+"""The application: its sections, and what goes before each of them."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from mnemon.admin import login
+from mnemon.admin.access import Access
+from mnemon.admin.guarding import Guard
+from mnemon.admin.pages import overview
+from mnemon.admin.parts import Parts
+from mnemon.admin.rendering import render
+from mnemon.admin.troubles import Trouble
+from mnemon.admin.visiting import Pages
+
+SECTIONS: Final[Sequence[Pages]] = (overview.pages,)
+"""In the order of the navigation."""
+
+_MOST_BYTES = 2_000_000
+"""What a form may have: a long document, and not a disk full."""
+
+
+def application(parts: Parts, access: Access, names: Collection[str] = ()) -> Starlette:
+    """The admin page.
+
+    Args:
+        parts: the servers it shows.
+        access: who may look.
+        names: names of hosts that it is reached by, besides addresses and `localhost`.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with parts.used():
+            yield
+
+    made = Starlette(
+        routes=[
+            *login.ROUTES,
+            *(route for pages in (*SECTIONS, login.pages) for route in pages.routes),
+            Mount("/static", StaticFiles(packages=[("mnemon.admin", "static")]), name="static"),
+        ],
+        middleware=[Middleware(Guard, names=names)],
+        exception_handlers={HTTPException: _refuse},
+        lifespan=lifespan,
+        max_body_size=_MOST_BYTES,
+    )
+    made.state.parts = parts
+    made.state.access = access
+    made.state.navigation = [(pages.title, pages.home) for pages in SECTIONS]
+    made.state.version = version("mnemon")
+    return made
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    title = "There is no such page" if error.status_code == 404 else "That does not go"
+    why = Trouble(error.status_code, title, error.detail, "The navigation above has all there are.")
+    return render(request, "trouble.html", status=error.status_code, trouble=why)

@@ -1,0 +1,97 @@
+"""What every request has to be like, and what every answer says to the browser."""
+
+import ipaddress
+from collections.abc import Collection
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+
+_HEADERS: Final = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # With `no-referrer` a browser would not tell where a form is from.
+    "referrer-policy": "same-origin",
+}
+
+
+class Guard:
+    """Refuses what another site sent, and keeps pages with memory out of caches.
+
+    A site whose name suddenly means this machine (DNS rebinding) is seen by its name in `Host`: ours are
+    addresses, `localhost`, and those that are named.
+
+    Args:
+        application: what is guarded.
+        names: names that the page is reached by, such as a proxy's.
+    """
+
+    def __init__(self, application: ASGIApp, names: Collection[str] = ()) -> None:
+        self._application = application
+        self._names = {name.lower() for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            said = (
+                f"{_name(host) or 'this'!r} is not a name of this page. "
+                "Use its address, or name it: mnemon admin --allow-host NAME\n"
+            )
+            await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
+            return
+        origin = headers.get("origin")
+        if scope["method"] not in ("GET", "HEAD") and origin and urlsplit(origin).netloc != host:
+            said = f"This came from {origin}, not from {host}: it is not done.\n"
+            await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                sent.update(_HEADERS)
+                sent.setdefault("cache-control", "no-store")
+            await send(message)
+
+        await self._application(scope, receive, answer)
+
+    def _is_ours(self, host: str) -> bool:
+        name = _name(host)
+        return name == "localhost" or name in self._names or _is_address(name)
+
+
+def _name(host: str) -> str:
+    """The host without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,33 @@
+"""From a template to a page."""
+
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from mnemon.admin import wording
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("mnemon.admin"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= wording.FILTERS
+    return environment
+
+
+_NOTHING: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": None}
+
+
+def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page, or a part of one, with what all of them show."""
+    known = {"navigation": request.app.state.navigation, "version": request.app.state.version}
+    text = _templates().get_template(template).render(_NOTHING | known | values)
+    return HTMLResponse(text, status_code=status)

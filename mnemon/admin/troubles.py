@@ -1,0 +1,52 @@
+"""What a page says where a part does not answer: in words, with the next step."""
+
+from typing import NamedTuple
+
+import nats.errors
+import nats.js.errors
+
+from infra.broker.connect import BrokerUnreachable
+from infra.broker.presence import StreamsMissing
+from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
+from infra.settings.bucket import SettingsNotProvisioned
+from producers.errors import AskFailed
+
+
+class Trouble(NamedTuple):
+    """Why there is no page. `status` is HTTP's."""
+
+    status: int
+    title: str
+    said: str
+    next_step: str
+
+
+def trouble(error: Exception) -> Trouble | None:
+    """What an error means to a person; None where it is a fault of ours."""
+    match error:
+        case BrokerUnreachable():
+            return Trouble(503, "The broker does not answer", str(error), "See whether `mnemon up` runs.")
+        case DatabaseUnavailable() | DatabaseNotConfigured():
+            return Trouble(
+                503,
+                "The database does not answer",
+                str(error),
+                "Pages come back with it by themselves; `mnemon status` says what it lacks.",
+            )
+        case SettingsNotProvisioned() | StreamsMissing():
+            return Trouble(503, "The streams are not there", str(error), "Run `mnemon provision`.")
+        case AskFailed(code="unavailable" | "timeout"):
+            return Trouble(
+                503,
+                "The memory does not answer",
+                error.message,
+                "Overview shows whether `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
+            )
+        case AskFailed():
+            return Trouble(409, "The memory refuses", error.message, "Go back, and mend what it names.")
+        case nats.js.errors.APIError():
+            return Trouble(503, "The broker refuses", str(error.description), "`mnemon status` says more.")
+        case nats.errors.Error() | TimeoutError():
+            said = str(error) or "There was no answer in time."
+            return Trouble(503, "The broker does not answer", said, "Try again in a moment.")
+    return None

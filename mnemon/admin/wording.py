@@ -1,0 +1,63 @@
+"""How figures and times are written, in templates: `{{ seconds | age }}`."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from markupsafe import Markup
+
+_UNITS = ("B", "KB", "MB", "GB", "TB")
+
+
+def number(value: float | None) -> str:
+    """Thousands apart; fractions only of what is small."""
+    if value is None:
+        return "–"
+    return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
+
+
+def age(seconds: float | None) -> str:
+    """A stretch of time in one unit."""
+    if seconds is None:
+        return "–"
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def size(count: float | None) -> str:
+    """Bytes in a unit that suits them."""
+    if count is None:
+        return "–"
+    for unit in _UNITS:
+        if count < 1000 or unit == _UNITS[-1]:
+            return f"{count:,.0f} {unit}" if unit == "B" or count >= 100 else f"{count:,.1f} {unit}"
+        count /= 1000
+    return ""
+
+
+def moment(at: datetime | None) -> Markup:
+    """A time in UTC, for people and for programs."""
+    if at is None:
+        return Markup("–")
+    utc = at.astimezone(UTC)
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
+        utc.isoformat(), utc.strftime("%Y-%m-%d %H:%M:%S"), utc.strftime("%-d %b %Y, %H:%M")
+    )
+
+
+def usd(value: float | None) -> str:
+    """US dollars; small amounts with as many digits as they have."""
+    if value is None:
+        return "–"
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+FILTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "number": number,
+    "age": age,
+    "size": size,
+    "moment": moment,
+    "usd": usd,
+}
