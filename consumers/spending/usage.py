@@ -58,6 +58,11 @@ class Total:
         """The part of the requests' tokens that was cached; None where there were none."""
         return self.cached / self.input if self.input else None
 
+    @property
+    def known_usd(self) -> float | None:
+        """What it cost. None is not nothing: nobody knows what it cost."""
+        return None if self.calls and self.unpriced == self.calls else self.usd
+
 
 class OutOfBudget(NamedTuple):
     """A tenant that has spent what it may today."""

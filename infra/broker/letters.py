@@ -1,6 +1,7 @@
 """The dead letters that are kept, as values."""
 
 import json
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from infra.broker.log_reader import stored
 
 Kind = Literal["event", "trigger", "answer"]
 """An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
+
+_SPAN: Final = 64
+"""Positions that the newest are looked for in first; then in twice as many before them, and so on."""
 
 _KINDS: Final[Mapping[str, Kind]] = {LOG: "event", WORK: "trigger"}
 
@@ -78,18 +82,52 @@ class Wanted:
         )
 
 
-async def letters(connection: Client, wanted: Wanted) -> AsyncGenerator[Letter, None]:
-    """The letters that are wanted, oldest first.
+async def letters(connection: Client, wanted: Wanted, after: int = 0) -> AsyncGenerator[Letter, None]:
+    """The letters that are wanted beyond a position, oldest first.
 
     Raises:
         nats.errors.Error: the server does not answer, or there is no stream for them.
     """
-    async with aclosing(stored(connection, DEAD, ">", 0)) as pages:
+    async with aclosing(stored(connection, DEAD, ">", after)) as pages:
         async for page in pages:
             for message in page:
                 letter = letter_of(message)
                 if wanted.covers(letter):
                     yield letter
+
+
+async def newest(connection: Client, wanted: Wanted, before: int | None, most: int) -> list[Letter]:
+    """The newest letters that are wanted, newest first. Reads little more than those.
+
+    Args:
+        connection: to the server.
+        wanted: which.
+        before: only those older than the letter of this id; None: all.
+        most: how many at most.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    state = (await connection.jetstream().stream_info(DEAD)).state
+    end = state.last_seq if before is None else min(before - 1, state.last_seq)
+    span, found = _SPAN, list[Letter]()
+    while end >= state.first_seq and len(found) < most:
+        begin = max(end - span, state.first_seq - 1)
+        found += reversed(await _last_between(connection, wanted, begin, end, most - len(found)))
+        end, span = begin, span * 2
+    return found
+
+
+async def _last_between(
+    connection: Client, wanted: Wanted, after: int, up_to: int, most: int
+) -> deque[Letter]:
+    found: deque[Letter] = deque(maxlen=most)
+    async with aclosing(letters(connection, wanted, after)) as following:
+        async for each in following:
+            if each.id > up_to:
+                break
+            found.append(each)
+    return found
 
 
 async def letter(connection: Client, letter_id: int) -> Letter | None:

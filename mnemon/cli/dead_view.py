@@ -7,13 +7,9 @@ from typing import Any
 import typer
 from nats.aio.msg import Msg
 
-from contracts.base import InvalidBody
-from contracts.decode import UnknownEvent
-from contracts.subjects import InvalidSubject
 from infra.broker.letters import Letter
-from infra.broker.log_reader import delivery_of
-from infra.database.rows import row_of
 from mnemon.cli.output import Figure, show_table
+from mnemon.dead_letters import body_of, prospect
 
 WIDEST = 80
 """Characters of a cell of the table; `show` has all of them."""
@@ -60,13 +56,12 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
     """Show all of a letter. `original` is the event that it is about, as far as it is in the log."""
-    body = original.data if original is not None and letter.left_out else letter.body
     found = summary(letter) | {
         "headers": dict(letter.headers),
         "left_out": letter.left_out,
         "in_log": original is not None if letter.kind == "event" else None,
-        "next": advice(letter, original),
-        "body": body.decode(errors="replace"),
+        "next": _advice(letter, original),
+        "body": body_of(letter, original).decode(errors="replace"),
     }
     if as_json:
         typer.echo(json.dumps(found))
@@ -77,29 +72,16 @@ def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
     typer.echo(f"\n{_printable(found['body'])}")
 
 
-def advice(letter: Letter, original: Msg | None) -> str:
-    """The next step. `original` is the event that the letter is about, as far as it is in the log."""
-    drop = f"mnemon dead drop {letter.id}"
-    match letter.kind:
-        case "answer":
-            return f"a model's answer cannot be given back; look what the model is asked, then: {drop}"
-        case "trigger":
-            if letter.left_out:
-                return f"the trigger is not known in full, and cannot be given back: {drop}"
-            return f"after a fix: mnemon dead redrive {letter.id}, or do without: {drop}"
-        case "event":
-            return _advice_on_event(letter, original, drop)
-
-
-def _advice_on_event(letter: Letter, original: Msg | None, drop: str) -> str:
-    if original is None:
-        return f"the log no longer has the event: {drop}"
-    redrive = f"mnemon dead redrive {letter.id}"
-    try:
-        row_of(delivery_of(original))
-    except (InvalidSubject, UnknownEvent, InvalidBody) as error:
-        return f"this version cannot read it ({error}); with one that can: {redrive}. Or do without: {drop}"
-    return f"this version can read it, and the consumers too if they are of this version: {redrive}"
+def _advice(letter: Letter, original: Msg | None) -> str:
+    found = prospect(letter, original)
+    redrive, drop = (f"mnemon dead {command} {letter.id}" for command in ("redrive", "drop"))
+    match found.redrive:
+        case "now":
+            return f"{found.said}: {redrive}"
+        case "after a fix":
+            return f"{found.said}; after a fix: {redrive}. Or do without: {drop}"
+        case "never":
+            return f"{found.said}: {drop}"
 
 
 def _cell(value: str) -> str:
