@@ -1,12 +1,11 @@
 """The page of all settings: what each is called, what it may be, and what it is where nobody has set it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from contracts.settings import SettingsV1
-from contracts.settings_base import Settings
-from contracts.settings_document import DEFAULTS, FOR_EVERYBODY
+from contracts.settings_document import FOR_EVERYBODY
+from contracts.settings_fields import SettingField, groups
 
 INTRODUCTION = f"""\
 # Settings
@@ -23,26 +22,20 @@ A tenant may have any of them of its own, but for {", ".join(f"`{name}`" for nam
 
 def page() -> str:
     """The page, in Markdown."""
-    groups = [(name, field.default, field.description) for name, field in SettingsV1.model_fields.items()]
-    sections = [INTRODUCTION, _table(_rows(SettingsV1, "", deep=False))]
-    for name, default, description in groups:
-        if isinstance(default, Settings):
-            sections.append(f"## {name}\n\n{description}\n\n{_table(_rows(type(default), f'{name}.'))}")
+    alone, *named = groups()
+    sections = [INTRODUCTION, _table(alone.fields)]
+    sections += [f"## {name}\n\n{description}\n\n{_table(fields)}" for name, description, fields in named]
     return "\n".join(sections)
 
 
-def _table(rows: Iterator[str]) -> str:
+def _table(fields: Iterable[SettingField]) -> str:
+    rows = map(_row, fields)
     return "\n".join(("| setting | default | may be | what |", "| --- | --- | --- | --- |", *rows, ""))
 
 
-def _rows(group: type[Settings], prefix: str, *, deep: bool = True) -> Iterator[str]:
-    schemas = group.model_json_schema()["properties"]
-    for name, field in group.model_fields.items():
-        if not isinstance(field.default, Settings):
-            default = json.dumps(DEFAULTS[prefix + name], ensure_ascii=False)
-            yield f"| `{prefix}{name}` | `{default}` | {_values(schemas[name])} | {field.description} |"
-        elif deep:
-            yield from _rows(type(field.default), f"{prefix}{name}.")
+def _row(field: SettingField) -> str:
+    default = json.dumps(field.default, ensure_ascii=False)
+    return f"| `{field.name}` | `{default}` | {_values(field.schema)} | {field.description} |"
 
 
 def _values(schema: dict[str, Any]) -> str:

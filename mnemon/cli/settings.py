@@ -123,30 +123,24 @@ async def _connected(command: Command, url: str) -> Ending:
 
 
 async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from contracts.base import InvalidBody
-    from contracts.settings_document import DEFAULTS, flat, in_force, named, with_value
-    from infra.settings.store import documents
+    from contracts.settings_document import DEFAULTS, named, with_value
+    from infra.settings.shown import shown
 
-    shown = [setting for name in names for setting in named(name)] or list(DEFAULTS)
-    default, own = await documents(connection, tenant)
-    try:
-        settings = in_force(default, own)
-    except InvalidBody as error:
-        typer.echo(f"mnemon: what {tenant} has of its own is left out: {error}", err=True)
-        settings, own = in_force(default), {}
-    values = flat(settings.model_dump(mode="json"))
+    wanted = [setting for name in names for setting in named(name)] or list(DEFAULTS)
+    found = await shown(connection, tenant)
+    if found.problem:
+        typer.echo(f"mnemon: what {tenant} has of its own is left out: {found.problem}", err=True)
     if as_json:
         document: Document = {}
-        for name in shown:
-            document = with_value(document, name, values[name])
+        for name in wanted:
+            document = with_value(document, name, found.values[name])
         typer.echo(json.dumps(document, ensure_ascii=False))
         return
-    sources = {**dict.fromkeys(flat(default), "set"), **dict.fromkeys(flat(own), "tenant")}
     show_table(
         ("setting", "value", "default", "from"),
         [
-            (name, _text(values[name]), _text(DEFAULTS[name]), sources.get(name, "default"))
-            for name in dict.fromkeys(shown)
+            (name, _text(found.values[name]), _text(DEFAULTS[name]), found.sources[name])
+            for name in dict.fromkeys(wanted)
         ],
     )
 
