@@ -65,3 +65,7 @@ class FolderLogins:
     def login(self, role: Role) -> Login:
         """How one of our own processes logs in."""
         return Login(role, (self._folder / role).read_text("utf-8"))
+
+    def at(self, url: str, role: Role) -> str:
+        """The address of the broker with the login of a role in it, where one is needed."""
+        return self.login(role).at(url) if self.in_force else url

@@ -49,8 +49,13 @@ class Stack:
         self._down: set[str] = set()
 
     @contextmanager
-    def announced(self) -> Iterator[None]:
-        """Keep `endpoints.json` in the folder while every server answers, until the end of the block."""
+    def announced(self, http: str | None = None) -> Iterator[None]:
+        """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
+
+        Args:
+            http: where a browser finds the admin page.
+        """
+        self.endpoints = self.endpoints.model_copy(update={"http": http})
         self._announcing = True
         self._announce()
         try:

@@ -3,17 +3,13 @@
 import hashlib
 import hmac
 import os
-import secrets
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from cachetools import TTLCache
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-
-from infra.embedded.folder import replace
 
 SESSION_SECONDS: Final = 12 * 3600
 """After which one has to log in again."""
@@ -22,34 +18,6 @@ _NOTICE_SECONDS: Final = 60
 _FREE_ATTEMPTS: Final = 5
 _LONGEST_WAIT: Final = 60.0
 _ADDRESSES: Final = 10_000
-
-
-def token_of(data: Path) -> str:
-    """The token of a folder, made when it is first asked for; only this user may read it.
-
-    Raises:
-        OSError: it can be neither read nor written.
-    """
-    path = data / "admin" / "token"
-    try:
-        kept = path.read_text("utf-8").strip()
-    except FileNotFoundError:
-        kept = ""
-    if not kept:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = new_token()
-        replace(path, kept + "\n")
-    return kept
-
-
-def new_token() -> str:
-    """A token that nobody guesses."""
-    return secrets.token_urlsafe(32)
-
-
-def new_link() -> str:
-    """What a link has in it that logs in once."""
-    return secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,9 @@ class Guard:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
                 sent.update(_HEADERS)
-                sent.setdefault("cache-control", "no-store")
+                # What is the same for everybody is only looked at again; memory stays nowhere.
+                is_static = scope["path"].startswith("/static/")
+                sent["cache-control"] = "no-cache" if is_static else "no-store"
             await send(message)
 
         await self._application(scope, receive, answer)

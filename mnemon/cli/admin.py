@@ -50,10 +50,12 @@ async def _admin(
     deployment: "Deployment", data: Path | None, host: str, port: int, names: "Sequence[str]"
 ) -> Ending:
     from infra.telemetry.logging import configure_logging
-    from mnemon.admin.access import Access, new_link, new_token, token_of
+    from mnemon.admin.access import Access
     from mnemon.admin.application import application
     from mnemon.admin.parts import Parts
-    from mnemon.admin.serving import listening_on, serving, shown
+    from mnemon.admin.tokens import new_link, new_token, token_of
+    from mnemon.listening import listening_on, shown
+    from mnemon.serving import serving
 
     configure_logging()
     try:

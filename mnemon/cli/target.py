@@ -98,6 +98,5 @@ def _running_in(data: Path) -> "Deployment":
     endpoints = Endpoints.read(data)
     if endpoints is None:
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
-    logins = FolderLogins(data)
-    nats = logins.login("operator").at(endpoints.nats) if logins.in_force else endpoints.nats
+    nats = FolderLogins(data).at(endpoints.nats, "operator")
     return Deployment(nats_url=nats, database_dsn=endpoints.database, qdrant_url=endpoints.qdrant)

@@ -1,8 +1,9 @@
 """`mnemon up`."""
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,8 +13,20 @@ from mnemon.cli.stopping import Stop
 from mnemon.cli.target import configured
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from infra.config import Deployment
     from infra.embedded.stack import Stack
+    from mnemon.admin.beside import Page
+
+
+class Ports(NamedTuple):
+    """Ports that were chosen; None is as the part has it."""
+
+    nats: int | None
+    database: int | None
+    admin: int | None
+
 
 DEFAULT_DATA = Path("mnemon-data")
 
@@ -40,12 +53,22 @@ def up(
         int | None,
         typer.Option("--database-port", help="Port of the database; without it: a unix socket.", **_PORT),
     ] = None,
+    admin_port: Annotated[
+        int | None,
+        typer.Option(
+            "--admin-port", help="Port of the admin page; without it: as last time, or a free one.", **_PORT
+        ),
+    ] = None,
+    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Whether there is an admin page.")] = True,
 ) -> None:
-    """Start the whole stack here: broker, database and consumers, until Ctrl-C.
+    """Start the whole stack here: broker, database, consumers and the admin page, until Ctrl-C.
 
     Starts nats-server and PostgreSQL for this machine only, creates streams and tables, and runs the
     consumers. What MNEMON_NATS_URL or DATABASE_URL names is used instead. While all of it answers,
     DIR/endpoints.json says where.
+
+    The admin page is for a browser of this machine; the link that is printed logs in, once. After that it
+    asks for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. It takes nothing while nobody looks.
 
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
@@ -53,7 +76,7 @@ def up(
     from consumers.app import CONSUMERS
 
     names = consumers_named(CONSUMERS if only is None else only.split(","))
-    perform(_up(data, configured(), names, nats_port, database_port))
+    perform(_up(data, configured(), names, Ports(nats_port, database_port, admin_port), admin))
 
 
 def _claim(data: Path) -> None:
@@ -79,36 +102,48 @@ def _claim(data: Path) -> None:
 
 
 async def _up(
-    data: Path,
-    deployment: "Deployment",
-    names: tuple[str, ...],
-    nats_port: int | None,
-    database_port: int | None,
+    data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
     from consumers.app import FRONT, running
     from consumers.background import BackgroundFailed, running_beside
     from infra.embedded.stack import embedded
     from infra.telemetry.logging import configure_logging
+    from mnemon.admin.listening import PortTaken
 
     begun = time.monotonic()
     configure_logging()
     try:
         with Stop() as stop:
             async with (
-                embedded(data, deployment, nats_port=nats_port, database_port=database_port) as stack,
+                embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
                 running_beside([name for name in names if name not in FRONT], stack.deployment),
                 running([name for name in names if name in FRONT], stack.deployment),
+                _page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
-                with stack.announced():
-                    _show(stack, names, time.monotonic() - begun)
+                with stack.announced(http=page and page.address):
+                    _show(stack, names, time.monotonic() - begun, page)
                     await stop.asked()
                 typer.echo("stopping")
     except BackgroundFailed as error:
         refuse(Ending.PART_MISSING, str(error))
+    except PortTaken as error:
+        refuse(Ending.WRONG_USE, str(error), "Choose another: --admin-port PORT, or do without: --no-admin")
     return Ending.DONE
 
 
-def _show(stack: "Stack", names: tuple[str, ...], seconds: float) -> None:
+def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page]":
+    """The admin page. It is the operator's: consumers may neither ask nor change settings."""
+    from infra.embedded.logins import FolderLogins
+    from mnemon.admin.beside import served_beside
+
+    deployment = stack.deployment
+    if any(server.part == "broker" for server in stack.servers):
+        nats = FolderLogins(stack.data).at(stack.endpoints.nats, "operator")
+        deployment = deployment.model_copy(update={"nats_url": nats})
+    return served_beside(stack.data, deployment, port)
+
+
+def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | None") -> None:
     """What runs where."""
     from infra.broker.connect import shown
 
@@ -122,6 +157,7 @@ def _show(stack: "Stack", names: tuple[str, ...], seconds: float) -> None:
         "folder": str(stack.data),
     }
     typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
+    lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
     typer.echo(f"  Ctrl-C stops it. In another terminal: mnemon status --data {stack.data}")

@@ -37,7 +37,7 @@ async def test_what_it_announces_answers(shared: Up) -> None:
         "nats": shared.endpoints.nats,
         "database": shared.endpoints.database,
         "qdrant": None,
-        "http": None,
+        "http": shared.endpoints.http,
     }
     with psycopg.connect(shared.endpoints.database) as connection:
         found = connection.execute("SELECT current_database(), current_setting('fsync')").fetchone()

@@ -1,4 +1,4 @@
-"""Serving the page in this process."""
+"""Serving HTTP in this process."""
 
 import asyncio
 import contextlib
@@ -36,26 +36,10 @@ async def serving(application: ASGIApp, listening: socket.socket) -> AsyncIterat
             timeout_graceful_shutdown=_GRACE,
         )
     )
-    task = asyncio.create_task(server.serve([listening]), name="admin")
+    task = asyncio.create_task(server.serve([listening]), name="http")
     try:
         yield
     finally:
         server.should_exit = True
         with suppress(asyncio.CancelledError):
             await task
-
-
-def listening_on(host: str, port: int) -> socket.socket:
-    """A socket that takes connections already.
-
-    Raises:
-        OSError: the port is taken, or the host is not one of ours.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family)
-
-
-def shown(listening: socket.socket) -> str:
-    """Where a browser finds it."""
-    host, port = listening.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

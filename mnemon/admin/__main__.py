@@ -1,0 +1,65 @@
+"""The page in a process of its own: `python -m mnemon.admin SOCKET`, as `mnemon.admin.beside` starts it."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from infra.cancelling import heed_cancellations
+from infra.telemetry.logging import configure_logging
+from mnemon.admin.access import Access
+from mnemon.admin.application import application
+from mnemon.admin.beside import Order
+from mnemon.admin.parts import Parts
+from mnemon.serving import serving
+
+NICENESS = 10
+"""A tenth of the weight that the process which answers bots has with the system's scheduler."""
+
+QUIET = 15 * 60.0
+"""Seconds without a request after which nobody looks any more."""
+
+
+class _Watched:
+    """An application that knows when it was last asked."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+        self._asked_at = time.monotonic()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._asked_at = time.monotonic()
+        await self._application(scope, receive, send)
+
+    async def quiet(self) -> None:
+        """Wait until nobody has asked for a while."""
+        # Not by an event: each request would set a timer anew.
+        while (left := self._asked_at + QUIET - time.monotonic()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(left)
+
+
+async def _serve(number: int) -> None:
+    """Serve until nobody looks, or the other end of standard input is closed, as it also is by a kill."""
+    os.nice(NICENESS)
+    loop = asyncio.get_running_loop()
+    asked = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
+    order = Order.read(await asked.readline())
+    access = Access(order.token, order.links, used=lambda link: print(link, flush=True))
+    page = _Watched(application(Parts(order.deployment, order.data), access))
+    async with serving(page, socket.socket(fileno=number)):
+        ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.quiet())]
+        loop.add_signal_handler(signal.SIGTERM, ends[1].cancel)
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+
+
+if __name__ == "__main__":
+    configure_logging()
+    heed_cancellations()
+    asyncio.run(_serve(int(sys.argv[1])))
