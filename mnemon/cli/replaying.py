@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class Watcher:
     """Shows how far a replay is, how fast, and how long it takes yet. A pipe gets the words only."""
 
-    def __init__(self, bar: Progress) -> None:
+    def __init__(self, bar: "Progress") -> None:
         self._bar = bar
         self._tasks: dict[str, TaskID] = {}
 
@@ -39,6 +41,9 @@ class Watcher:
 @contextmanager
 def watched() -> Iterator[Watcher]:
     """A bar, as long as the block lasts."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
