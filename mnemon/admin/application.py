@@ -16,13 +16,13 @@ from starlette.staticfiles import StaticFiles
 from mnemon.admin import login
 from mnemon.admin.access import Access
 from mnemon.admin.guarding import Guard
-from mnemon.admin.pages import overview
+from mnemon.admin.pages import overview, settings
 from mnemon.admin.parts import Parts
 from mnemon.admin.rendering import render
 from mnemon.admin.troubles import Trouble
 from mnemon.admin.visiting import Pages
 
-SECTIONS: Final[Sequence[Pages]] = (overview.pages,)
+SECTIONS: Final[Sequence[Pages]] = (overview.pages, settings.pages)
 """In the order of the navigation."""
 
 _MOST_BYTES = 2_000_000

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
@@ -54,10 +54,20 @@ def usd(value: float | None) -> str:
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 
+def ticked(text: str) -> Markup:
+    """What stands between backticks is code."""
+    pieces = text.split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)
+        for number, piece in enumerate(pieces)
+    )
+
+
 FILTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "number": number,
     "age": age,
     "size": size,
     "moment": moment,
     "usd": usd,
+    "ticked": ticked,
 }

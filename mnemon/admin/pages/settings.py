@@ -1,0 +1,249 @@
+"""Settings: every one of them, what each is for, and what it was before."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from nats.aio.client import Client
+from starlette.responses import Response
+
+from contracts.base import InvalidBody
+from contracts.settings_document import FOR_EVERYBODY, Document, with_value, without
+from contracts.settings_fields import Group, groups
+from infra.settings.history import NoSuchRevision, history, rollback
+from infra.settings.shown import InForce, Source, shown
+from infra.settings.store import LiveSettings, SettingsContended, change
+from mnemon.admin.knobs import SPARE, Knob, problems
+from mnemon.admin.troubles import Trouble
+from mnemon.admin.visiting import Pages, Visit
+
+pages = Pages("Settings", "/settings")
+
+_KNOBS = [(group, [Knob.of(field) for field in group.fields]) for group in groups()]
+_ALONE = "general"
+"""How the group is called that has no name."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting as the page shows it.
+
+    Attributes:
+        text: what stands in the field.
+        was: the value it was shown with, to tell what was changed.
+        source: where the value comes from.
+        below: what it goes back to.
+        lines: of prices, each.
+        error: why what was typed is refused.
+    """
+
+    knob: Knob
+    text: str
+    was: str
+    source: Source
+    below: str
+    lines: Sequence[Mapping[str, Any]] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """A group as the page shows it. `changed` is how many of its settings are set here."""
+
+    id: str
+    name: str
+    description: str
+    rows: Sequence[Row]
+    changed: int
+    problem: str | None = None
+
+
+@pages.get("/settings")
+async def settings(visit: Visit) -> Response:
+    """All settings, of everybody or of a tenant."""
+    tenant = visit.query.get("tenant") or None
+    connection = await visit.parts.broker()
+    return await _page(visit, connection, tenant)
+
+
+@pages.post("/settings/save")
+async def save(visit: Visit) -> Response:
+    """Set what was changed in the form of a group, and nothing else."""
+    tenant = visit.form.get("tenant") or None
+    knobs = next(knobs for group, knobs in _KNOBS if (group.name or _ALONE) == visit.form.get("group"))
+    changed = {each.name: each.read(visit.form) for each in knobs if _is_changed(each, visit.form)}
+
+    def edit(document: Document) -> Document:
+        for name, value in changed.items():
+            document = with_value(document, name, value)
+        return document
+
+    connection = await visit.parts.broker()
+    if not changed:
+        return visit.goto(_home(tenant, visit.form["group"]), "Nothing was changed.")
+    try:
+        revision = await change(connection, edit, tenant)
+    except InvalidBody as error:
+        return await _page(visit, connection, tenant, problems(error))
+    except SettingsContended as error:
+        return await _page(visit, connection, tenant, {"": str(error)})
+    names = ", ".join(f"{name} = {_in_words(value)}" for name, value in changed.items())
+    return visit.goto(_home(tenant, visit.form["group"]), f"In force as revision {revision}: {names}")
+
+
+@pages.post("/settings/unset")
+async def unset(visit: Visit) -> Response:
+    """Go back to what holds where this tenant, or everybody, has set nothing."""
+    tenant, name = visit.form.get("tenant") or None, visit.form["name"]
+    connection = await visit.parts.broker()
+    revision = await change(connection, lambda document: without(document, name), tenant)
+    group = name.partition(".")[0] if "." in name else _ALONE
+    return visit.goto(_home(tenant, group), f"In force as revision {revision}: {name} is not set any more.")
+
+
+@pages.get("/settings/history")
+async def revisions(visit: Visit) -> Response:
+    """What was set before, the newest first."""
+    tenant = visit.query.get("tenant") or None
+    connection = await visit.parts.broker()
+    found = await history(connection, tenant)
+    return visit.page(
+        "settings_history.html",
+        tenant=tenant,
+        tenants=await _tenants(connection),
+        revisions=found[::-1],
+        words=_in_words,
+    )
+
+
+@pages.post("/settings/rollback")
+async def back(visit: Visit) -> Response:
+    """Set again what was set at a revision."""
+    tenant, revision = visit.form.get("tenant") or None, int(visit.form["revision"])
+    try:
+        made = await rollback(await visit.parts.broker(), revision, tenant)
+    except NoSuchRevision as error:
+        return visit.refusal(Trouble(409, "That revision is gone", str(error), "Reload the history."))
+    return visit.goto(
+        f"/settings/history{_query(tenant)}", f"In force as revision {made}, as it was at {revision}."
+    )
+
+
+async def _page(
+    visit: Visit, connection: Client, tenant: str | None, refused: Mapping[str, str] | None = None
+) -> Response:
+    found = await shown(connection, tenant)
+    cards = [
+        _card(group, knobs, found, tenant, visit.form, refused)
+        for group, knobs in _KNOBS
+        if tenant is None or group.name not in FOR_EVERYBODY
+    ]
+    return visit.page(
+        "settings.html",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK,
+        tenant=tenant,
+        tenants=await _tenants(connection),
+        cards=cards,
+        problem=found.problem,
+    )
+
+
+async def _tenants(connection: Client) -> list[str]:
+    """Those that have settings of their own."""
+    live = LiveSettings()
+    async with live.watched(connection):
+        return sorted(live.tenants())
+
+
+def _card(
+    group: Group,
+    knobs: Sequence[Knob],
+    found: InForce,
+    tenant: str | None,
+    form: Mapping[str, str],
+    refused: Mapping[str, str] | None,
+) -> Card:
+    id_ = group.name or _ALONE
+    is_sent = refused is not None and form.get("group") == id_
+    rows = [_row(each, found, form if is_sent else {}, refused or {}) for each in knobs]
+    named = {each.name for each in knobs}
+    others = [
+        f"{field}: {said}" if field else said
+        for field, said in (refused or {}).items()
+        if is_sent and not any(_is_about(field, name) for name in named)
+    ]
+    own = "set" if tenant is None else "tenant"
+    changed = sum(each.source == own for each in rows)
+    description = group.description or "What belongs to no group."
+    return Card(id_, group.name or "general", description, rows, changed, "; ".join(others) or None)
+
+
+def _row(knob: Knob, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]) -> Row:
+    value = found.values[knob.name]
+    errors = [_at(field, knob.name, said) for field, said in refused.items() if _is_about(field, knob.name)]
+    lines: list[Mapping[str, Any]] = []
+    if knob.kind == "prices":
+        lines = [*(knob.read(form) if form else value), *({} for _ in range(SPARE))]
+    return Row(
+        knob,
+        form.get(knob.name, knob.written(value)),
+        form.get(f"was.{knob.name}", knob.written(value)),
+        found.sources[knob.name],
+        _in_words(found.below[knob.name]),
+        lines,
+        "; ".join(errors) or None,
+    )
+
+
+def _is_about(field: str, name: str) -> bool:
+    return field == name or field.startswith(f"{name}.")
+
+
+def _at(field: str, name: str, said: str) -> str:
+    """An error of a part of a setting says which: `2, input: ...` of a price."""
+    match field.removeprefix(name).strip(".").split("."):
+        case [number, *parts] if number.isdecimal():
+            return f"line {int(number) + 1}, {' '.join(parts)}: {said}"
+    return said
+
+
+def _is_changed(knob: Knob, form: Mapping[str, str]) -> bool:
+    was = form.get(f"was.{knob.name}", "")
+    if knob.kind == "prices":
+        return bool(_known(knob.read(form)) != _known(json.loads(was)))
+    return knob.name in form and form[knob.name] != was
+
+
+def _known(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{part: value for part, value in each.items() if value is not None} for each in prices]
+
+
+def _in_words(value: Any) -> str:
+    match value:
+        case None:
+            return "left out"
+        case True:
+            return "on"
+        case False:
+            return "off"
+        case str():
+            return value
+        case list():
+            return "; ".join(_price_in_words(each) for each in value) or "none"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _price_in_words(price: Mapping[str, Any]) -> str:
+    figures = (f"{part} {value:g}" for part, value in price.items() if isinstance(value, int | float))
+    return f"{price.get('model')} ({', '.join(figures)})"
+
+
+def _query(tenant: str | None) -> str:
+    return f"?{urlencode({'tenant': tenant})}" if tenant else ""
+
+
+def _home(tenant: str | None, group: str) -> str:
+    return f"/settings{_query(tenant)}#{group}"
