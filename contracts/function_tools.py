@@ -175,7 +175,7 @@ def definitions(form: ToolFormat) -> list[dict[str, Any]]:
     """All tools, as the value of the field `tools` in a request to a model, or in MCP's `tools/list`."""
     if form == "google":
         return [{"functionDeclarations": [_google(tool) for tool in TOOLS.values()]}]
-    write = {"openai": _openai, "anthropic": _anthropic, "mcp": _mcp}[form]
+    write = {"openai": _openai, "anthropic": _anthropic, "mcp": mcp_definition}[form]
     return [write(tool) for tool in TOOLS.values()]
 
 
@@ -202,7 +202,8 @@ def _google(tool: FunctionTool) -> dict[str, Any]:
     return declaration
 
 
-def _mcp(tool: FunctionTool) -> dict[str, Any]:
+def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
+    """One tool, as MCP's `tools/list` has it."""
     hints = {"readOnlyHint": not tool.changes, "openWorldHint": False}
     if tool.changes:
         hints["destructiveHint"] = not tool.adds

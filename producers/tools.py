@@ -45,7 +45,9 @@ class MemoryTools:
     def __init__(self, questioner: Questioner) -> None:
         self._questioner = questioner
 
-    async def call(self, user: str, tool: str, arguments: Mapping[str, Any]) -> Reply:
+    async def call(
+        self, user: str, tool: str, arguments: Mapping[str, Any], *, min_seq: int | None = None
+    ) -> Reply:
         """Do what a model asks for by a function call; `mnemon tools` prints the functions.
 
             for call in answer.tool_calls:
@@ -56,6 +58,8 @@ class MemoryTools:
             user: whose memory.
             tool: the name of the function, such as `memory_save`.
             arguments: as the model gave them.
+            min_seq: what is looked for is to reflect the log up to here, such as the `seen_seq` of the last
+                change; of no effect where the function changes something.
 
         Raises:
             InvalidBody: there is no such function, or an argument is unknown, missing or wrong.
@@ -65,6 +69,8 @@ class MemoryTools:
             raise InvalidBody("tool", f"{tool!r} is not one of {', '.join(TOOLS)}")
         contract = VERBS[function.verb]
         request = function.asked(arguments)
+        if min_seq is not None and not function.changes:
+            request = request.model_copy(update={"min_seq": min_seq})
         return await self._questioner.ask(
             user, function.verb, request, contract.replies[-1], version=len(contract.requests)
         )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mnemon.cli import (
+    admin,
     audit,
     auth,
     bench,
@@ -18,6 +19,7 @@ from mnemon.cli import (
     facts,
     history,
     import_,
+    mcp,
     migrate,
     profile,
     provision,
@@ -49,6 +51,7 @@ app.command("rebuild")(rebuild.rebuild)
 app.command("reindex")(reindex.reindex)
 app.command("status")(status.status)
 app.command("audit")(audit.audit)
+app.command("admin")(admin.admin)
 app.command("usage")(usage.usage)
 app.command("demo")(demo.demo)
 app.command("history")(history.history)
@@ -64,6 +67,7 @@ app.command("erase")(erase.erase)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(document.app, name="document")
 app.command("tools")(tools.tools)
+app.command("mcp")(mcp.mcp)
 app.command("bench")(bench.bench)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(dead.app, name="dead")

@@ -1,6 +1,7 @@
 """Commands that ask the memory of one user, as a bot would."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
@@ -71,6 +72,22 @@ def ask(
     perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending))
 
 
+@asynccontextmanager
+async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
+    """The memory of a tenant's users as long as the block lasts. Ends the command where nobody answers."""
+    from contracts.subjects import InvalidId
+    from producers.client import MemoryClient
+    from producers.errors import NotConnected
+
+    try:
+        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
+            yield memory
+    except InvalidId as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except NotConnected as error:
+        refuse(Ending.PART_MISSING, str(error), "Look how it is: mnemon status")
+
+
 async def _ask(
     deployment: "Deployment",
     question: Callable[["MemoryClient"], Awaitable[ReplyT]],
@@ -80,17 +97,13 @@ async def _ask(
     ending: Callable[[ReplyT], Ending],
 ) -> Ending:
     from contracts.base import InvalidBody
-    from contracts.subjects import InvalidId
-    from producers.client import MemoryClient
-    from producers.errors import AskFailed, NotConnected
+    from producers.errors import AskFailed
 
     try:
-        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
+        async with connected(deployment, tenant) as memory:
             reply = await question(memory)
-    except (InvalidId, InvalidBody) as error:
+    except InvalidBody as error:
         refuse(Ending.WRONG_USE, str(error))
-    except NotConnected as error:
-        refuse(Ending.PART_MISSING, str(error), "Look how it is: mnemon status")
     except AskFailed as failed:
         if failed.error.code in _WRONG_USE:
             refuse(Ending.WRONG_USE, failed.error.message)

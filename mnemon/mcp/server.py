@@ -1,0 +1,177 @@
+"""An MCP server over one tenant's memory."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any, Final
+
+from cachetools import LRUCache
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+
+from contracts.ask import ContextReplyV1, Reply
+from contracts.base import InvalidBody
+from contracts.function_tools import mcp_definition
+from contracts.subjects import InvalidId
+from mnemon.mcp.tools import CONTEXT, OFFERED
+from producers.client import MemoryClient
+from producers.errors import AskFailed
+
+CONTEXT_URI: Final = "mnemon://context"
+PROMPT: Final = "with_memory"
+
+INSTRUCTIONS: Final = (
+    "This server is the long-term memory of one user. Call memory_context with the user's message before you "
+    "answer, and memory_save when you learn something about them that will still matter next month."
+)
+
+USERS_AT_HAND: Final = 10_000
+"""Users whose last change is remembered, where one server is for many."""
+
+WhoseMemory = Callable[[ServerRequestContext[Any]], str]
+"""The user that a request is about.
+
+Raises:
+    NoUser: it does not say.
+"""
+
+
+class NoUser(Exception):
+    """A request does not say whose memory it is about."""
+
+
+def memory_server(memory: MemoryClient, whose: WhoseMemory) -> Server[Any]:
+    """The server; what it is asked for, it asks `memory` for."""
+    offer = _Offer(memory, whose)
+    return Server(
+        "mnemon",
+        version=version("mnemon"),
+        title="Memory",
+        instructions=INSTRUCTIONS,
+        on_list_tools=offer.list_tools,
+        on_call_tool=offer.call_tool,
+        on_list_resources=offer.list_resources,
+        on_read_resource=offer.read_resource,
+        on_list_prompts=offer.list_prompts,
+        on_get_prompt=offer.get_prompt,
+    )
+
+
+class _Offer:
+    """What the server offers. A change is in all that is asked for after it."""
+
+    def __init__(self, memory: MemoryClient, whose: WhoseMemory) -> None:
+        self._memory = memory
+        self._whose = whose
+        self._changed: LRUCache[str, int] = LRUCache(USERS_AT_HAND)
+
+    async def list_tools(self, context: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
+        tools = [types.Tool.model_validate(mcp_definition(tool)) for tool in OFFERED.values()]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(
+        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Do what the model asks for. What it can mend, or has to know, is a result of the tool."""
+        if params.name not in OFFERED:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
+        try:
+            reply = await self._asked(self._whose(context), params.name, params.arguments or {})
+        except (InvalidBody, InvalidId, NoUser) as error:
+            return _said(f"bad_request: {error}", is_error=True)
+        except AskFailed as failed:
+            return _said(_explained(failed), is_error=True)
+        if isinstance(reply, ContextReplyV1):
+            return _said(_text(reply))
+        return _said(
+            reply.model_dump_json(exclude_none=True), reply.model_dump(mode="json", exclude_none=True)
+        )
+
+    async def list_resources(
+        self, context: ServerRequestContext[Any], params: object
+    ) -> types.ListResourcesResult:
+        resource = types.Resource(
+            uri=CONTEXT_URI,
+            name="context",
+            title="What is known about the user",
+            description="Lasting facts, the user's data, summaries and the latest of what was said.",
+            mime_type="text/markdown",
+        )
+        return types.ListResourcesResult(resources=[resource])
+
+    async def read_resource(
+        self, context: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        if params.uri != CONTEXT_URI:
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri!r}")
+        text = await self._context(context, {})
+        contents = types.TextResourceContents(uri=CONTEXT_URI, mime_type="text/markdown", text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def list_prompts(
+        self, context: ServerRequestContext[Any], params: object
+    ) -> types.ListPromptsResult:
+        question = types.PromptArgument(
+            name="message", description="What you want to say or ask.", required=True
+        )
+        prompt = types.Prompt(
+            name=PROMPT,
+            title="Ask with memory",
+            description="Your message, with what is known about you that fits it.",
+            arguments=[question],
+        )
+        return types.ListPromptsResult(prompts=[prompt])
+
+    async def get_prompt(
+        self, context: ServerRequestContext[Any], params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        message = (params.arguments or {}).get("message")
+        if params.name != PROMPT or not message:
+            raise MCPError(types.INVALID_PARAMS, f"expected the prompt {PROMPT!r} with a message")
+        known = await self._context(context, {"query": message})
+        text = f"What is known about me:\n\n{known}\n\nMy message:\n\n{message}"
+        said = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(messages=[said])
+
+    async def _context(self, context: ServerRequestContext[Any], arguments: dict[str, Any]) -> str:
+        """The context as text, for those who have no other way to hear of an error.
+
+        Raises:
+            MCPError: there is none.
+        """
+        try:
+            reply = await self._asked(self._whose(context), CONTEXT.name, arguments)
+        except (InvalidId, NoUser) as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from error
+        except AskFailed as failed:
+            raise MCPError(types.INTERNAL_ERROR, _explained(failed)) from failed
+        assert isinstance(reply, ContextReplyV1)
+        return _text(reply)
+
+    async def _asked(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
+        changed = self._changed.get(user)
+        if tool == CONTEXT.name:
+            wanted = CONTEXT.asked(arguments).model_dump(exclude_unset=True)
+            # Not by `memory.context`, which never fails: a model is to know that it has not seen anything.
+            return await self._memory.ask(user, "context", **wanted, min_seq=changed)
+        reply = await self._memory.call(user, tool, arguments, min_seq=changed)
+        if OFFERED[tool].changes:
+            self._changed[user] = max(changed or 0, reply.seen_seq)
+        return reply
+
+
+def _text(reply: ContextReplyV1) -> str:
+    missing = f"(Not everything could be looked up: {', '.join(reply.degraded)}.)" if reply.degraded else ""
+    known = (reply.text or "").strip()
+    return "\n\n".join(filter(None, [known, missing])) or "Nothing is known about the user yet."
+
+
+def _explained(failed: AskFailed) -> str:
+    again = " Try again in a moment; if it stays so, go on without it." if failed.retryable else ""
+    return f"{failed}.{again}"
+
+
+def _said(text: str, value: dict[str, Any] | None = None, *, is_error: bool = False) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(text=text)]
+    return types.CallToolResult(content=content, structured_content=value, is_error=is_error)
