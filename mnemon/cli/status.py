@@ -12,8 +12,8 @@ from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
     from infra.config import Deployment
-    from mnemon.cli.health import BrokerState, DatabaseState, Health, VectorsState
-    from mnemon.cli.model_health import BatchesState, ModelsState
+    from mnemon.health.examining import BrokerState, DatabaseState, Health, VectorsState
+    from mnemon.health.models import BatchesState, ModelsState
 
 
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -34,7 +34,7 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 async def _status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
     from infra.telemetry.logging import configure_logging
-    from mnemon.cli.health import examine
+    from mnemon.health.examining import examine
 
     configure_logging()
     health = await examine(deployment, data)

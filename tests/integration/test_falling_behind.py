@@ -9,8 +9,8 @@ from contracts.settings_document import Document
 from infra.broker.position import Position
 from infra.config import Deployment
 from infra.settings.store import change
-from mnemon.cli.health import Health, examine
-from mnemon.cli.lags import MANY
+from mnemon.health.examining import Health, examine
+from mnemon.health.lags import MANY
 from producers.client import MemoryClient
 from producers.events import ChatEvent
 from tests.integration.conftest import Stock

@@ -1,9 +1,6 @@
 """What is found when the servers of a deployment are looked at."""
 
 import asyncio
-import json
-from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,21 +10,20 @@ from pydantic import BaseModel, ConfigDict
 
 from contracts.streams import DEAD, LOG
 from infra.broker.connect import BrokerUnreachable, connect
-from infra.broker.topology import STREAMS, drift
+from infra.broker.topology import drift
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
 from infra.embedded.room import LEAST, free_bytes, megabytes
 from infra.settings.bucket import SettingsNotProvisioned
-from mnemon.cli.busy import beyond, events_per_second, too_much
-from mnemon.cli.lags import Lag, falling_behind, lags
-from mnemon.cli.model_health import ModelsState, examine_models
+from mnemon.health.busy import beyond, events_per_second, too_much
+from mnemon.health.lags import Lag, falling_behind, lags
+from mnemon.health.models import ModelsState, examine_models
+from mnemon.health.services import processes
+from mnemon.health.streams import StreamState, streams_of
 
 _PATIENCE = 5.0
 """Seconds a server has to answer."""
-
-_SILENCE = 0.25
-"""Seconds after which no further service is expected to answer a ping."""
 
 TIED = ("index", "dedupe", "retrieve")
 """Consumers that the embedded vector engine ties together: it serves one process."""
@@ -35,14 +31,6 @@ TIED = ("index", "dedupe", "retrieve")
 
 class _Finding(BaseModel):
     model_config = ConfigDict(frozen=True)
-
-
-class StreamState(_Finding):
-    """A stream: messages and bytes kept, and the sequence of the last one ever."""
-
-    messages: int
-    bytes: int
-    last_seq: int
 
 
 class BrokerState(_Finding):
@@ -187,21 +175,14 @@ async def _broker(deployment: Deployment) -> BrokerState:
 
 async def _broker_state(connection: Client, replicas: int) -> BrokerState:
     jetstream = connection.jetstream()
-    wanted = [str(config.name) for config in STREAMS]
-    streams = {
-        str(info.config.name): StreamState(
-            messages=info.state.messages, bytes=info.state.bytes, last_seq=info.state.last_seq
-        )
-        for info in await jetstream.streams_info()
-        if info.config.name in wanted
-    }
+    streams = await streams_of(jetstream)
     version = connection.connected_server_version
     busy = await events_per_second(connection) if LOG in streams else {}
     return BrokerState(
         version=f"{version.major}.{version.minor}.{version.patch}",
         streams=streams,
         consumers=await lags(jetstream, streams),
-        services=await _services(connection),
+        services=await processes(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
             change.what: change.detail or "is not there"
@@ -218,20 +199,6 @@ async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]
         return await beyond(connection, busy)
     except SettingsNotProvisioned:  # the drift says so
         return {}
-
-
-async def _services(connection: Client) -> dict[str, int]:
-    """Who answers a ping of the NATS services protocol."""
-    inbox = connection.new_inbox()
-    replies = await connection.subscribe(inbox)
-    await connection.publish("$SRV.PING", reply=inbox)
-    names: Counter[str] = Counter()
-    with suppress(nats.errors.TimeoutError):
-        while reply := await replies.next_msg(timeout=_SILENCE):
-            if not reply.data:  # the server's word that nobody is there
-                break
-            names[json.loads(reply.data)["name"]] += 1
-    return dict(names)
 
 
 def _folder(data: Path) -> FolderState:

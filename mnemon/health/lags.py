@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
@@ -47,22 +47,55 @@ class Lag(BaseModel):
         return self.pending + self.in_work
 
 
+class Look(NamedTuple):
+    """The consumers at a moment, in seconds of this machine's clock that only goes forward."""
+
+    at: float
+    infos: Mapping[str, ConsumerInfo]
+
+
+async def look(stream_context: JetStreamContext, streams: Collection[str]) -> Look:
+    """Look at each consumer of these streams.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    infos = {
+        info.name: info
+        for stream, configs in CONSUMERS.items()
+        if stream in streams
+        for info in await stream_context.consumers_info(stream)
+        if info.name in [config.durable_name for config in configs]
+    }
+    return Look(time.monotonic(), infos)
+
+
+def standing(seen: Look) -> dict[str, Lag]:
+    """What one look says: nothing of how fast it goes."""
+    return {name: _lag(info) for name, info in seen.infos.items()}
+
+
+def moving(before: Look, now: Look) -> dict[str, Lag]:
+    """What the second of two looks says."""
+    seconds = now.at - before.at
+    return {
+        name: _moving(before.infos[name], info, seconds) if name in before.infos else _lag(info)
+        for name, info in now.infos.items()
+    }
+
+
 async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
     """Each consumer of these streams; where something waits they are looked at twice, `LOOK` apart.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    infos, at = await _infos(stream_context, streams), time.monotonic()
-    before = {name: _lag(info) for name, info in infos.items()}
-    if not any(lag.waiting for lag in before.values()):
-        return before
+    before = await look(stream_context, streams)
+    seen = standing(before)
+    if not any(lag.waiting for lag in seen.values()):
+        return seen
     await asyncio.sleep(LOOK)
-    now, seconds = await _infos(stream_context, streams), time.monotonic() - at
-    return {
-        name: _moving(before[name], infos[name], now[name], seconds) if name in now else before[name]
-        for name in infos
-    }
+    return seen | moving(before, await look(stream_context, streams))
 
 
 def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
@@ -76,16 +109,6 @@ def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
             )
 
 
-async def _infos(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, ConsumerInfo]:
-    return {
-        info.name: info
-        for stream, configs in CONSUMERS.items()
-        if stream in streams
-        for info in await stream_context.consumers_info(stream)
-        if info.name in [config.durable_name for config in configs]
-    }
-
-
 def _lag(info: ConsumerInfo) -> Lag:
     return Lag(
         stream=info.stream_name,
@@ -97,20 +120,21 @@ def _lag(info: ConsumerInfo) -> Lag:
     )
 
 
-def _moving(before: Lag, first: ConsumerInfo, second: ConsumerInfo, seconds: float) -> Lag:
-    now = _lag(second)
+def _moving(first: ConsumerInfo, second: ConsumerInfo, seconds: float) -> Lag:
+    before, now = _lag(first), _lag(second)
     if not before.waiting and not now.waiting:
         return now
     grows = (now.waiting - before.waiting) / seconds
     return now.model_copy(
         update={
-            "per_second": max(0.0, _ended(second) - _ended(first)) / seconds,
+            "per_second": max(0.0, ended(second) - ended(first)) / seconds,
             "grows_per_second": grows,
             "seconds_left": now.waiting / -grows if grows < 0 else None,
         }
     )
 
 
-def _ended(info: ConsumerInfo) -> int:
+def ended(info: ConsumerInfo) -> int:
+    """How many deliveries have been ended, ever."""
     delivered = info.delivered.consumer_seq if info.delivered else 0
     return delivered - (info.num_ack_pending or 0)

@@ -1,0 +1,1 @@
+"""How a deployment fares: what `mnemon status` and the admin page show."""
