@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import structlog
 from nats.aio.client import Client
@@ -15,6 +16,7 @@ from consumers.index import handler as index
 from consumers.maintain import handler as maintain
 from consumers.persist import handler as persist
 from consumers.retrieve import handler as retrieve
+from consumers.spending.budget import measure
 from contracts.streams import LOG
 from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.position import applied_position
@@ -27,8 +29,12 @@ from infra.finding import Finding, opened
 from infra.models.language.opening import language_models
 from infra.same_log import require_same_log
 from infra.settings.store import read
+from infra.telemetry.metrics import RUNNING
 from infra.vectors.holding import answering_for, hearing_of_exchanges
 from infra.vectors.port import Collection
+
+if TYPE_CHECKING:
+    from infra.telemetry.watch import Watch
 
 log = structlog.get_logger("app")
 
@@ -60,11 +66,13 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         infra.same_log.LogLost: the rows are of another log, or of more than is there.
         infra.settings.store.SettingsNotProvisioned: the bucket of settings is not there.
         infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
+        infra.telemetry.endpoint.PortTaken: metrics cannot be shown at the port that is named for them.
         And what else `infra.finding.opened` raises.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
+        watch = await ends.enter_async_context(_watched(names, deployment))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head(database, deployment.database_schema)
         async with await _connection(deployment) as connection:
@@ -86,10 +94,31 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
                 await ends.enter_async_context(starts[name]())
         asking = [starts[name]() for name in names if name in ASKING]
         await ends.enter_async_context(_ending_together(asking))
+        if watch:
+            connection = await ends.enter_async_context(await _connection(deployment, "mnemon-watch"))
+            vectors = finding.vectors if finding else None
+            await ends.enter_async_context(watch.begun(connection, database, vectors))
         # What is loaded by now stays: each search through it for garbage would hold up requests for 50 ms.
         gc.freeze()
         log.info("consumers are ready", consumers=list(names))
         yield
+
+
+@asynccontextmanager
+async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterator["Watch | None"]:
+    """How this process fares is shown over HTTP, where a port is named for it."""
+    if deployment.metrics_port is None:
+        yield None
+        return
+    # They take 50 ms to import: not where nobody looks.
+    from infra.telemetry.endpoint import answering_http
+    from infra.telemetry.watch import Watch
+
+    for name in names:
+        RUNNING.set(1, name)
+    watch = Watch(names, deployment, measure)
+    async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.look):
+        yield watch
 
 
 @asynccontextmanager
@@ -140,8 +169,8 @@ def _exchangeable(
     return nullcontext()
 
 
-async def _connection(deployment: Deployment) -> Client:
-    return await connect(str(deployment.nats_url), name="mnemon-start")
+async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Client:
+    return await connect(str(deployment.nats_url), name=name)
 
 
 async def _fill_if_lost(connection: Client, finding: Finding) -> None:

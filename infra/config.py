@@ -117,6 +117,10 @@ class Deployment(BaseSettings):
     admin_token: SecretStr | None = Field(
         default=None, min_length=16, description="What the admin page asks for; without it: a kept one."
     )
+    metrics_port: int | None = Field(
+        default=None, ge=1, le=65_535, description="Port of `/metrics`, `/healthz` and `/readyz`."
+    )
+    metrics_host: str = Field(default="127.0.0.1", description="Address that they are shown at.")
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     def spelled(self) -> str:

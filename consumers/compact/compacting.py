@@ -20,6 +20,7 @@ from consumers.compact.decide import Place, Step, Write, cleaned, next_step, sum
 from consumers.compact.prompt import of_messages, of_summaries
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import called, cost
+from consumers.spending.counting import count
 from contracts.model_settings import Compaction, Spending
 from contracts.settings import SettingsV1
 from contracts.streams import LOG
@@ -161,7 +162,9 @@ class Compacting:
             else of_summaries(step.summaries, settings)
         )
         self._patience.answered(compaction.provider, compaction.model)
-        self._budgets.spent(tenant, cost(answer.usage, model.model, settings.spending, in_batch=False))
+        usd = cost(answer.usage, model.model, settings.spending, in_batch=False)
+        self._budgets.spent(tenant, usd)
+        count(model.provider, "compact", answer.usage, usd)
         paid = _paid((tenant, user), answer, model, settings.spending)
         text = cleaned(answer.text)
         if not text:

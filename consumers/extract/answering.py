@@ -12,6 +12,7 @@ from consumers.extract.judging import Asked, Judged, event_window, judge
 from consumers.extract.questions import Question
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import cost
+from consumers.spending.counting import count
 from infra.broker.appending import append_groups
 from infra.broker.dead_letters import bury
 from infra.database.windows import Failed, StoredWindow
@@ -56,6 +57,7 @@ class Answering:
                 in_batch = asked.batch_id is not None
                 usd = cost(outcome.usage, asked.model, question.settings.spending, in_batch=in_batch)
                 self._budgets.spent(question.window.tenant, usd)
+                count(asked.provider, "extract", outcome.usage, usd)
         return judged
 
     async def _bury(

@@ -29,6 +29,7 @@ from infra.database.summaries import StoredSummary
 from infra.database.tasks import StoredTask
 from infra.database.together import Together
 from infra.settings.store import LiveSettings
+from infra.telemetry.metrics import CACHE
 
 LOADED = 50
 """Messages that are read at least, so that a somewhat larger request finds them at hand."""
@@ -215,7 +216,11 @@ class Memory:
 
     def _at_hand(self, owner: Owner, part: Hashable, min_seq: int | None) -> Seen[Any] | None:
         seen: Seen[Any] | None = self._cache.shelf(owner).get(part)
-        return None if seen is None or (min_seq or 0) > seen.seq else seen
+        if seen is None or (min_seq or 0) > seen.seq:
+            CACHE.add("part", "miss")
+            return None
+        CACHE.add("part", "hit")
+        return seen
 
     async def _kept(
         self,

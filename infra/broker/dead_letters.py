@@ -10,6 +10,7 @@ from contracts.streams import DEAD
 from contracts.subjects import dead_subject
 from infra.broker.headers import header_value
 from infra.broker.outcomes import HEADROOM, Dead
+from infra.telemetry import metrics
 
 log = structlog.get_logger("broker")
 
@@ -46,4 +47,5 @@ async def bury(
         body = json.dumps({**letter, longest: beginning}, ensure_ascii=False).encode(errors="replace")
         headers["Mnemon-Left-Out"] = f"the end of {longest}"
     await connection.jetstream().publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
+    metrics.DEAD_LETTERS.add(consumer, dead.reason)
     log.warning("dead letter", consumer=consumer, reason=dead.reason, error=dead.error)

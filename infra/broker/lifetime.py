@@ -24,6 +24,15 @@ log = structlog.get_logger("broker")
 _ending: WeakSet[NatsBroker] = WeakSet()
 
 
+_running: set[NatsBroker] = set()
+
+
+def disconnected() -> list[str]:
+    """The connections of running brokers that do not stand now."""
+    connections = [broker.config.connection_state.connection for broker in _running]
+    return [connection.options["name"] for connection in connections if not connection.is_connected]
+
+
 def _nothing() -> None:
     pass
 
@@ -119,9 +128,11 @@ async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterat
     await connection.flush()
     await connection.flush()
     watching = asyncio.create_task(look_after(connection, durables))
+    _running.add(broker)
     try:
         yield
     finally:
+        _running.discard(broker)
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -15,6 +16,7 @@ from contracts.subjects import dead_subject
 from infra.broker.bulk import publish_all
 from infra.broker.delivery import Delivery
 from infra.broker.headers import header_value
+from infra.telemetry import metrics
 
 log = structlog.get_logger("broker")
 
@@ -59,6 +61,24 @@ def delay_after(deliveries: int) -> float:
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 
+def ends(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many ended how, in the words of `infra.telemetry.metrics`."""
+    applied = outcomes.count(ACK)
+    if applied == len(outcomes):  # most of the time, and then at the price of a look at each
+        return {"applied": applied}
+    return dict(Counter(map(_end, outcomes)))
+
+
+def _end(outcome: Outcome) -> str:
+    match outcome:
+        case Ack(reason):
+            return "applied" if reason is None else "nothing"
+        case Retry():
+            return "retried"
+        case Dead():
+            return "dead"
+
+
 async def settle(connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, Outcome]]) -> None:
     """Tell NATS how each message ended. Dead letters are stored before their message is given up.
 
@@ -93,10 +113,12 @@ async def _bury(
         )
         await message.nak(delay_after(delivery.deliveries))
         return
+    metrics.DEAD_LETTERS.add(consumer, outcome.reason)
     log.warning(
         "dead letter",
         consumer=consumer,
         sequence=delivery.sequence,
+        event_id=delivery.message_id or f"{delivery.stream}:{delivery.sequence}",
         reason=outcome.reason,
         error=outcome.error,
     )

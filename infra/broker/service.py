@@ -16,13 +16,15 @@ from nats.aio.msg import Msg
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
 from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConfig, ServiceInfo, ServiceStats
 
-from contracts.ask import AskError, ErrorCode, ErrorReply, Reply
+from contracts.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
 from contracts.base import InvalidBody
 from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
+from contracts.tools import SearchReplyV1
 from infra.broker.admission import Admission
 from infra.broker.headers import header_value
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.precedence import answering
+from infra.telemetry import metrics
 
 log = structlog.get_logger("service")
 
@@ -71,6 +73,7 @@ class AskService:
         """Answer a verb for every tenant and user, sharing the requests with other processes."""
         endpoint = _Endpoint(verb, ask_pattern(verb), answer)
         self._endpoints.append(endpoint)
+        metrics.REQUESTS.add(verb, "ok", by=0)
 
         async def handle(message: NatsMessage) -> None:
             await self._handle(endpoint, message.raw_message)
@@ -141,7 +144,8 @@ class AskService:
                 await self._send(endpoint, message, reply, begun)
 
     async def _send(self, endpoint: _Endpoint, message: Msg, reply: Answered, begun: int) -> None:
-        endpoint.nanoseconds += time.perf_counter_ns() - begun
+        nanoseconds = time.perf_counter_ns() - begun
+        endpoint.nanoseconds += nanoseconds
         connection: Client = self.broker.config.connection_state.connection
         body = reply if isinstance(reply, bytes) else _json(reply)
         if len(body) > connection.max_payload:
@@ -155,6 +159,7 @@ class AskService:
             endpoint.errors += 1
             endpoint.last_error = reply.error.message
             headers = {ERROR_CODE_HEADER: reply.error.code, ERROR_HEADER: header_value(reply.error.message)}
+        _count(endpoint.verb, reply, nanoseconds / 1e9)
         if message.reply:
             await connection.publish(message.reply, body, headers=headers)
 
@@ -187,6 +192,15 @@ class _Listing(Service):
             for each in self._shown
         ]
         return stats
+
+
+def _count(verb: str, reply: Answered, seconds: float) -> None:
+    metrics.REQUEST_SECONDS.observe(seconds, verb)
+    error = None if isinstance(reply, bytes) else reply.error
+    metrics.REQUESTS.add(verb, "ok" if error is None else error.code)
+    if isinstance(reply, ContextReplyV1 | SearchReplyV1):
+        for part in reply.degraded:
+            metrics.DEGRADED.add(verb, part)
 
 
 def _json(reply: Reply) -> bytes:

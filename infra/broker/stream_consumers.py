@@ -1,5 +1,6 @@
 """Consumers of streams on FastStream: batches in, one outcome per message out."""
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
@@ -10,8 +11,9 @@ from nats.aio.msg import Msg
 
 from infra.broker.dead_limit import DeadLimit
 from infra.broker.delivery import Delivery
-from infra.broker.outcomes import Outcome, Retry, settle
+from infra.broker.outcomes import Outcome, Retry, ends, settle
 from infra.precedence import give_way
+from infra.telemetry import metrics
 
 log = structlog.get_logger("broker")
 
@@ -53,11 +55,13 @@ def consume_stream(
         dead_limit: dead letters within a minute, beyond which the consumer stops for a while.
     """
     given_up = DeadLimit(stream, durable, dead_limit)
+    metrics.show(durable)
 
     async def handle(message: NatsBatchMessage) -> None:
         messages: list[Msg] = message.raw_message
         deliveries = [Delivery.of(each) for each in messages]
         await give_way()
+        begun = time.perf_counter()
         try:
             outcomes = await consume(deliveries)
         except Exception:
@@ -66,6 +70,7 @@ def consume_stream(
         connection = broker.config.connection_state.connection
         outcomes = await given_up.heed(connection, outcomes)
         await settle(connection, durable, zip(messages, deliveries, outcomes, strict=True))
+        _count(durable, deliveries, outcomes, time.perf_counter() - begun)
 
     for _ in range(overlap):
         broker.subscriber(
@@ -77,3 +82,12 @@ def consume_stream(
             parser=unparsed,
             decoder=undecoded,
         )(handle)
+
+
+def _count(durable: str, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome], seconds: float) -> None:
+    ended = ends(outcomes)
+    done = deliveries
+    if "retried" in ended:
+        both = zip(deliveries, outcomes, strict=True)
+        done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]
+    metrics.batch(durable, ended, done, seconds, time.time())

@@ -16,6 +16,7 @@ from sqlalchemy.sql.elements import ClauseElement
 
 from infra.broker.topology import STATEMENT_TIMEOUT
 from infra.config import Deployment
+from infra.database import pools
 
 CONNECTION_WAIT = 2.0
 """Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
@@ -200,9 +201,11 @@ class Database:
         except (psycopg.Error, OSError) as error:
             raise meaning(error) from error
         await self._pool.open()
+        pools.opened[self._pool] = self._options["application_name"]
 
     async def close(self) -> None:
         """Close all connections."""
+        pools.opened.pop(self._pool, None)
         await self._pool.close()
 
     @asynccontextmanager

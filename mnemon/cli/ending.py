@@ -68,12 +68,13 @@ def _tell(error: Exception) -> None:
     from infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
     from infra.same_log import LogLost
     from infra.settings.bucket import SettingsNotProvisioned
+    from infra.telemetry.endpoint import PortTaken
     from infra.vectors.port import VectorsInUse, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
 
     match error:
         case FolderInUse():
             refuse_folder(error)
-        case LogKeyRefused():
+        case LogKeyRefused() | PortTaken():
             refuse(Ending.WRONG_USE, str(error))
         case SettingsNotProvisioned() | TooFewServers():
             refuse(Ending.PART_MISSING, str(error))

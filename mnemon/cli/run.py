@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.ending import Ending, perform
+from mnemon.cli.metrics_port import MetricsPort, shown_at
 from mnemon.cli.naming import consumers_named
 from mnemon.cli.stopping import Stop
 from mnemon.cli.target import DataOption, target
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 def run(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="Consumers, such as persist retrieve.")
+        list[str], typer.Argument(metavar="NAME", help="Consumers, such as persist retrieve.")
     ],
     data: DataOption = None,
+    metrics_port: MetricsPort = None,
 ) -> None:
     """Run consumers against the configured servers, until Ctrl-C.
 
@@ -27,7 +29,7 @@ def run(
     Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`
     """
     chosen = consumers_named(names)
-    perform(_run(chosen, target(data, "broker", "database")))
+    perform(_run(chosen, shown_at(target(data, "broker", "database"), metrics_port)))
 
 
 async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from mnemon.cli.ending import Ending, perform, refuse, refuse_folder
+from mnemon.cli.metrics_port import MetricsPort, addresses, shown_at, shown_beside
 from mnemon.cli.naming import consumers_named
 from mnemon.cli.stopping import Stop
 from mnemon.cli.target import configured
@@ -59,6 +60,7 @@ def up(
             "--admin-port", help="Port of the admin page; without it: as last time, or a free one.", **_PORT
         ),
     ] = None,
+    metrics_port: MetricsPort = None,
     admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Whether there is an admin page.")] = True,
 ) -> None:
     """Start the whole stack here: broker, database, consumers and the admin page, until Ctrl-C.
@@ -76,7 +78,15 @@ def up(
     from consumers.app import CONSUMERS
 
     names = consumers_named(CONSUMERS if only is None else only.split(","))
-    perform(_up(data, configured(), names, Ports(nats_port, database_port, admin_port), admin))
+    perform(
+        _up(
+            data,
+            shown_at(configured(), metrics_port),
+            names,
+            Ports(nats_port, database_port, admin_port),
+            admin,
+        )
+    )
 
 
 def _claim(data: Path) -> None:
@@ -116,7 +126,7 @@ async def _up(
         with Stop() as stop:
             async with (
                 embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
-                running_beside([name for name in names if name not in FRONT], stack.deployment),
+                running_beside([name for name in names if name not in FRONT], shown_beside(stack.deployment)),
                 running([name for name in names if name in FRONT], stack.deployment),
                 _page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
@@ -157,6 +167,8 @@ def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | 
         "folder": str(stack.data),
     }
     typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
+    at = addresses(stack.deployment, shown_beside(stack.deployment))
+    lines |= {"metrics": ", ".join(at)} if at else {}
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")

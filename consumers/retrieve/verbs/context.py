@@ -29,6 +29,7 @@ from infra.database.reading import ConversationView, Owner
 from infra.database.summaries import StoredSummary
 from infra.models import tokens
 from infra.settings.store import LiveSettings
+from infra.telemetry.metrics import CACHE
 
 log = structlog.get_logger("context")
 
@@ -146,7 +147,9 @@ class ContextVerb:
             and made.until > moment
             and made.reply.seen_seq >= (request.min_seq or 0)
         ):
+            CACHE.add("context", "hit")
             return made.reply
+        CACHE.add("context", "miss")
         parts = _Parts(
             memory.messages_at_hand(*turn.messages),
             memory.profile_at_hand(owner, request.min_seq),

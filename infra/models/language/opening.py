@@ -1,6 +1,7 @@
 """Which model is asked, by the settings: each is opened when it is first wanted, and stays open."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from importlib import import_module
@@ -8,7 +9,18 @@ from typing import assert_never
 
 from contracts.model_settings import Provider
 from infra.config import Deployment
-from infra.models.language.port import Answer, Batches, LanguageModel, ModelNotConfigured, Request
+from infra.models.language.port import (
+    Answer,
+    Batches,
+    LanguageModel,
+    ModelBusy,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+    RequestRefused,
+)
+from infra.telemetry import metrics
 
 
 class LanguageModels:
@@ -54,7 +66,29 @@ class _Bounded:
     async def complete(self, request: Request) -> Answer:
         """See `LanguageModel`."""
         async with self._free:
-            return await self._model.complete(request)
+            begun, outcome = time.perf_counter(), "failed"
+            try:
+                answer = await self._model.complete(request)
+                outcome = "answered"
+            except (ModelUnavailable, RequestRefused) as error:
+                outcome = _outcome(error)
+                raise
+            finally:
+                of = self.provider, request.purpose
+                metrics.MODEL_SECONDS.observe(time.perf_counter() - begun, *of)
+                metrics.MODEL_CALLS.add(*of, outcome)
+            return answer
+
+
+def _outcome(error: ModelUnavailable | RequestRefused) -> str:
+    match error:
+        case ModelBusy():
+            return "busy"
+        case ModelRefused():
+            return "refused"
+        case RequestRefused():
+            return "request_refused"
+    return "unavailable"
 
 
 @asynccontextmanager

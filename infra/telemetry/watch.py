@@ -1,0 +1,181 @@
+"""What a process knows of itself and its servers, looked at when somebody asks over HTTP."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.api import ConsumerInfo
+from nats.js.errors import NotFoundError
+
+from infra.broker.lifetime import disconnected
+from infra.broker.topology import CONSUMERS, STREAMS
+from infra.config import Deployment
+from infra.database.engine import Database, DatabaseUnavailable, in_time
+from infra.database.migrate import SchemaTooNew, require_head
+from infra.database.pools import pools
+from infra.telemetry import metrics
+from infra.vectors.port import Collection as Points
+from infra.vectors.port import Vectors, VectorsUnavailable
+
+FRESH: Final = 1.0
+"""Seconds for which a look serves everybody who asks."""
+
+POINTS_FRESH: Final = 60.0
+"""The same for the number of vectors: counting them takes an engine a while."""
+
+PATIENCE: Final = 4.0
+"""Seconds that the servers have to answer."""
+
+_OF_THE_BROKER: Final = (
+    *(metrics.PENDING, metrics.IN_WORK, metrics.READERS, metrics.PAUSED, metrics.OLDEST),
+    *(metrics.STREAM_MESSAGES, metrics.STREAM_BYTES),
+)
+
+_POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "extract"}
+
+
+class Watch:
+    """Looks at this process.
+
+    Args:
+        names: the consumers that it runs.
+        deployment: where its servers are.
+        measure: brings other measurements up to date.
+    """
+
+    def __init__(self, names: Collection[str], deployment: Deployment, measure: Callable[[], None]) -> None:
+        self._deployment = deployment
+        self._measure = measure
+        self._durables = [each for each in metrics.DURABLES if each.partition("-")[0] in names]
+        self._looking = asyncio.Lock()
+        self._looked_at = self._counted_at = float("-inf")
+        self._reasons: Sequence[str] = ["it is starting"]
+        self._connection: Client | None = None
+        self._database: Database | None = None
+        self._vectors: Vectors | None = None
+
+    @asynccontextmanager
+    async def begun(
+        self, connection: Client, database: Database, vectors: Vectors | None
+    ) -> AsyncIterator[None]:
+        """From now on the consumers run, until the end of the block."""
+        self._connection, self._database, self._vectors = connection, database, vectors
+        self._looked_at = float("-inf")
+        try:
+            yield
+        finally:
+            self._connection = None
+            self._reasons = ["it is ending"]
+
+    async def look(self) -> Sequence[str]:
+        """Measure; why the process cannot do its work, or nothing."""
+        async with self._looking:
+            connection, database = self._connection, self._database
+            if connection is None or database is None:
+                metrics.READY.set(0)
+                return self._reasons
+            if time.monotonic() - self._looked_at > FRESH:
+                found = await asyncio.gather(self._broker(connection), self._schema(database), self._points())
+                self._reasons = [
+                    *(f"{name} is not connected to NATS" for name in disconnected()),
+                    *(reason for reasons in found for reason in reasons),
+                ]
+                self._own()
+                self._looked_at = time.monotonic()
+                metrics.READY.set(not self._reasons)
+            return self._reasons
+
+    async def _broker(self, connection: Client) -> list[str]:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._streams(connection.jetstream())
+        except (nats.errors.Error, TimeoutError, OSError) as error:
+            for gauge in _OF_THE_BROKER:  # better nothing than what was so a while ago
+                gauge.replace({})
+            return [f"the NATS server does not answer: {error!r}"]
+
+    async def _streams(self, stream_context: JetStreamContext) -> list[str]:
+        wanted = [str(config.name) for config in STREAMS]
+        streams = {str(info.config.name): info.state for info in await stream_context.streams_info()}
+        there = {name: streams[name] for name in wanted if name in streams}
+        metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in there.items()})
+        metrics.STREAM_BYTES.replace({name: state.bytes for name, state in there.items()})
+        infos = {
+            info.name: info
+            for stream in CONSUMERS
+            if stream in there
+            for info in await stream_context.consumers_info(stream)
+            if info.name in metrics.DURABLES
+        }
+        await self._lags(stream_context, infos)
+        return [
+            *(f"the stream {name} is not there" for name in wanted if name not in there),
+            *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
+            *(
+                f"{name} is stopped, as after too many dead letters"
+                for name in self._durables
+                if _stopped(infos, name)
+            ),
+        ]
+
+    async def _lags(self, stream_context: JetStreamContext, infos: Mapping[str, ConsumerInfo]) -> None:
+        metrics.PENDING.replace({name: info.num_pending or 0 for name, info in infos.items()})
+        metrics.IN_WORK.replace({name: info.num_ack_pending or 0 for name, info in infos.items()})
+        metrics.READERS.replace({name: info.num_waiting or 0 for name, info in infos.items()})
+        metrics.PAUSED.replace({name: _stopped(infos, name) for name in infos})
+        ages = await asyncio.gather(*(_oldest(stream_context, info) for info in infos.values()))
+        metrics.OLDEST.replace(dict(zip(infos, ages, strict=True)))
+
+    async def _schema(self, database: Database) -> list[str]:
+        try:
+            await in_time(require_head(database, self._deployment.database_schema))
+        except DatabaseUnavailable as error:
+            return [f"the database does not answer: {error}"]
+        except SchemaTooNew as error:
+            return [str(error)]
+        return []
+
+    async def _points(self) -> list[str]:
+        if self._vectors is None or time.monotonic() - self._counted_at < POINTS_FRESH:
+            return []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                counts = {str(each): await self._vectors.count(each) for each in Points}
+        except (VectorsUnavailable, TimeoutError) as error:
+            metrics.POINTS.replace({})
+            return [f"the vectors cannot be searched: {error or 'time out'}"]
+        metrics.POINTS.replace(counts)
+        self._counted_at = time.monotonic()
+        return []
+
+    def _own(self) -> None:
+        """What the process knows by itself."""
+        for pool in pools():
+            name = _POOLS.get(pool.name, "consumers")
+            metrics.POOL.set(pool.idle, name, "idle")
+            metrics.POOL.set(pool.connections - pool.idle, name, "used")
+            metrics.POOL_WAITING.set(pool.waiting, name)
+        self._measure()
+
+
+def _stopped(infos: Mapping[str, ConsumerInfo], name: str) -> bool:
+    return name in infos and bool(infos[name].paused)
+
+
+async def _oldest(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
+    """Age in seconds of the oldest message that a consumer has not ended."""
+    if not (info.num_pending or info.num_ack_pending):
+        return 0.0
+    floor = info.ack_floor.stream_seq if info.ack_floor else 0
+    pattern = (info.config.filter_subject if info.config else None) or ">"
+    try:
+        found = await stream_context.get_msg(info.stream_name, floor + 1, pattern, next=True)
+    except NotFoundError:
+        return 0.0
+    assert found.time is not None
+    return max(0.0, time.time() - found.time.timestamp())
