@@ -1,0 +1,203 @@
+"""Dead letters: what no consumer could use, given back or given up."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+from contracts.base import InvalidBody
+from contracts.streams import DEAD
+from infra.broker.letters import Letter, Wanted, letter, newest
+from infra.broker.redriving import Applied, GivenBack, Kept, drop, original_of, redrive
+from infra.broker.stopped import go_on, stopped
+from infra.broker.topology import CONSUMERS
+from infra.database.applied import is_applied
+from mnemon.admin.troubles import Trouble
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.dead_letters import body_of, prospect
+
+pages = Pages("Dead letters", "/dead")
+
+SHOWN: Final = 50
+"""Letters of a page."""
+
+MOST_SHOWN: Final = 20_000
+"""Characters of a body; the command line shows all of it."""
+
+_FILTERS: Final = ("consumer", "reason", "tenant", "user", "since")
+_CONSUMERS: Final = sorted(
+    {str(config.durable_name) for configs in CONSUMERS.values() for config in configs}
+    | {"compact", "extract"}
+)
+"""Those of the streams, and those that bury answers of models under their own names."""
+
+
+class Named(NamedTuple):
+    """The field that a letter's error names, and what stands there."""
+
+    field: str
+    problem: str
+    value: str | None
+
+
+@pages.get("/dead")
+async def all_of_them(visit: Visit) -> Response:
+    """The newest letters that the filters leave, and the consumers that have stopped for too many."""
+    filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
+    before = visit.query.get("before", "")
+    if before and not before.isdecimal():
+        raise InvalidBody("before", "is no id of a dead letter")
+    connection = await visit.parts.broker()
+    state = (await connection.jetstream().stream_info(DEAD)).state
+    found = await newest(connection, _wanted(filters), int(before) if before else None, SHOWN + 1)
+    return visit.page(
+        "dead_letters.html",
+        letters=found[:SHOWN],
+        older=found[SHOWN - 1].id if len(found) > SHOWN else None,
+        is_first=not before,
+        total=state.messages,
+        filters=filters,
+        used={name: value for name, value in filters.items() if value},
+        consumers=[("", "any"), *((each, each) for each in _CONSUMERS)],
+        stopped=await stopped(connection),
+    )
+
+
+@pages.get("/dead/{id:int}")
+async def one(visit: Visit) -> Response:
+    """A letter with all that it has."""
+    connection = await visit.parts.broker()
+    found = await letter(connection, visit.request.path_params["id"])
+    if found is None:
+        return visit.refusal(_gone(visit.request.path_params["id"]))
+    original = await original_of(connection, found) if found.kind == "event" else None
+    body = body_of(found, original)
+    text = _pretty(body)
+    return visit.page(
+        "dead_letter.html",
+        letter=found,
+        named=_named(found, body),
+        in_log=original is not None,
+        prospect=prospect(found, original),
+        text=text[:MOST_SHOWN],
+        left=len(text) - MOST_SHOWN,
+        size=len(body),
+    )
+
+
+@pages.post("/dead/redrive")
+async def give_back(visit: Visit) -> Response:
+    """Give back those that are chosen."""
+    chosen = _chosen(visit.form)
+    if not chosen:
+        return visit.goto("/dead", "No letter was chosen.")
+    connection = await visit.parts.broker()
+    looking = partial(is_applied, await visit.parts.database())
+    given: list[GivenBack] = []
+    applied, kept = 0, list[str]()
+    for id_ in chosen:
+        found = await letter(connection, id_)
+        if found is None:
+            continue
+        match await redrive(connection, found, looking):
+            case GivenBack() as back:
+                given.append(back)
+            case Applied():
+                applied += 1
+            case Kept(why):
+                kept.append(f"Letter {id_} is still there: {why}.")
+    return visit.goto("/dead", " ".join([*_told(given, applied), *kept]) or "They were gone already.")
+
+
+@pages.post("/dead/confirm")
+async def ask(visit: Visit) -> Response:
+    """What is to be dropped, to be confirmed."""
+    chosen = _chosen(visit.form)
+    if not chosen:
+        return visit.goto("/dead", "No letter was chosen.")
+    connection = await visit.parts.broker()
+    found = [each for id_ in chosen if (each := await letter(connection, id_))]
+    return visit.page("dead_drop.html", letters=found)
+
+
+@pages.post("/dead/drop")
+async def remove(visit: Visit) -> Response:
+    """Remove those that are chosen, for good."""
+    connection = await visit.parts.broker()
+    looking = partial(is_applied, await visit.parts.database())
+    count = 0
+    for id_ in _chosen(visit.form):
+        if found := await letter(connection, id_):
+            await drop(connection, found, looking)
+            count += 1
+    return visit.goto("/dead", f"{_letters(count)} removed for good.")
+
+
+@pages.post("/dead/go-on")
+async def resume(visit: Visit) -> Response:
+    """Have a consumer that has stopped go on before its time."""
+    consumer = visit.form["consumer"]
+    if not await go_on(await visit.parts.broker(), consumer):
+        return visit.refusal(Trouble(404, "No such consumer", consumer, "Reload the page."))
+    return visit.goto("/dead", f"{consumer} goes on.")
+
+
+def _wanted(filters: Mapping[str, str]) -> Wanted:
+    since = filters["since"]
+    try:
+        at = datetime.fromisoformat(since).replace(tzinfo=UTC) if since else None
+    except ValueError as error:
+        raise InvalidBody("since", "is no day or time, such as 2026-11-21") from error
+    given = {name: filters[name] or None for name in _FILTERS[:-1]}
+    return Wanted(**given, since=at)
+
+
+def _chosen(form: Mapping[str, str]) -> list[int]:
+    """The ids of the letters that are ticked, or of all that the page shows; the oldest first."""
+    prefix = "shown." if form.get("which") == "shown" else "letter."
+    found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
+    return sorted(int(each) for each in found if each.isdecimal())
+
+
+def _told(given: Sequence[GivenBack], applied: int) -> list[str]:
+    said = []
+    if len(given) == 1:
+        said.append(f"1 letter given back: it is handled again, as position {given[0].sequence:,}.")
+    elif given:
+        said.append(f"{_letters(len(given))} given back: they are handled again.")
+    if applied:
+        said.append(f"{_letters(applied)} removed: a newer version had applied the events already.")
+    return said
+
+
+def _letters(count: int) -> str:
+    return "1 letter" if count == 1 else f"{count:,} letters"
+
+
+def _gone(id_: int) -> Trouble:
+    return Trouble(
+        404, f"There is no dead letter {id_}", "It was given back or dropped.", "The list has all."
+    )
+
+
+def _pretty(body: bytes) -> str:
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return body.decode(errors="replace")
+
+
+def _named(found: Letter, body: bytes) -> Named | None:
+    if found.reason != "invalid_body":
+        return None
+    field, _, problem = found.error.partition(": ")
+    try:
+        value: Any = json.loads(body)
+        for part in field.split("."):
+            value = value[int(part)] if isinstance(value, list) else value[part]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return Named(field, problem, None)
+    return Named(field, problem, json.dumps(value, ensure_ascii=False))
