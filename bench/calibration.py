@@ -50,8 +50,10 @@ def read_pairs(path: Path) -> list[Pair]:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidPairs(f"{path}: {error}") from error
+    except OSError as error:
+        raise InvalidPairs(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidPairs(f"{path} is not UTF-8: {error.reason}") from error
     pairs: list[Pair] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -82,6 +82,8 @@ def limit(
 ) -> None:
     """Say what NATS takes of a tenant. What is left out is as the server has it for everybody.
 
+    Ends with 1 when the tenant has no login.
+
     Example: `mnemon auth limit acme --payload 65536 --connections 50 --data ./memory`
     """
     from infra.broker.authorization import Limits
@@ -96,6 +98,8 @@ def limit(
 @app.command("revoke")
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
     """Take a tenant's login away; its bots are cut off. What is remembered stays.
+
+    Ends with 1 when it has none.
 
     Example: `mnemon auth revoke acme --data ./memory`
     """

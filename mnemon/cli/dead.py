@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 
 IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
-IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="[ID...]", help="Dead letters.")]
+IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="ID", help="Dead letters.")]
 AllOption = Annotated[bool, typer.Option("--all", help="All there are, or all that the filters leave.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
 
@@ -111,7 +111,11 @@ def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") 
     from infra.broker.letters import Wanted
 
     if take_all == bool(letter_ids) or (letter_ids and wanted != Wanted()):
-        refuse(Ending.WRONG_USE, "name dead letters by their ids, or --all, with filters or without")
+        refuse(
+            Ending.WRONG_USE,
+            "name dead letters by their ids, or --all, with filters or without",
+            "See which there are: mnemon dead list",
+        )
     return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
 
 

@@ -31,6 +31,8 @@ def demo(
     Starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample conversation in
     English and Russian through them, and asks for it back as a bot would. Configured servers are left alone.
 
+    Ends with 1 when not every event is accounted for, or when it was stopped.
+
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo`
     """
     from mnemon.demo.view import console, greet

@@ -89,6 +89,8 @@ def remove(
 ) -> None:
     """Remove a document, and show what is left.
 
+    Ends with 1 when there is no such document.
+
     Example: `mnemon document remove handbook.md --tenant acme --user u42`
     """
     ask(

@@ -7,7 +7,7 @@ import typer
 from mnemon.cli.asking import ask
 from mnemon.cli.ending import Ending, refuse
 from mnemon.cli.output import JsonOption, show_table
-from mnemon.cli.target import DataOption
+from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
     from contracts.tools import EraseReplyV1
@@ -41,9 +41,10 @@ def erase(
     """
     if text is not None and not verify:
         refuse(Ending.WRONG_USE, "--text goes with --verify only")
+    target(data, "broker")  # a question that leads nowhere is not asked
     whom = f"conversation {conversation} of {user}" if conversation else user
-    if not verify and not yes and not typer.confirm(f"Forget {whom} of {tenant} for good?", err=True):
-        refuse(Ending.NOT_SO, "nothing is forgotten")
+    if not verify and not yes and not _meant(f"Forget {whom} of {tenant} for good?"):
+        refuse(Ending.NOT_SO, "nothing is forgotten", "Where nobody can be asked: --yes")
     ask(
         lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
         _show_left if verify else _show_receipt,
@@ -52,6 +53,14 @@ def erase(
         as_json=as_json,
         ending=_clean_or_not if verify else _done_or_not,
     )
+
+
+def _meant(question: str) -> bool:
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        typer.echo(err=True)  # the question's line is still open
+        return False
 
 
 def _show_receipt(reply: "EraseReplyV1") -> None:

@@ -38,7 +38,9 @@ def save(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep a fact, and say what became of it; ends with 1 when it is refused.
+    """Keep a fact, and say what became of it.
+
+    Ends with 1 when it is refused.
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """
@@ -128,6 +130,8 @@ def get(
 ) -> None:
     """Show one fact, and what it was before.
 
+    Ends with 1 when there is no such fact.
+
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
     ask(
@@ -153,6 +157,8 @@ def update(
 ) -> None:
     """Change a fact; what is left out stays.
 
+    Ends with 1 when there is no such fact.
+
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
     changes: dict[str, Any] = {"text": text, **_fact(kind, tier, importance, expires)}
@@ -168,12 +174,14 @@ def update(
 def forget(
     tenant: TenantOption,
     user: UserOption,
-    id_: Annotated[str | None, typer.Argument(metavar="[ID]", help="The fact, such as pf_001.")] = None,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
     query: Annotated[str | None, typer.Option(help="Or what to look for; the first hit is removed.")] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove one fact: by its id, or the first that a query finds.
+
+    Ends with 1 when there is no such fact.
 
     Example: `mnemon forget pf_001 --tenant acme --user u42`
     """

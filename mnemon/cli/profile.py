@@ -20,7 +20,7 @@ def profile(
     assignments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME=VALUE...]", help="Fields to set: a value is JSON, or else a text; null removes it."
+            metavar="NAME=VALUE", help="Fields to set: a value is JSON, or else a text; null removes it."
         ),
     ] = None,
     data: DataOption = None,
@@ -43,7 +43,7 @@ def profile(
 def _field(assignment: str) -> tuple[str, Any]:
     name, equals, value = assignment.partition("=")
     if not equals or not name:
-        refuse(Ending.WRONG_USE, f"{assignment!r} is not NAME=VALUE")
+        refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "Such as: city=Lisbon")
     try:
         return name, json.loads(value)
     except ValueError:

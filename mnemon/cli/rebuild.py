@@ -67,6 +67,8 @@ def rebuild(
     was interrupted, and it goes on from where it was. The former ones stay until `--drop before`. With --data
     it works on a stack that is stopped, too.
 
+    Ends with 1 when `--verify` finds a difference.
+
     Example: `mnemon rebuild --verify --data ./memory`
     """
     chosen = [verify, until is not None, show, back, drop is not None, reembed is not None, bool(redecide)]

@@ -1,12 +1,14 @@
 """`mnemon reindex`."""
 
+import json
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.ending import Ending, perform
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.output import JsonOption
 from mnemon.cli.target import configured, target
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ def reindex(
             "--data", metavar="DIR", help="The folder of a stack that is stopped; else what is configured."
         ),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have all vectors made anew from the log, such as after a change of the embedding model.
 
@@ -28,10 +31,14 @@ def reindex(
 
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """
-    perform(_reindex(data, configured() if data else target(None, "broker")))
+    if data is not None and not data.is_dir():
+        refuse(
+            Ending.PART_MISSING, f"there is no folder {data}", f"A stack begins with: mnemon up --data {data}"
+        )
+    perform(_reindex(data, configured() if data else target(None, "broker"), as_json))
 
 
-async def _reindex(data: Path | None, deployment: "Deployment") -> Ending:
+async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
     from infra.broker.connect import connect
     from infra.broker.topology import begin_again
     from infra.embedded.stack import embedded
@@ -46,5 +53,10 @@ async def _reindex(data: Path | None, deployment: "Deployment") -> Ending:
         # First: cut off in between, it has too much to do, not too little.
         events = await begin_again(connection, "LOG", "index")
         await reset_vectors(deployment)
-    typer.echo(f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs.")
+    if as_json:
+        typer.echo(json.dumps({"to_index": events}))
+    else:
+        typer.echo(
+            f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs."
+        )
     return Ending.DONE

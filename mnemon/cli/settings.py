@@ -23,15 +23,32 @@ TenantOption = Annotated[
     str | None,
     typer.Option(help="What this tenant has of its own; without it: what holds for all of them."),
 ]
+
+
+def _known(incomplete: str) -> list[str]:
+    """Settings for the shell to complete."""
+    from contracts.settings_document import DEFAULTS
+
+    return [name for name in DEFAULTS if name.startswith(incomplete)]
+
+
+def _known_equals(incomplete: str) -> list[str]:
+    return [f"{name}=" for name in _known(incomplete)]
+
+
 Names = Annotated[
-    list[str], typer.Argument(metavar="NAME...", help="Settings, or groups of them, such as limits.")
+    list[str],
+    typer.Argument(
+        metavar="NAME", help="Settings, or groups of them, such as limits.", autocompletion=_known
+    ),
 ]
 
 
 @app.command("get")
 def get(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Settings or groups; without: all.")
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Settings or groups; without: all.", autocompletion=_known),
     ] = None,
     tenant: TenantOption = None,
     data: DataOption = None,
@@ -46,9 +63,13 @@ def get(
 
 @app.command("set")
 def set_(
-    assignments: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="Settings and values.")],
+    assignments: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=VALUE", help="Settings and values.", autocompletion=_known_equals),
+    ],
     tenant: TenantOption = None,
     data: DataOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Change settings; every process takes them over at once.
 
@@ -59,16 +80,18 @@ def set_(
 
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
-    _perform(lambda connection: _set(connection, assignments, tenant), data)
+    _perform(lambda connection: _set(connection, assignments, tenant, as_json), data)
 
 
 @app.command("unset")
-def unset(names: Names, tenant: TenantOption = None, data: DataOption = None) -> None:
+def unset(
+    names: Names, tenant: TenantOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
     """Go back to the default: a tenant's setting to that of all tenants, theirs to the one built in.
 
     Example: `mnemon settings unset limits.per_user --tenant acme`
     """
-    _perform(lambda connection: _unset(connection, names, tenant), data)
+    _perform(lambda connection: _unset(connection, names, tenant, as_json), data)
 
 
 @app.command("history")
@@ -85,12 +108,13 @@ def rollback(
     revision: Annotated[int, typer.Argument(min=1, help="As `mnemon settings history` shows it.")],
     tenant: TenantOption = None,
     data: DataOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Set again what was set at a revision, as a revision of its own.
 
     Example: `mnemon settings rollback 7 --data ./memory`
     """
-    _perform(lambda connection: _rollback(connection, revision, tenant), data)
+    _perform(lambda connection: _rollback(connection, revision, tenant, as_json), data)
 
 
 Command = Callable[["Client"], Coroutine[Any, Any, None]]
@@ -145,8 +169,9 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
     )
 
 
-async def _set(connection: "Client", assignments: list[str], tenant: str | None) -> None:
+async def _set(connection: "Client", assignments: list[str], tenant: str | None, as_json: bool) -> None:
     from contracts.settings_document import with_value
+    from infra.settings.store import change
 
     pairs = [name_and_value(assignment) for assignment in assignments]
 
@@ -155,24 +180,19 @@ async def _set(connection: "Client", assignments: list[str], tenant: str | None)
             document = with_value(document, name, value)
         return document
 
-    await _change(connection, edit, tenant)
+    _show_in_force(await change(connection, edit, tenant), as_json)
 
 
-async def _unset(connection: "Client", names: list[str], tenant: str | None) -> None:
+async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
     from contracts.settings_document import without
+    from infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
         for name in names:
             document = without(document, name)
         return document
 
-    await _change(connection, edit, tenant)
-
-
-async def _change(connection: "Client", edit: Callable[["Document"], "Document"], tenant: str | None) -> None:
-    from infra.settings.store import change
-
-    typer.echo(f"in force as revision {await change(connection, edit, tenant)}")
+    _show_in_force(await change(connection, edit, tenant), as_json)
 
 
 async def _history(connection: "Client", tenant: str | None, as_json: bool) -> None:
@@ -188,17 +208,25 @@ async def _history(connection: "Client", tenant: str | None, as_json: bool) -> N
         )
 
 
-async def _rollback(connection: "Client", revision: int, tenant: str | None) -> None:
+async def _rollback(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
     from infra.settings.history import rollback
 
-    typer.echo(f"in force as revision {await rollback(connection, revision, tenant)}")
+    _show_in_force(await rollback(connection, revision, tenant), as_json)
+
+
+def _show_in_force(revision: int, as_json: bool) -> None:
+    typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
 
 
 def name_and_value(assignment: str) -> tuple[str, Any]:
     """What an assignment sets, to what. Ends the command where it is none."""
     name, separator, value = assignment.partition("=")
     if not separator:
-        refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE")
+        refuse(
+            Ending.WRONG_USE,
+            f"{assignment!r} is not of the form NAME=VALUE",
+            "Such as: recent_messages=20. See what there is: mnemon settings get",
+        )
     if not value:
         refuse(
             Ending.WRONG_USE,

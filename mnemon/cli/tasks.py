@@ -64,6 +64,8 @@ def done(
 ) -> None:
     """Mark a task as done, and show all.
 
+    Ends with 1 when there is no such task.
+
     Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
     """
     ask(lambda memory: memory.finish_task(user, task_id), _show, tenant=tenant, data=data, as_json=as_json)
@@ -78,6 +80,8 @@ def remove(
     as_json: JsonOption = False,
 ) -> None:
     """Take a task off the list, and show what is left.
+
+    Ends with 1 when there is no such task.
 
     Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
     """
