@@ -59,9 +59,11 @@ class Visit:
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A page, or a fragment of one, from a template."""
         notice = self.request.app.state.access.unseal(self.request.cookies.get(NOTICE))
-        shown = {"section": self.section, "proof": self.session.proof, "notice": notice}
+        is_part = FRAGMENT in self.request.headers
+        frame = "fragment.html" if is_part else "base.html"
+        shown = {"section": self.section, "proof": self.session.proof, "notice": notice, "frame": frame}
         response = render(self.request, template, status=status, **shown, **values)
-        if notice and FRAGMENT not in self.request.headers:
+        if notice and not is_part:
             response.delete_cookie(NOTICE, path="/")
         return response
 

@@ -1,15 +1,119 @@
-"""Overview: what runs, and how far it is."""
+"""Overview: what runs, how fast, and how far behind it is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from contracts.streams import LOG, WORK
+from infra.broker.topology import CONSUMERS
+from mnemon.admin import figures, wording
+from mnemon.admin.figures import Figures, Traffic
+from mnemon.admin.picture import Shown, pictures
+from mnemon.admin.plots import spark
 from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.watching import SPAN, Sample, Watch
+from mnemon.health.lags import Lag, moving
 
 pages = Pages("Overview", "/")
+
+_DOES = {str(config.durable_name): config.description for configs in CONSUMERS.values() for config in configs}
+
+
+class Reader(NamedTuple):
+    """A durable consumer as the table shows it."""
+
+    name: str
+    does: str
+    lag: Lag
+    rate: float
 
 
 @pages.get("/")
 async def overview(visit: Visit) -> Response:
     """The first page."""
-    connection = await visit.parts.broker()
-    server = connection.connected_server_version
-    return visit.page("overview.html", broker=f"{server.major}.{server.minor}.{server.patch}")
+    return visit.page("overview.html", **await _seen(visit))
+
+
+@pages.get("/overview/live")
+async def live(visit: Visit) -> Response:
+    """What of it moves."""
+    return visit.page("overview_live.html", **await _seen(visit))
+
+
+@pages.get("/overview/health")
+async def health(visit: Visit) -> Response:
+    """What takes longer to find out."""
+    watch: Watch = visit.request.app.state.watch
+    return visit.page("overview_health.html", health=await watch.health())
+
+
+async def _seen(visit: Visit) -> dict[str, Any]:
+    watch: Watch = visit.request.app.state.watch
+    samples = await watch.samples()
+    flow, fares = figures.traffic(samples), figures.consumers(samples)
+    wide, tall = pictures(_shown(samples[-1], flow, fares))
+    plots = {name: spark(getattr(flow, name).points, SPAN) for name in ("published", "asked", "waiting")}
+    return {
+        "wide": wide,
+        "tall": tall,
+        "flow": flow,
+        "plots": plots,
+        "readers": _readers(samples),
+        "dead_letters": samples[-1].dead_letters,
+        "retrieving": samples[-1].served.processes,
+    }
+
+
+def _readers(samples: Sequence[Sample]) -> list[Reader]:
+    before, now = samples[-2:]
+    lags, rates = moving(before.look, now.look), figures.rates(samples)
+    return [
+        Reader(name, str(_DOES.get(name) or ""), lags[name], rates.get(name, 0.0))
+        for name in _DOES
+        if name in lags
+    ]
+
+
+def _shown(now: Sample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str, Shown]:
+    published, asked = flow.published.now, flow.asked.now
+    answers = (
+        (_per_second(asked), f"{flow.milliseconds:.1f} ms each") if flow.milliseconds else ("no questions",)
+    )
+    absent = not now.served.processes
+    return {
+        "bots": Shown(
+            "bot", (f"{_per_second(published)} said",) if published else ("quiet",), busy=published > 0
+        ),
+        LOG: Shown("stream", _kept(now, LOG), busy=published > 0),
+        WORK: Shown("stream", _kept(now, WORK)),
+        **{name: _process(each) for name, each in fares.items()},
+        "PostgreSQL": Shown("store", ("what is shown",)),
+        "Qdrant": Shown("store", ("what is found",)),
+        "models": Shown("store", ("what is asked",)),
+        "retrieve": Shown(
+            "process",
+            ("nobody answers",) if absent else answers,
+            "absent" if absent else "at work" if asked else "at rest",
+            busy=asked > 0,
+        ),
+    }
+
+
+def _process(fares: Figures) -> Shown:
+    said: list[str] = [_per_second(fares.rate)] if fares.rate else [fares.state]
+    if fares.waiting:
+        said.append(f"{wording.number(fares.waiting)} waiting")
+    return Shown("process", (", ".join(said),), fares.state, busy=fares.rate > 0)
+
+
+def _kept(now: Sample, stream: str) -> tuple[str, ...]:
+    state = now.streams.get(stream)
+    if state is None:
+        return ("not there",)
+    what = "events" if stream == LOG else "triggers"
+    return f"{wording.number(state.messages)} {what}", wording.size(state.bytes)
+
+
+def _per_second(rate: float) -> str:
+    return f"{wording.number(round(rate, 1))}/s"

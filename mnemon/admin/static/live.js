@@ -21,7 +21,7 @@ function refresh(part) {
 function follow(part) {
   const every = Number(part.dataset.every || 2000);
   const again = () => refresh(part).finally(() => setTimeout(again, every));
-  setTimeout(again, every);
+  setTimeout(again, "now" in part.dataset ? 0 : every);
   document.addEventListener("visibilitychange", () => refresh(part));
 }
 

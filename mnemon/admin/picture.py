@@ -1,0 +1,167 @@
+"""The way of an event as a picture: where each part stands, on a wide screen and on a narrow one. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+Kind = Literal["bot", "stream", "process", "store"]
+
+
+class Box(NamedTuple):
+    """Where a part stands."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        return self.x + self.width / 2, self.y + self.height / 2
+
+
+class Shown(NamedTuple):
+    """What is said of a part: a line or two beneath its name."""
+
+    kind: Kind
+    lines: Sequence[str] = ()
+    state: str = ""
+    busy: bool = False
+
+
+class Part(NamedTuple):
+    """A part in its place."""
+
+    name: str
+    box: Box
+    shown: Shown
+
+
+class Way(NamedTuple):
+    """A line between two parts, as a path of SVG."""
+
+    path: str
+    busy: bool
+
+
+class Picture(NamedTuple):
+    """All of it, in a box of so many units."""
+
+    width: int
+    height: int
+    parts: Sequence[Part]
+    ways: Sequence[Way]
+
+
+class _Layout(NamedTuple):
+    width: int
+    height: int
+    lies: bool
+    boxes: Mapping[str, Box]
+
+
+_WAYS: Final = (
+    ("bots", "LOG"),
+    *(("LOG", name) for name in ("persist", "index", "dedupe")),
+    *(("WORK", name) for name in ("compact", "extract", "maintain")),
+    ("persist", "PostgreSQL"),
+    *((name, "Qdrant") for name in ("index", "dedupe")),
+    *((name, "models") for name in ("compact", "extract")),
+    *((name, "retrieve") for name in ("PostgreSQL", "Qdrant")),
+)
+
+_WIDE: Final = _Layout(
+    1000,
+    452,
+    True,
+    {
+        "bots": Box(6, 118, 116, 110),
+        "LOG": Box(196, 20, 132, 206),
+        "WORK": Box(196, 250, 132, 176),
+        "persist": Box(410, 20, 170, 58),
+        "index": Box(410, 94, 170, 58),
+        "dedupe": Box(410, 168, 170, 58),
+        "compact": Box(410, 250, 170, 50),
+        "extract": Box(410, 313, 170, 50),
+        "maintain": Box(410, 376, 170, 50),
+        "PostgreSQL": Box(668, 20, 132, 76),
+        "Qdrant": Box(668, 150, 132, 76),
+        "models": Box(668, 276, 132, 64),
+        "retrieve": Box(872, 76, 122, 96),
+    },
+)
+
+_TALL: Final = _Layout(
+    360,
+    662,
+    False,
+    {
+        "bots": Box(6, 6, 348, 50),
+        "LOG": Box(6, 92, 168, 66),
+        "WORK": Box(186, 92, 168, 66),
+        "persist": Box(6, 196, 168, 58),
+        "index": Box(6, 266, 168, 58),
+        "dedupe": Box(6, 336, 168, 58),
+        "compact": Box(186, 196, 168, 58),
+        "extract": Box(186, 266, 168, 58),
+        "maintain": Box(186, 336, 168, 58),
+        "PostgreSQL": Box(6, 446, 110, 66),
+        "Qdrant": Box(125, 446, 110, 66),
+        "models": Box(244, 446, 110, 66),
+        "retrieve": Box(6, 566, 348, 66),
+    },
+)
+
+
+def pictures(shown: Mapping[str, Shown]) -> tuple[Picture, Picture]:
+    """The wide one and the tall one."""
+    return _drawn(_WIDE, shown), _drawn(_TALL, shown)
+
+
+def _drawn(layout: _Layout, shown: Mapping[str, Shown]) -> Picture:
+    boxes = layout.boxes
+    path = _across if layout.lies else _down
+    ways = [Way(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _WAYS]
+    ways.append(Way(_answers(layout), shown["retrieve"].busy))
+    parts = [Part(name, box, shown[name]) for name, box in boxes.items()]
+    return Picture(layout.width, layout.height, parts, ways)
+
+
+def _is_busy(shown: Mapping[str, Shown], start: str, end: str) -> bool:
+    """Something goes that way where the process at one of its ends is at work."""
+    return shown[end if shown[end].kind in ("process", "stream") else start].busy
+
+
+def _across(start: Box, end: Box) -> str:
+    x, to_x = start.x + start.width, end.x
+    y, to_y = _within(end.middle[1], start), _within(end.middle[1], end)
+    bend = (x + to_x) / 2
+    return f"M{x} {y:g}C{bend:g} {y:g} {bend:g} {to_y:g} {to_x} {to_y:g}"
+
+
+def _down(start: Box, end: Box) -> str:
+    x, to_x = start.middle[0], end.middle[0]
+    if start.width > end.width:
+        x = to_x
+    elif end.width > start.width:
+        to_x = x
+    y = start.y + start.height
+    bend = (y + end.y) / 2
+    return f"M{x:g} {y}C{x:g} {bend:g} {to_x:g} {bend:g} {to_x:g} {end.y}"
+
+
+def _within(y: float, box: Box) -> float:
+    return min(max(y, box.y + 14), box.y + box.height - 14)
+
+
+def _answers(layout: _Layout) -> str:
+    """From who answers back to the bots, around all the rest."""
+    bots, retrieve = layout.boxes["bots"], layout.boxes["retrieve"]
+    if layout.lies:
+        x, y = retrieve.middle[0], retrieve.y + retrieve.height
+        low, to_x = layout.height - 10, bots.middle[0]
+        return (
+            f"M{x:g} {y}V{low - 14}Q{x:g} {low} {x - 14:g} {low}H{to_x + 14:g}"
+            f"Q{to_x:g} {low} {to_x:g} {low - 14}V{bots.y + bots.height}"
+        )
+    y, low = retrieve.y + retrieve.height, layout.height - 8
+    return f"M{retrieve.middle[0]:g} {y}V{low}"

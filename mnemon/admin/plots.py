@@ -1,0 +1,26 @@
+"""Small plots, as paths of SVG in a box of 100 by 30."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+WIDTH, HEIGHT = 100.0, 30.0
+
+
+class Spark(NamedTuple):
+    """A line, what is under it, and the highest value."""
+
+    line: str
+    area: str
+    top: float
+
+
+def spark(points: Sequence[tuple[float, float]], span: float) -> Spark:
+    """The last `span` of what was measured at moments; the last moment is at the right."""
+    end = points[-1][0] if points else 0.0
+    shown = [(WIDTH * (1 - (end - at) / span), value) for at, value in points if end - at <= span]
+    top = max((value for _, value in shown), default=0.0)
+    places = [f"{x:.1f} {HEIGHT * (1 - value / top) if top else HEIGHT:.1f}" for x, value in shown]
+    if len(places) < 2:
+        return Spark("", "", top)
+    line = "M" + "L".join(places)
+    return Spark(line, f"{line}L{WIDTH:.1f} {HEIGHT:.1f}L{shown[0][0]:.1f} {HEIGHT:.1f}z", top)
