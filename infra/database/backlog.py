@@ -44,6 +44,16 @@ class Backlog(NamedTuple):
     batches: Sequence[OpenBatches]
 
 
+class InHand(NamedTuple):
+    """What extraction has in hand of a tenant. `oldest`: when its first stretch was cut."""
+
+    tenant: str
+    due: int
+    later: int
+    in_batches: int
+    oldest: datetime
+
+
 _NOW: Final = bindparam("now", type_=DateTime(timezone=True))
 
 
@@ -77,8 +87,24 @@ def _open_batches() -> Select[Any]:
     )
 
 
+def _by_tenant() -> Select[Any]:
+    waits = text(WAITS)
+    return (
+        select(
+            windows.c.tenant,
+            func.count().filter(waits, windows.c.due_at <= _NOW),
+            func.count().filter(waits, windows.c.due_at > _NOW),
+            func.count().filter(windows.c.batch_id.is_not(None)),
+            func.min(windows.c.cut_at),
+        )
+        .where(~windows.c.is_answered)
+        .group_by(windows.c.tenant)
+    )
+
+
 _COUNTED = Lookup(_counted())
 _OPEN_BATCHES = Lookup(_open_batches())
+_BY_TENANT = Lookup(_by_tenant())
 
 
 def backlog(now: datetime, since: datetime) -> Query[Backlog]:
@@ -88,5 +114,15 @@ def backlog(now: datetime, since: datetime) -> Query[Backlog]:
         ((counted,),) = await _COUNTED.rows(connection, [{"now": now, "since": since}])
         (found,) = await _OPEN_BATCHES.rows(connection, [{"now": now}])
         return Backlog._make((*counted[1:], sorted(OpenBatches(*row[1:]) for row in found)))
+
+    return query
+
+
+def by_tenant(now: datetime) -> Query[list[InHand]]:
+    """What extraction has in hand now of each tenant, sorted."""
+
+    async def query(connection: Connection) -> list[InHand]:
+        (found,) = await _BY_TENANT.rows(connection, [{"now": now}])
+        return sorted(InHand(*row[1:]) for row in found)
 
     return query

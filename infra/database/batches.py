@@ -1,11 +1,12 @@
 """Batches of requests that a provider has, or is about to have."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, Literal
 
-from sqlalchemy import String, bindparam, func, select, text, update
+from sqlalchemy import ARRAY, DateTime, Integer, String, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from contracts.model_settings import Provider
@@ -73,6 +74,15 @@ _CHANGE = Statement(
     )
 )
 _OPEN = Lookup(select(batches.c.batch_id, batches.c.created_at).where(text(IS_OPEN)))
+_NEWEST = Lookup(
+    select(*_COLUMNS)
+    .where(
+        batches.c.created_at < bindparam("before", type_=DateTime(timezone=True)),
+        batches.c.state == func.any(bindparam("among", type_=ARRAY(String))),
+    )
+    .order_by(batches.c.created_at.desc())
+    .limit(bindparam("most", type_=Integer))
+)
 _ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == bindparam("of_batch", type_=String)))
 
 
@@ -120,5 +130,17 @@ def stored(batch_id: str) -> Query[StoredBatch | None]:
     async def query(connection: Connection) -> StoredBatch | None:
         (found,) = await _ONE.rows(connection, [{"of_batch": batch_id}])
         return StoredBatch(*found[0][1:]) if found else None
+
+    return query
+
+
+def newest(states: Sequence[State], before: datetime, most: int) -> Query[list[StoredBatch]]:
+    """Those in one of these states that were made before a moment, the newest first."""
+
+    async def query(connection: Connection) -> list[StoredBatch]:
+        wanted = {"among": list(states), "before": before, "most": most}
+        (found,) = await _NEWEST.rows(connection, [wanted])
+        made = (StoredBatch(*row[1:]) for row in found)
+        return sorted(made, key=lambda each: each.created_at, reverse=True)
 
     return query

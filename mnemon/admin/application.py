@@ -16,14 +16,14 @@ from starlette.staticfiles import StaticFiles
 from mnemon.admin import login
 from mnemon.admin.access import Access
 from mnemon.admin.guarding import Guard
-from mnemon.admin.pages import dead_letters, overview, settings
+from mnemon.admin.pages import dead_letters, overview, settings, usage
 from mnemon.admin.parts import Parts
 from mnemon.admin.rendering import render
 from mnemon.admin.troubles import Trouble
 from mnemon.admin.visiting import Pages
 from mnemon.admin.watching import Watch
 
-SECTIONS: Final[Sequence[Pages]] = (overview.pages, settings.pages, dead_letters.pages)
+SECTIONS: Final[Sequence[Pages]] = (overview.pages, settings.pages, usage.pages, dead_letters.pages)
 """In the order of the navigation."""
 
 _MOST_BYTES = 2_000_000

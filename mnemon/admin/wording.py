@@ -54,6 +54,16 @@ def usd(value: float | None) -> str:
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 
+def tokens(count: float | None) -> str:
+    """A count that is large, shortly."""
+    if count is None:
+        return "–"
+    for unit, many in (("M", 1e6), ("K", 1e3)):
+        if count >= many:
+            return f"{count / many:.3g}{unit}"
+    return f"{count:.0f}"
+
+
 def ticked(text: str) -> Markup:
     """What stands between backticks is code."""
     pieces = text.split("`")
@@ -70,4 +80,5 @@ FILTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "moment": moment,
     "usd": usd,
     "ticked": ticked,
+    "tokens": tokens,
 }

@@ -1,0 +1,135 @@
+"""Bars by day, stacked, as figures for SVG."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from math import floor, log10
+from typing import Final, NamedTuple
+
+WIDTH: Final = 480.0
+HEIGHT: Final = 220.0
+LEFT: Final = 56.0
+RIGHT: Final = 14.0
+BOTTOM: Final = 24.0
+TOP: Final = 10.0
+
+MOST_SERIES: Final = 6
+"""Colours that can be told apart; further series are shown together as the last."""
+
+OTHERS: Final = "others"
+_LINES: Final = 4
+_LABELS: Final = 6
+
+
+class Piece(NamedTuple):
+    """A part of a bar. `series` is its number, which its colour goes by."""
+
+    series: int
+    y: float
+    height: float
+
+
+class Bar(NamedTuple):
+    """A day. `told` says in words what is drawn."""
+
+    x: float
+    width: float
+    pieces: Sequence[Piece]
+    told: str
+
+
+class Line(NamedTuple):
+    """A line across, or a mark below: where, and what stands there."""
+
+    at: float
+    label: str
+
+
+class Chart(NamedTuple):
+    """All of it. `series` are the names, in the order of their colours; `total` is of all days."""
+
+    bars: Sequence[Bar]
+    lines: Sequence[Line]
+    days: Sequence[Line]
+    series: Sequence[str]
+    total: float
+
+
+def chart(
+    days: Sequence[date], values: Mapping[tuple[str, str], float], written: Callable[[float], str]
+) -> Chart:
+    """A bar for each day.
+
+    Args:
+        days: in order.
+        values: by day, as of ISO 8601, and series.
+        written: how a value is said.
+    """
+    sums: dict[str, float] = {}
+    for (_, series), value in values.items():
+        sums[series] = sums.get(series, 0.0) + value
+    names = sorted(sums, key=lambda series: (-sums[series], series))
+    if len(names) > MOST_SERIES:
+        names = [*names[: MOST_SERIES - 1], OTHERS]
+    stacks = [_stack(day, values, names) for day in days]
+    step = _step(max(map(sum, stacks), default=0.0))
+    top = max(step, *(_above(sum(stack), step) for stack in stacks)) if stacks else step
+    room = HEIGHT - TOP - BOTTOM
+    place = (WIDTH - LEFT - RIGHT) / max(len(days), 1)
+    gap = min(3.0, place * 0.25)
+
+    def bar(number: int) -> Bar:
+        pieces, y = list[Piece](), HEIGHT - BOTTOM
+        for series, value in enumerate(stacks[number]):
+            if value:
+                height = room * value / top
+                y -= height
+                pieces.append(Piece(series, round(y, 2), round(height, 2)))
+        told = ", ".join(
+            f"{name} {written(value)}" for name, value in zip(names, stacks[number], strict=True) if value
+        )
+        return Bar(
+            round(LEFT + number * place + gap / 2, 2),
+            round(place - gap, 2),
+            pieces,
+            f"{_said(days[number])}: {told or written(0)}",
+        )
+
+    every = max(1, -(-len(days) // _LABELS))
+    # From the end: today is what people look for.
+    marked = range(len(days) - 1, -1, -every)
+    count = round(top / step)
+    return Chart(
+        [bar(number) for number in range(len(days))],
+        [
+            Line(round(HEIGHT - BOTTOM - room * each / count, 2), written(step * each))
+            for each in range(count + 1)
+        ],
+        [Line(round(LEFT + (number + 0.5) * place, 2), _said(days[number])) for number in marked],
+        names,
+        sum(sums.values()),
+    )
+
+
+def _stack(day: date, values: Mapping[tuple[str, str], float], names: Sequence[str]) -> list[float]:
+    of_day = {series: value for (at, series), value in values.items() if at == day.isoformat()}
+    named = [of_day.pop(name, 0.0) for name in names]
+    if names and names[-1] == OTHERS:
+        named[-1] += sum(of_day.values())
+    return named
+
+
+def _step(highest: float) -> float:
+    """Between two lines: 1, 2 or 5, with as many noughts as are needed."""
+    if not highest:
+        return 1.0
+    least = highest / _LINES
+    power = 10.0 ** floor(log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least)
+
+
+def _above(value: float, step: float) -> float:
+    return step * -(-value // step)
+
+
+def _said(day: date) -> str:
+    return f"{day.day} {day:%b}"

@@ -1,0 +1,106 @@
+"""What models were asked and what it cost, and what providers have in hand."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeVar
+
+from starlette.responses import Response
+
+from consumers.spending.period import Period, last_days
+from consumers.spending.usage import Part, Total
+from contracts.base import InvalidBody
+from infra.database.backlog import backlog, by_tenant
+from infra.database.batches import State, newest
+from infra.settings.store import LiveSettings
+from mnemon.admin.bars import Chart, chart
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.wording import tokens
+
+Value = TypeVar("Value")
+
+pages = Pages("Batches and usage", "/usage")
+
+_SPANS: Final = (7, 30, 90)
+_STACKED: Final[tuple[Part, ...]] = ("purpose", "tenant", "model")
+_SHOWN: Final = 50
+"""Batches of a page."""
+
+_STATES: Final[Mapping[str, tuple[State, ...]]] = {
+    "all": ("claimed", "intended", "submitted", "completed", "failed"),
+    "open": ("claimed", "intended", "submitted"),
+    "completed": ("completed",),
+    "failed": ("failed",),
+}
+
+
+@pages.get("/usage")
+async def usage(visit: Visit) -> Response:
+    """Cost and tokens of some days."""
+    tenant = visit.query.get("tenant", "").strip() or None
+    days = _among(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
+    by = _among(visit.query.get("by", ""), {part: part for part in _STACKED}, _STACKED[0])
+    live = LiveSettings()
+    database = await visit.parts.database()
+    async with live.watched(await visit.parts.broker()):
+        period = await last_days(database, live, tenant, days)
+    daily = period.by(("day", by))
+    return visit.page(
+        "usage.html",
+        tenant=tenant,
+        days=days,
+        by=by,
+        spans=[(str(each), f"{each} days") for each in _SPANS],
+        parts=[(part, part) for part in _STACKED],
+        period=period,
+        table=period.by(("tenant", "purpose", "model")),
+        by_day=period.by(("day",)),
+        cost=_chart(period, {key: total.usd for key, total in daily.items()}, _dollars),
+        tokens=_chart(period, {key: float(_tokens(total)) for key, total in daily.items()}, tokens),
+    )
+
+
+@pages.get("/usage/batches")
+async def batches(visit: Visit) -> Response:
+    """Batches, the newest first, and the stretches of conversations that wait to be read."""
+    shown = _among(visit.query.get("state", ""), {name: name for name in _STATES}, "all")
+    now = datetime.now(UTC)
+    before = _moment(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
+    database = await visit.parts.database()
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    found = await database.read(newest(_STATES[shown], before, _SHOWN + 1))
+    return visit.page(
+        "batches.html",
+        now=now,
+        shown=shown,
+        states=_STATES,
+        batches=found[:_SHOWN],
+        older=found[_SHOWN - 1].created_at.isoformat() if len(found) > _SHOWN else None,
+        is_first="before" not in visit.query,
+        in_hand=await database.read(backlog(now, midnight)),
+        tenants=await database.read(by_tenant(now)),
+    )
+
+
+def _among(asked: str, known: Mapping[str, Value], otherwise: Value) -> Value:
+    return known.get(asked, otherwise)
+
+
+def _chart(period: Period, values: Mapping[tuple[str, ...], float], written: Callable[[float], str]) -> Chart:
+    first, last = period.since.date(), period.until.date()
+    days = [first + timedelta(days=each) for each in range((last - first).days)]
+    return chart(days, {(day, series): value for (day, series), value in values.items()}, written)
+
+
+def _tokens(total: Total) -> int:
+    return total.input + total.output
+
+
+def _dollars(value: float) -> str:
+    return f"${value:,.4g}"
+
+
+def _moment(written: str) -> datetime:
+    try:
+        return datetime.fromisoformat(written).astimezone(UTC)
+    except ValueError as error:
+        raise InvalidBody("before", "is no time") from error
