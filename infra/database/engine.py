@@ -4,7 +4,8 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Self, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 import psycopg
@@ -67,13 +68,24 @@ def too_late() -> DatabaseUnavailable:
     return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
 
 
+class _Compiled(NamedTuple):
+    sql: str
+    constants: dict[str, Any]
+
+
 class Statement:
-    """A statement of SQLAlchemy Core, compiled once, run by psycopg: half the time of a round trip."""
+    """A statement of SQLAlchemy Core, run by psycopg: half the time of a round trip.
+
+    It is compiled once, and not before it is needed: a process runs few of those that it imports.
+    """
 
     def __init__(self, clause: ClauseElement) -> None:
-        compiled = clause.compile(dialect=_DIALECT)
-        self._sql = str(compiled)
-        self._constants = dict(compiled.params)
+        self._clause = clause
+
+    @cached_property
+    def compiled(self) -> _Compiled:
+        compiled = self._clause.compile(dialect=_DIALECT)
+        return _Compiled(str(compiled), dict(compiled.params))
 
     async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
         """The one row that it gives.
@@ -81,7 +93,8 @@ class Statement:
         Raises:
             LookupError: it gives another number of rows.
         """
-        cursor = await connection.execute(self._sql, {**self._constants, **parameters}, binary=True)
+        sql, constants = self.compiled
+        cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
         rows = await cursor.fetchall()
         if len(rows) != 1:
             raise LookupError(f"{len(rows)} rows instead of one")
@@ -89,26 +102,29 @@ class Statement:
 
     async def change(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
         """Run it with each of the parameters; returns how many rows were changed."""
+        sql, constants = self.compiled
         async with connection.cursor() as cursor:
-            await cursor.executemany(self._sql, [{**self._constants, **each} for each in parameters])
+            await cursor.executemany(sql, [{**constants, **each} for each in parameters])
             return cursor.rowcount
 
 
 class Lookup:
-    """A query that is asked for many sets of parameters in one round trip.
+    """A query that is asked for many sets of parameters in one round trip. Compiled as a `Statement` is.
 
-    Starting a query takes PostgreSQL longer than finding a user's rows: of 64 users asked for together, each
-    costs a quarter.
+    Starting a query takes PostgreSQL longer than finding a user's rows: each of 64 users costs a quarter.
     """
 
     def __init__(self, clause: Select[Any]) -> None:
-        compiled = clause.compile(dialect=_DIALECT)
+        self._clause = clause
+
+    @cached_property
+    def compiled(self) -> _Compiled:
+        compiled = self._clause.compile(dialect=_DIALECT)
         types = {
             name: parameter.type.compile(_DIALECT)
             for parameter, name in compiled.bind_names.items()
             if parameter.required
         }
-        self._constants = {name: value for name, value in compiled.params.items() if name not in types}
 
         def column(parameter: re.Match[str]) -> str:
             return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
@@ -118,8 +134,9 @@ class Lookup:
         sql = f"""
             SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer{columns})
             CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
+        constants = {name: value for name, value in compiled.params.items() if name not in types}
         # psycopg reads a statement once only if it has 4096 characters at most: a third of a read otherwise.
-        self._sql = " ".join(sql.split())
+        return _Compiled(" ".join(sql.split()), constants)
 
     async def rows(
         self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
@@ -129,8 +146,9 @@ class Lookup:
         sets = Json(
             [{"place": place, **each} for place, each in enumerate(wanted)], dumps=msgspec.json.encode
         )
+        sql, constants = self.compiled
         # In binary, numbers and times need no parsing.
-        cursor = await connection.execute(self._sql, {**self._constants, "wanted": sets}, binary=True)
+        cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
         found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
         for row in await cursor.fetchall():
             found[row[0]].append(row)

@@ -40,8 +40,9 @@ async def test_a_read_touches_what_it_shows(database: Database, conversation: st
 
     async with database.transaction() as connection:
         await connection.execute("ANALYZE messages")
-        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + reading._NEWEST_MESSAGES._sql
-        parameters = reading._NEWEST_MESSAGES._constants | {"wanted": json.dumps([{"place": 0, **wanted}])}
+        sql, constants = reading._NEWEST_MESSAGES.compiled
+        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + sql
+        parameters = constants | {"wanted": json.dumps([{"place": 0, **wanted}])}
         ((explained,),) = await (await connection.execute(statement, parameters)).fetchall()
 
     assert 21 <= touched(explained[0]["Plan"]) <= 3 * 21

@@ -184,8 +184,8 @@ def scans(node: dict[str, Any]) -> set[str]:
 
 
 async def explained(connection: Connection, lookup: Lookup, parameters: dict[str, Any]) -> dict[str, Any]:
-    statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + lookup._sql
-    wanted = lookup._constants | {"wanted": json.dumps([{"place": 0, **parameters}])}
+    statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + lookup.compiled.sql
+    wanted = lookup.compiled.constants | {"wanted": json.dumps([{"place": 0, **parameters}])}
     ((found,),) = await (await connection.execute(statement, wanted)).fetchall()
     plan: dict[str, Any] = found[0]["Plan"]
     return plan

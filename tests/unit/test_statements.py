@@ -35,4 +35,4 @@ LOOKUPS = [
 @pytest.mark.parametrize("lookup", LOOKUPS)
 def test_psycopg_keeps_what_it_read_of_a_statement(lookup: Lookup) -> None:
     """Longer ones it reads anew each time, which takes as long as the database's answer."""
-    assert len(lookup._sql) <= 4096
+    assert len(lookup.compiled.sql) <= 4096
