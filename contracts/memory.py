@@ -76,6 +76,9 @@ class FactEvent(Event):
     """What became of a fact."""
 
     by: Text | None = Field(default=None, description="`redecide`: decided anew, with other settings.")
+    at: Moment | None = Field(
+        default=None, description="When, where the log took it later: of a memory that was brought in."
+    )
 
 
 class FactSavedV1(FactEvent):

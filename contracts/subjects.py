@@ -193,6 +193,12 @@ def tenant_filters(tenant: str) -> tuple[str, str]:
     return f"chat.{token}.>", f"ask.{token}.>"
 
 
+def tenant_events(tenant: str) -> tuple[str, str]:
+    """The two filters that between them match all of a tenant's events in the log."""
+    token = encode_token(tenant)
+    return f"chat.{token}.>", f"memory.{token}.>"
+
+
 def inbox_prefix(tenant: str) -> str:
     """Where a tenant's bots have their replies sent to, so that no other tenant's may listen."""
     return f"_INBOX_{ascii_name(tenant)}"

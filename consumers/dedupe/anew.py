@@ -22,7 +22,7 @@ from infra.broker.log_reader import pages
 from infra.broker.purging import erasures_of
 from infra.database.engine import Database
 from infra.database.locking import locked
-from infra.database.rows import read
+from infra.database.rows import happened_at, read
 from infra.models.embedding import Embedder
 from infra.vectors.port import Dense, Owner
 
@@ -84,5 +84,5 @@ class DecidingAnew:
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 if not erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
-                    found.append((event, event_id, datetime.fromtimestamp(delivery.stored_at, UTC)))
+                    found.append((event, event_id, datetime.fromtimestamp(happened_at(event, delivery), UTC)))
         return found

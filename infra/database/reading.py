@@ -132,7 +132,7 @@ def _newest_messages() -> Select[Any]:
     )
 
 
-def _visible(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
     """Messages of every conversation; the first column is the conversation."""
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
@@ -154,7 +154,7 @@ def _visible(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
 def _task_results() -> Select[Any]:
     beginning = func.left(messages.c.content, BEGINNING)
     return (
-        _visible(parts.timeline(), messages.c.seq, beginning)
+        visible_messages(parts.timeline(), messages.c.seq, beginning)
         .where(messages.c.role == "tool", messages.c.task_id == bindparam("task_id", type_=String))
         .order_by(messages.c.seq.desc())
         .limit(_AT_MOST)
@@ -163,7 +163,7 @@ def _task_results() -> Select[Any]:
 
 def _counts() -> Select[Any]:
     timeline = parts.timeline()
-    visible = _visible(timeline, messages.c.sent_at).cte("visible")
+    visible = visible_messages(timeline, messages.c.sent_at).cte("visible")
     return select(
         parts.current(timeline),
         func.count(visible.c.conversation.distinct()),

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar
@@ -199,7 +200,7 @@ def _memory_row(delivery: Delivery, address: Address, key: Key, event: Event) ->
         "user_id": user,
         "event_id": event_id,
         "seq": delivery.sequence,
-        "at": delivery.stored_at,
+        "at": happened_at(event, delivery),
         "event": address.name,
         "item": getattr(event, _ITEMS[type(event)]),
         "proposal_id": decision.proposal_id if decision else None,
@@ -226,6 +227,12 @@ def read(delivery: Delivery) -> tuple[Address, Event, str]:
     address = parse(delivery.subject)
     event = upcast(contract_of(address), address.version, delivery.body)
     return address, event, event_id_of(delivery, address, event.id)
+
+
+def happened_at(event: Event, delivery: Delivery) -> float:
+    """When something was decided, in seconds since 1970: when the log took it, unless it was brought in later."""
+    at: datetime | None = getattr(event, "at", None)
+    return delivery.stored_at if at is None else at.timestamp()
 
 
 def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:

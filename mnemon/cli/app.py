@@ -16,6 +16,7 @@ from mnemon.cli import (
     demo,
     document,
     erase,
+    export,
     facts,
     history,
     import_,
@@ -39,7 +40,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -72,6 +72,7 @@ app.command("bench")(bench.bench)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(dead.app, name="dead")
 app.add_typer(import_.app, name="import")
+app.add_typer(export.app, name="export")
 app.add_typer(settings.app, name="settings")
 app.add_typer(auth.app, name="auth")
 

@@ -9,6 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.importing import (
+    DryRunOption,
+    Files,
+    FilesArgument,
+    RefusedOption,
+    TenantOption,
+    ZoneOption,
+    check_owner,
+    import_files,
+    time_zone,
+)
 from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 
@@ -17,17 +28,89 @@ if TYPE_CHECKING:
     from producers.locomo import Conversation
     from producers.publishing import Progress, Published
 
-app = typer.Typer(no_args_is_help=True, help="Bring conversations in from files.")
+app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
 
 
-@app.callback()
-def _imports() -> None:
-    """Makes the kind of file a command of its own, also while there is one kind only."""
+@app.command("jsonl")
+def jsonl(
+    files: FilesArgument,
+    tenant: Annotated[
+        str | None, typer.Option(help="The tenant that all becomes; else as the lines say.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The user that the one user in it becomes; else as the lines say.")
+    ] = None,
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import what `mnemon export jsonl` wrote: the same memory, without asking a model again.
+
+    Importing it again adds nothing, and goes on where it was cut off.
+
+    Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
+    """
+    from mnemon.importing.jsonl import Lines
+
+    check_owner(tenant, user)
+    found = Files(files, Lines(tenant, user).read)
+    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+@app.command("telegram")
+def telegram(
+    files: FilesArgument,
+    tenant: TenantOption,
+    bot: Annotated[
+        str | None,
+        typer.Option(help="The sender who is the assistant: user123456, or the name as it is shown."),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="One user for all of it; else whoever talks to the bot, by Telegram's id."),
+    ] = None,
+    zone: ZoneOption = "UTC",
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import result.json of Telegram Desktop's export, each chat as a conversation.
+
+    Example: `mnemon import telegram result.json --tenant acme --dry-run`
+    """
+    from mnemon.importing.telegram import Telegram
+
+    check_owner(tenant, user)
+    found = Files(files, Telegram(bot, user, time_zone(zone)).read)
+    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+@app.command("openai")
+def openai(
+    files: FilesArgument,
+    tenant: TenantOption,
+    user: Annotated[str, typer.Option(help="Whose conversations they are.")],
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import conversations.json of ChatGPT's export, the oldest conversation first.
+
+    Example: `mnemon import openai conversations.json --tenant acme --user u42`
+    """
+    from mnemon.importing.openai import read
+
+    check_owner(tenant, user)
+    found = Files(files, lambda file: read(file, user))
+    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
 
 
 @app.command("locomo")
 def locomo(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files of LoCoMo, as published.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of LoCoMo, as published.")],
     tenant: Annotated[str, typer.Option(help="The tenant that the users belong to.")],
     user: Annotated[
         str | None, typer.Option(help="One user for all conversations; else one each, named as the sample.")
@@ -42,24 +125,12 @@ def locomo(
 
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
-    _check_ids(tenant, user)
+    check_owner(tenant, user)
     conversations = [conversation for file in files for conversation in _read(file, tenant, user)]
     if dry_run:
         _report(conversations, None, as_json)
         return
     perform(_import(target(data, "broker"), tenant, conversations, as_json))
-
-
-def _check_ids(tenant: str, user: str | None) -> None:
-    from contracts.subjects import InvalidId
-    from producers.events import check_id
-
-    try:
-        check_id("tenant", tenant)
-        if user is not None:
-            check_id("user", user)
-    except InvalidId as error:
-        refuse(Ending.WRONG_USE, str(error))
 
 
 def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":

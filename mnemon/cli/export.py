@@ -1,0 +1,144 @@
+"""`mnemon export`."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.importing import check_owner
+from mnemon.cli.target import DataOption, target
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+    from infra.database.engine import Database
+    from infra.database.rows import Owner
+    from mnemon.exporting.writing import Format, Written
+
+app = typer.Typer(no_args_is_help=True, help="Take memory out, to keep it or to bring it elsewhere.")
+
+TenantOption = Annotated[str | None, typer.Option(help="Of this tenant; without --user: of all its users.")]
+UserOption = Annotated[str | None, typer.Option(help="Of this user.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Of everybody.")]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is the standard output.")
+]
+JsonSummary = Annotated[
+    bool, typer.Option("--json", help="One JSON value about what was written, instead of a sentence.")
+]
+
+
+@app.command("jsonl")
+def jsonl(
+    output: OutputOption,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    everybody: AllOption = False,
+    data: DataOption = None,
+    as_json: JsonSummary = False,
+) -> None:
+    """Write memory as lines of JSON that `mnemon import jsonl` takes: messages, facts with their versions and
+    sources, summaries, data, tasks and documents.
+
+    What was cleared, forgotten or erased is not in it. The file appears when all of it is written.
+
+    Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
+    """
+    from mnemon.exporting.jsonl import header, lines
+
+    _export(lines, header(), output, (tenant, user, everybody), data, as_json)
+
+
+def _export(
+    form: "Format",
+    first: str | None,
+    output: Path,
+    whose: tuple[str | None, str | None, bool],
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    tenant, user, everybody = whose
+    if everybody == (tenant is not None) or (user is not None and tenant is None):
+        refuse(Ending.WRONG_USE, "say of whom: --tenant T --user U, or --tenant T, or --all")
+    check_owner(tenant, user)
+    perform(_write(target(data, "broker", "database"), form, first, output, (tenant, user), as_json))
+
+
+async def _write(
+    deployment: "Deployment",
+    form: "Format",
+    first: str | None,
+    output: Path,
+    whose: tuple[str | None, str | None],
+    as_json: bool,
+) -> Ending:
+    from infra.broker.connect import connect
+    from infra.database.engine import Database
+    from mnemon.exporting.writing import NotProjected, Written, settled, write
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-export")
+    try:
+        written = Written(await settled(connection))
+    except NotProjected as error:
+        refuse(Ending.PART_MISSING, str(error), "Look how far behind it is: mnemon status")
+    finally:
+        await connection.close()
+    async with Database(deployment, name="mnemon-export") as database:
+        with _opened(output) as put, _bar() as progress:
+            if first is not None:
+                put(first)
+            await write(database, _owners(database, whose), form, put, written, progress)
+    _show(written, output, as_json)
+    return Ending.DONE
+
+
+async def _owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
+    from mnemon.exporting.writing import everybody
+
+    tenant, user = whose
+    if tenant is not None and user is not None:
+        yield tenant, user
+        return
+    async for owner in everybody(database, tenant):
+        yield owner
+
+
+@contextmanager
+def _opened(output: Path) -> Iterator[Callable[[str], None]]:
+    """Writes lines; into a file that is there when all of them are."""
+    if output == Path("-"):
+        yield lambda line: print(line)
+        sys.stdout.flush()
+        return
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            yield lambda line: print(line, file=file)
+        part.replace(output)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{error.filename or output} cannot be written: {error.strerror}")
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Written], None]]":
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.fields[users]:,} users, {task.fields[lines]:,} lines")
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None, users=0, lines=0)
+        yield lambda written: bar.update(task, users=written.users, lines=written.lines)
+
+
+def _show(written: "Written", output: Path, as_json: bool) -> None:
+    """Beside what goes to the standard output, not in it."""
+    figures = {"users": written.users, "lines": written.lines, "position": written.position}
+    about = f"{written.users:,} users, {written.lines:,} lines, as of log position {written.position:,}."
+    typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))

@@ -1,0 +1,209 @@
+"""What all imports have in common: options, a progress bar, and a report."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
+
+import typer
+
+from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.output import show_table
+from mnemon.cli.target import target
+
+if TYPE_CHECKING:
+    from infra.config import Deployment
+    from mnemon.importing.bringing import Progress
+    from mnemon.importing.found import Found, Refused
+    from mnemon.importing.report import Report
+
+TenantOption = Annotated[str, typer.Option(help="The tenant that the users belong to.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Read all of it, and send nothing.")]
+RefusedOption = Annotated[
+    Path | None,
+    typer.Option("--refused", metavar="FILE", help="Write what is refused there, with the reasons."),
+]
+ZoneOption = Annotated[
+    str, typer.Option(help="The time zone of times that name none, such as Europe/Moscow.")
+]
+FilesArgument = Annotated[
+    list[Path], typer.Argument(metavar="FILE", help="- is what comes from the standard input.")
+]
+
+Reader = Callable[[BinaryIO], "Iterator[Found]"]
+
+
+class Files:
+    """Files that are read one after another, and how far that has come."""
+
+    def __init__(self, paths: list[Path], reader: Reader) -> None:
+        self._paths = paths
+        self._reader = reader
+        self._before = 0
+        self._open: BinaryIO | None = None
+        self.total: int | None = None
+        try:
+            if Path("-") not in paths:
+                self.total = sum(path.stat().st_size for path in paths)
+        except OSError as error:
+            refuse(Ending.WRONG_USE, f"{error.filename} cannot be read: {error.strerror}")
+
+    @property
+    def position(self) -> int:
+        """Bytes that are read."""
+        is_file = self._open is not None and self.total is not None
+        return self._before + (self._open.tell() if is_file and self._open else 0)
+
+    def found(self) -> "Iterator[Found]":
+        """What is in them. Ends the command where one is no such file."""
+        from mnemon.importing.found import NotReadable
+
+        for path in self._paths:
+            try:
+                with ExitStack() as ends:
+                    is_input = path == Path("-")
+                    self._open = sys.stdin.buffer if is_input else ends.enter_context(path.open("rb"))
+                    yield from self._reader(self._open)
+                    self._before, self._open = self.position, None
+            except OSError as error:
+                refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
+            except NotReadable as error:
+                refuse(Ending.WRONG_USE, f"{path}: {error}")
+
+
+def check_owner(tenant: str | None, user: str | None) -> None:
+    """End the command where one of them cannot be an id."""
+    from contracts.subjects import InvalidId
+    from producers.events import check_id
+
+    try:
+        for field, given in ("tenant", tenant), ("user", user):
+            if given is not None:
+                check_id(field, given)
+    except InvalidId as error:
+        refuse(Ending.WRONG_USE, str(error))
+
+
+def time_zone(name: str) -> tzinfo:
+    """The time zone of a name. Ends the command where there is none."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        refuse(Ending.WRONG_USE, f"--zone {name!r} is no time zone such as Europe/Moscow")
+
+
+def import_files(
+    files: Files,
+    *,
+    tenant: str | None,
+    dry_run: bool,
+    refused: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> NoReturn:
+    """Bring in what files hold, or say what would come in; ends the command."""
+    from mnemon.importing.bringing import counted
+
+    with _kept(refused) as report:
+        if dry_run:
+            show(counted(files.found(), tenant, report), dry_run, as_json)
+            raise typer.Exit(ending(report))
+        perform(_bring(target(data, "broker"), files, tenant, report, as_json))
+
+
+async def _bring(
+    deployment: "Deployment", files: Files, tenant: str | None, report: "Report", as_json: bool
+) -> Ending:
+    with _bar(files.total, lambda _: files.position) as progress:
+        await bring(deployment, files.found(), tenant, report, progress)
+    show(report, False, as_json)
+    return ending(report)
+
+
+async def bring(
+    deployment: "Deployment",
+    found: "Iterator[Found] | AsyncIterator[Found]",
+    tenant: str | None,
+    report: "Report",
+    progress: "Progress",
+) -> None:
+    """Bring in what is found.
+
+    Raises:
+        nats.errors.Error, BrokerUnreachable: the log does not take it.
+    """
+    from infra.broker.connect import connect
+    from mnemon.importing.bringing import Bringing
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-import")
+    try:
+        await Bringing(connection, tenant, report, progress).bring(found)
+    finally:
+        await connection.close()
+
+
+@contextmanager
+def _kept(refused: Path | None) -> "Iterator[Report]":
+    """A report that writes what is refused into a file, where one is named."""
+    from mnemon.importing.report import Report, refused_line
+
+    if refused is None:
+        yield Report()
+        return
+    try:
+        file = refused.open("w", encoding="utf-8")
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")
+
+    def keep(one: "Refused") -> None:
+        file.write(refused_line(one) + "\n")
+
+    with file:
+        yield Report(keep)
+
+
+@contextmanager
+def _bar(total: int | None, done: "Callable[[Report], int]") -> "Iterator[Progress]":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("importing"),
+        BarColumn(),
+        TextColumn("{task.fields[events]:,} events"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total, events=0)
+        yield lambda report: bar.update(
+            task, completed=done(report), events=report.published + report.already_there
+        )
+
+
+def show(report: "Report", dry_run: bool, as_json: bool) -> None:
+    """Say what came of it."""
+    if as_json:
+        typer.echo(json.dumps(report.figures(), ensure_ascii=False))
+        return
+    show_table(("event", "found"), sorted(report.events.items()))
+    for reason, count in report.left.most_common():
+        typer.echo(f"{count:,} left out: {reason}")
+    if report.refused:
+        typer.echo(f"{report.refused:,} refused, such as")
+        for each in report.first:
+            typer.echo(f"  {each.place}: {each.field}: {each.reason}")
+    if dry_run:
+        typer.echo("Nothing was sent.")
+    else:
+        typer.echo(f"{report.published:,} events published, {report.already_there:,} were there already.")
+
+
+def ending(report: "Report") -> Ending:
+    """Not so, where not all of it can come in."""
+    return Ending.NOT_SO if report.refused else Ending.DONE

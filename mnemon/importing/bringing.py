@@ -1,0 +1,203 @@
+"""Bringing in what a reader found: in batches, each event once, however often it is begun."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
+from typing import Final, NamedTuple
+
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from contracts.base import Event
+from contracts.memory import FactSavedV1
+from contracts.streams import LOG
+from infra.broker.appending import LogEvent, append, insist
+from infra.database.rows import Owner
+from mnemon.importing.found import Found, Incoming, Left, Refused
+from mnemon.importing.report import Report
+from mnemon.importing.spelling import name_of, spelled
+from mnemon.importing.there import There, is_empty, there
+from mnemon.memory_lines import CHAT, Positions, names_positions, renamed
+
+BATCH: Final = 1000
+"""Events that go into the log together, at most: as many as it takes at once."""
+
+BATCH_BYTES: Final = 4 * 1024 * 1024
+"""The same in bytes."""
+
+PAUSE: Final = 1.0
+"""Seconds before a batch is sent again that the log did not acknowledge."""
+
+_ON_ITS_WAY: Final = 0
+
+Progress = Callable[[Report], None]
+
+
+def counted(found: Iterable[Found], tenant: str | None, report: Report) -> Report:
+    """What would come in; nothing does."""
+    for each in found:
+        match each:
+            case Incoming():
+                wire = spelled(str(each.tenant or tenant), each)
+                if isinstance(wire, Refused):
+                    report.refuse(wire)
+                else:
+                    report.comes(each, name_of(each.event))
+            case Refused():
+                report.refuse(each)
+            case Left():
+                report.leave(each)
+    return report
+
+
+class _Staged(NamedTuple):
+    """An event of the batch in hand, as it goes to the log, and what is known of its user."""
+
+    owner: Owner
+    known: There
+    incoming: Incoming
+    wire: LogEvent
+
+
+class Bringing:
+    """Brings events in. What was said goes before what was made of it, which names the places it got.
+
+    Args:
+        connection: to the log.
+        tenant: whose events are those that name no tenant.
+        report: told what comes of them.
+        progress: told after each batch.
+    """
+
+    def __init__(self, connection: Client, tenant: str | None, report: Report, progress: Progress) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._report = report
+        self._progress = progress
+        self._new: dict[str, bool] = {}
+        self._users: dict[Owner, There] = {}
+        self._batch: list[_Staged] = []
+        self._bytes = 0
+
+    async def bring(self, found: Iterable[Found] | AsyncIterator[Found]) -> Report:
+        """Bring all of it in.
+
+        Raises:
+            NotReadable: the source breaks off; what came before is in.
+            nats.errors.Error: the log does not take it; it can be begun again.
+        """
+        if isinstance(found, AsyncIterator):
+            async for each in found:
+                await self._take(each)
+        else:
+            for each in found:
+                await self._take(each)
+        await self._flush()
+        return self._report
+
+    async def _take(self, found: Found) -> None:
+        match found:
+            case Incoming():
+                await self._stage(found)
+            case Refused():
+                self._report.refuse(found)
+            case Left():
+                self._report.leave(found)
+
+    async def _stage(self, incoming: Incoming) -> None:
+        owner = str(incoming.tenant or self._tenant), incoming.user
+        wire = spelled(owner[0], incoming)
+        if isinstance(wire, Refused):
+            self._report.refuse(wire)
+            return
+        known = await self._known(owner)
+        event = incoming.event
+        seq = known.events.get(str(event.id))
+        if seq is None and known.is_of_another(event):
+            reason = "another fact of the user's has this id: forget it, or import under another user"
+            self._report.refuse(Refused(incoming.place, "fact_id", reason, incoming.source))
+            return
+        if seq is None and not _can_be_placed(known, event):
+            reason = "names a message by a number that no message before it has"
+            self._report.refuse(Refused(incoming.place, "body.from_seq", reason, incoming.source))
+            return
+        self._report.comes(incoming, name_of(event))
+        if seq is not None:
+            self._report.already_there += 1
+            if isinstance(event, FactSavedV1):
+                known.own.add(event.fact_id)
+            if incoming.number is not None:
+                known.numbers[incoming.number] = seq
+            return
+        if len(self._batch) == BATCH or (self._batch and self._bytes + len(wire.body) > BATCH_BYTES):
+            await self._flush()
+        self._batch.append(_Staged(owner, known, incoming, wire))
+        self._bytes += len(wire.body)
+        # On its way: a second one like it in the source is there already.
+        known.events[str(event.id)] = _ON_ITS_WAY
+        if incoming.number is not None:
+            known.numbers[incoming.number] = _ON_ITS_WAY
+
+    async def _known(self, owner: Owner) -> There:
+        """What there is of a user. Of the one in hand it is kept: sources have users one after another."""
+        if owner not in self._users:
+            tenant, _ = owner
+            if tenant not in self._new:
+                self._new[tenant] = await is_empty(self._connection, tenant)
+            waiting = {staged.owner for staged in self._batch}
+            self._users = {each: known for each, known in self._users.items() if each in waiting}
+            self._users[owner] = There() if self._new[tenant] else await there(self._connection, owner)
+        return self._users[owner]
+
+    async def _flush(self) -> None:
+        batch, self._batch, self._bytes = self._batch, [], 0
+        await self._put([each for each in batch if name_of(each.incoming.event) in CHAT])
+        await self._put([_placed(each) for each in batch if name_of(each.incoming.event) not in CHAT])
+        self._progress(self._report)
+
+    async def _put(self, staged: list[_Staged]) -> None:
+        if not staged:
+            return
+        appended = await insist(partial(append, self._connection, [each.wire for each in staged]), PAUSE)
+        for each, done in zip(staged, appended, strict=True):
+            seq = done.seq
+            if done.known and not await self._is_there(seq, each.wire):
+                seq = await self._anew(each.wire)
+            each.known.events[str(each.incoming.event.id)] = seq
+            if each.incoming.number is not None:
+                each.known.numbers[each.incoming.number] = seq
+            self._report.last_seq = max(self._report.last_seq, seq)
+        self._report.published += len(staged)
+
+    async def _is_there(self, seq: int, event: LogEvent) -> bool:
+        """Whether the log has what it says it has: it remembers ids for two minutes, erased ones too."""
+        try:
+            found = await self._connection.jetstream().get_msg(LOG, seq)
+        except NotFoundError:
+            return False
+        return found.subject == event.subject and bool(found.data)
+
+    async def _anew(self, event: LogEvent) -> int:
+        """Without the header that the log knows it by; its body has its id."""
+        publish = self._connection.jetstream().publish
+        return (await insist(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
+
+
+def _can_be_placed(known: There, event: Event) -> bool:
+    """Whether the messages that it names came before it."""
+
+    def same(number: int) -> int | None:
+        return number if number in known.numbers else None
+
+    return not names_positions(event) or renamed(event, Positions(same, same, same)) is not None
+
+
+def _placed(staged: _Staged) -> _Staged:
+    """The same with log positions in place of the numbers of messages."""
+    incoming, at = staged.incoming, staged.known.numbers.get
+    if not names_positions(incoming.event):
+        return staged
+    event = renamed(incoming.event, Positions(at, at, at))
+    assert event is not None, "it was looked at before"
+    wire = spelled(staged.owner[0], incoming._replace(event=event))
+    assert isinstance(wire, LogEvent), "it was one with other numbers"
+    return staged._replace(wire=wire)

@@ -1,0 +1,101 @@
+"""What a reader finds in a source. Values, no I/O."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from contracts.base import ID_LIMIT, Event, InvalidBody
+from contracts.chat import MessageV1
+
+
+class Incoming(NamedTuple):
+    """An event that is to come in. Its id is the same each time the source is read.
+
+    Attributes:
+        place: where it stands in the source, for a person: `line 12`.
+        user: whose it is.
+        event: with an id.
+        source: the record as the source has it, should it be refused later.
+        conversation: None is the user's current one.
+        tenant: where the source names it.
+        number: by which other events of this user name it: see `mnemon.importing.jsonl`.
+    """
+
+    place: str
+    user: str
+    event: Event
+    source: Any = None
+    conversation: str | None = None
+    tenant: str | None = None
+    number: int | None = None
+
+
+class Refused(NamedTuple):
+    """A record that cannot come in: which field of it, and why."""
+
+    place: str
+    field: str
+    reason: str
+    source: Any = None
+
+
+class Left(NamedTuple):
+    """A record that is no memory, such as the notice of a call: nothing is wrong with it."""
+
+    place: str
+    reason: str
+
+
+Found = Incoming | Refused | Left
+
+
+class NotReadable(ValueError):
+    """The source is not what it should be; the message says what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Whose conversation messages belong to, and which.
+
+    Attributes:
+        user: whose.
+        conversation: which.
+    """
+
+    user: str
+    conversation: str | None
+
+    def says(self, place: str, source: Any, **fields: Any) -> Found:
+        """A message with these fields, or why it cannot be one."""
+        try:
+            return Incoming(place, self.user, MessageV1.strictly(**fields), source, self.conversation)
+        except InvalidBody as error:
+            return Refused(place, error.field, error.problem, source)
+
+
+def import_id(*parts: object) -> str:
+    """An id made of where something stands in its source: readable, unless that is too long for one."""
+    readable = ":".join(str(part) for part in parts)
+    if len(readable.encode()) <= ID_LIMIT and readable.isprintable():
+        return readable
+    return f"{parts[0]}:{sha256(readable.encode()).hexdigest()}"
+
+
+def at_second(seconds: object) -> datetime | None:
+    """A time from seconds since 1970, as a number or in digits; None where there is none.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    if seconds is None or seconds == "":
+        return None
+    try:
+        return datetime.fromtimestamp(float(str(seconds)), UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ValueError(f"{seconds!r} is not a time in seconds since 1970") from error
+
+
+def in_zone(written: datetime, zone: tzinfo) -> datetime:
+    """A time as a source means it, which says what time zone it is in, or else is in this one."""
+    return written if written.tzinfo else written.replace(tzinfo=zone)
