@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from mnemon.cli.app import app
-
-ROOT: Any = get_command(app)
+from tests.command_lines import COMMAND, invocations, parse
 
 WITHOUT_JSON = {
     # They go on until Ctrl-C; what they serve is no table.
@@ -35,7 +31,7 @@ ENDS_WITH_1 = {"status", "audit", "save", "get", "update", "forget", "erase", "r
 HEAVY = ("rich", "nats", "pydantic_settings", "sqlalchemy", "numpy", "faststream", "starlette", "mcp")
 
 
-def commands(group: Any = ROOT, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+def commands(group: Any = COMMAND, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Each command by its whole name, without the groups."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
@@ -49,29 +45,6 @@ COMMANDS = dict(commands())
 
 def examples(command: Any) -> list[str]:
     return [" ".join(text.split()) for text in re.findall(r"Example: `([^`]+)`", command.help or "")]
-
-
-def invocations(line: str) -> Iterator[list[str]]:
-    """The arguments of each `mnemon` of a line of shell."""
-    words: list[str] = []
-    for word in [*shlex.split(line.replace(";", " ; ")), ";"]:
-        if word in ("&&", ";", "|"):
-            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
-                del words[0]
-            if words and words[0] == "mnemon":
-                yield words[1:]
-            words = []
-        else:
-            words.append(word)
-
-
-def parse(arguments: list[str]) -> None:
-    """Read the arguments as the command would, and do nothing."""
-    group, above = ROOT, None
-    while hasattr(group, "commands"):
-        above = group.make_context("mnemon", arguments, parent=above)
-        name, group, arguments = group.resolve_command(above, [*above._protected_args, *above.args])
-    group.make_context(name, arguments, parent=above)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
