@@ -42,17 +42,18 @@ async def verified(deployment: Deployment) -> dict[str, Any]:
     """Make rows and vectors anew, and compare them with the live ones.
 
     Returns:
-        What the command says, with `seconds`, the most `private_bytes` that its process had (files that are
-        mapped are the system's to keep or not), and `model_calls`: each is an event in the log.
+        What the command says, with `seconds`, the most `anonymous_bytes` that its process had, and
+        `model_calls`: each is an event in the log. Anonymous memory is what is resident without files that
+        are mapped: these are the system's to keep or not, and no leak.
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     async with connection:
         before = (await connection.jetstream().stream_info(LOG)).state.last_seq
         begun = time.perf_counter()
-        said, private = await _run(deployment)
+        said, anonymous = await _run(deployment)
         seconds = time.perf_counter() - begun
         calls = (await connection.jetstream().stream_info(LOG)).state.last_seq - before
-    return {**said, "seconds": seconds, "private_bytes": private, "model_calls": calls}
+    return {**said, "seconds": seconds, "anonymous_bytes": anonymous, "model_calls": calls}
 
 
 async def _run(deployment: Deployment) -> tuple[dict[str, Any], int]:
@@ -68,14 +69,14 @@ async def _run(deployment: Deployment) -> tuple[dict[str, Any], int]:
             "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder),
         },
     )
-    watching = asyncio.create_task(_most_private(psutil.Process(process.pid)))
+    watching = asyncio.create_task(_most_anonymous(psutil.Process(process.pid)))
     output, _ = await process.communicate()
     if not output:
         raise RuntimeError(f"mnemon rebuild ended with {process.returncode}")
     return json.loads(output.splitlines()[-1]), await watching
 
 
-async def _most_private(process: psutil.Process) -> int:
+async def _most_anonymous(process: psutil.Process) -> int:
     most = 0
     with suppress(psutil.NoSuchProcess):
         while process.status() != psutil.STATUS_ZOMBIE:

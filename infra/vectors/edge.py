@@ -21,13 +21,12 @@ from qdrant_edge import (
     ScrollRequest,
     SearchParams,
     SparseVector,
-    UpdateOperation,
 )
 from qdrant_edge import Point as EdgePoint
 
 from infra.embedded.folder import FolderInUse, held, replace
 from infra.precedence import give_way
-from infra.vectors.edge_shard import Shard, answering, require_room
+from infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, answering, require_room
 from infra.vectors.folders import exchange, settle, undo
 from infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
 from infra.vectors.made_by import RECORD, MadeBy
@@ -44,7 +43,6 @@ from infra.vectors.port import (
     VectorsInUse,
 )
 
-_WRITTEN_AT_ONCE = 128  # About two milliseconds of the event loop.
 _PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
 
 
@@ -61,9 +59,8 @@ class Edge:
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
         shard = self._shards[collection]
         shard.tenants.update(point.owner[0] for point in points)
-        for start in range(0, len(points), _WRITTEN_AT_ONCE):
-            written = [_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]]
-            await shard.write(UpdateOperation.upsert_points(written), len(written))
+        for start in range(0, len(points), WRITTEN_AT_ONCE):
+            await shard.write([_point(point) for point in points[start : start + WRITTEN_AT_ONCE]])
 
     async def search(
         self,
@@ -92,10 +89,14 @@ class Edge:
             found = shard.engine.query_batch(QueryBatchRequest(requests))
         return [[Hit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found]
 
+    async def organised(self) -> None:
+        for shard in self._shards.values():
+            await shard.organised()
+
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(set(ids))]
         within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
-        await self._shards[collection].write(UpdateOperation.delete_points_by_filter(within))
+        await self._shards[collection].remove(within)
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None

@@ -8,36 +8,36 @@ short instead, and what takes long (`organising`) is done by another process on 
 import asyncio
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import structlog
 from qdrant_edge import (
-    Distance,
-    EdgeConfig,
-    EdgeOptimizersConfig,
     EdgeShard,
-    EdgeSparseVectorParams,
-    EdgeVectorParams,
     FacetRequest,
-    HnswIndexConfig,
-    KeywordIndexParams,
-    Modifier,
+    Filter,
+    Point,
     UpdateOperation,
 )
 
 from infra.embedded.folder import replace
 from infra.embedded.room import LEAST, free_bytes, megabytes
 from infra.precedence import give_way
-from infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
+from infra.vectors.edge_config import created
+from infra.vectors.layout import TENANT
 from infra.vectors.port import VectorsUnavailable
 
 log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 5.0  # seconds
 _ORGANISE_AFTER = 4_000  # points
+_MOST_MISSED = 10_000  # points, where who writes can wait
+WRITTEN_AT_ONCE = 128
+"""Points: about two milliseconds of the event loop."""
 
 
 def require_room(folder: Path, needed: int = 0) -> None:
@@ -67,6 +67,18 @@ def answering() -> Iterator[None]:
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    """What is done while a copy is organised, and the copy has to be told of.
+
+    The points themselves are read from the engine then: held here, the memory for all that a rebuild writes
+    in the meantime would grow with it.
+    """
+
+    written: set[int | UUID | str] = field(default_factory=set)
+    removals: list[UpdateOperation] = field(default_factory=list)
+
+
 class Shard:
     """A collection, in a folder: its file `current` names the subfolder that the engine has open.
 
@@ -88,36 +100,48 @@ class Shard:
             self.engine = EdgeShard.load(str(self._path))
         else:
             self._path = folder / uuid4().hex
-            self.engine = _created(self._path, dimension)
+            self.engine = created(self._path, dimension)
             replace(current, self._path.name)
         tenants = self.engine.facet(FacetRequest(key=TENANT, limit=2)).hits
         self.tenants = {str(hit.value) for hit in tenants}
         vectors = 1 if dimension is None else 2
         info = self.engine.info()
         self._unorganised = vectors * info.points_count - info.indexed_vectors_count
-        self._missed: list[UpdateOperation] | None = None
+        self._missed: _Missed | None = None
         self._writing = asyncio.Lock()
         self._flushing: asyncio.TimerHandle | None = None
         self._organising: asyncio.Task[None] | None = None
 
-    async def write(self, operation: UpdateOperation, points: int = 0) -> None:
-        """Do a short piece of work, of which `points` is how many it adds, once nobody is kept waiting by it.
+    async def write(self, points: Sequence[Point]) -> None:
+        """Add a few points, or write them again, once nobody is kept waiting by it.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.
         """
-        await give_way()
-        async with self._writing:
-            require_room(self._path)
-            with answering():
-                self.engine.update(operation)
+        async with self._turn():
+            self.engine.update(UpdateOperation.upsert_points(list(points)))
             if self._missed is not None:
-                self._missed.append(operation)
-        if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
-        self._unorganised += points
+                self._missed.written.update(point.id for point in points)
+        self._unorganised += len(points)
         if self._organising is None and self._due():
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
+
+    async def remove(self, which: Filter) -> None:
+        """Remove points, once nobody is kept waiting by it.
+
+        Raises:
+            VectorsUnavailable: the engine cannot do it now.
+        """
+        removal = UpdateOperation.delete_points_by_filter(which)
+        async with self._turn():
+            self.engine.update(removal)
+            if self._missed is not None:
+                self._missed.removals.append(removal)
+
+    async def organised(self) -> None:
+        """Return once not much is left that a copy which is being organised has to be told of."""
+        if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
+            await asyncio.wait([self._organising])
 
     async def rest(self) -> None:
         """Have all of it on the disk, and nothing going on in the background; searches go on.
@@ -146,6 +170,17 @@ class Shard:
             require_room(self._path)
             self.engine.flush()
         self.engine.close()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """For a short piece of work of whoever writes."""
+        await give_way()
+        async with self._writing:
+            require_room(self._path)
+            with answering():
+                yield
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
 
     def _flush(self) -> None:
         # What a killed process wrote is in the write-ahead log; this keeps the log short, and is what
@@ -183,7 +218,7 @@ class Shard:
                 with answering():
                     self.engine.flush()
                 await asyncio.to_thread(shutil.copytree, former, draft)
-                self._missed = []
+                self._missed = _Missed()
             await _organised(draft)
             async with self._writing:
                 await self._switch_to(draft, self._missed)
@@ -192,13 +227,21 @@ class Shard:
             unused = former if self._path == draft else draft
             await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
 
-    async def _switch_to(self, draft: Path, missed: Sequence[UpdateOperation]) -> None:
+    async def _switch_to(self, draft: Path, missed: _Missed) -> None:
+        """What was written again after it was removed is there; so removals go first."""
         with answering():
             fresh = EdgeShard.load(str(draft))
         try:
-            for operation in missed:
+            for removal in missed.removals:
                 with answering():
-                    fresh.update(operation)
+                    fresh.update(removal)
+                await give_way()
+            written = iter(missed.written)
+            while some := list(islice(written, WRITTEN_AT_ONCE)):
+                with answering():
+                    there = self.engine.retrieve(some, with_payload=True, with_vector=True)
+                    points = [Point(each.id, each.vector or {}, each.payload) for each in there]
+                    fresh.update(UpdateOperation.upsert_points(points))
                 await give_way()
             replace(self._folder / "current", draft.name)
         except BaseException:
@@ -228,28 +271,3 @@ async def _organised(folder: Path) -> None:
             await process.wait()
     if process.returncode:
         raise VectorsUnavailable(said.decode(errors="replace").strip()[-500:] or str(process.returncode))
-
-
-def _created(path: Path, dimension: int | None) -> EdgeShard:
-    dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
-    compared_kilobytes = max(1, COMPARED * (dimension or 0) * 4 // 1024)
-    shard = EdgeShard.create(
-        str(path),
-        EdgeConfig(
-            vectors=dense,
-            sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf)},
-            # Every search is within one user: a graph of each large one, and none of all.
-            hnsw_config=HnswIndexConfig(
-                m=0,
-                payload_m=16,
-                ef_construct=100,
-                full_scan_threshold=compared_kilobytes,
-                max_indexing_threads=1,
-            ),
-            # Else nothing below 10 MB has a graph at all.
-            optimizers=EdgeOptimizersConfig(indexing_threshold=compared_kilobytes),
-        ),
-    )
-    shard.update(UpdateOperation.create_field_index(TENANT, KeywordIndexParams(enable_hnsw=False)))
-    shard.update(UpdateOperation.create_field_index(USER, KeywordIndexParams(is_tenant=True)))
-    return shard

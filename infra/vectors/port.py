@@ -124,6 +124,12 @@ class Vectors(Protocol):
         no hit of it.
         """
 
+    async def organised(self) -> None:
+        """Return once not too much of what was written waits to be sorted: until then it is in memory.
+
+        For whoever writes without end, and has nobody wait for it.
+        """
+
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         """Remove points; None removes all of the owner's."""
 

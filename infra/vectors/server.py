@@ -125,6 +125,9 @@ class Server:
             for response in found
         ]
 
+    async def organised(self) -> None:
+        """The server sees to it by itself."""
+
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(has_id=list(ids))]
         within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])

@@ -62,6 +62,7 @@ class VectorReplay:
             async for read in reading:
                 batch = plan([delivery for _, delivery in read])
                 await write(self.finding, batch)
+                await self.finding.vectors.organised()
                 await vector_records.note(
                     self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys()
                 )

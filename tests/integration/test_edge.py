@@ -125,15 +125,16 @@ async def test_organising_changes_no_answer_and_loses_no_write(deployment: Deplo
     queries: list[Dense | Sparse] = [direction(10, 1, 3), words(CAKE)]
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await vectors.upsert(Collection.MEMORIES, points)
-        # Meanwhile: one is rewritten, one removed, one added.
+        # Meanwhile: one is rewritten, one removed, one both, one added.
         await vectors.upsert(Collection.MEMORIES, [point("1", terms=(CAKE,), dense=direction(0, 0, 0, 1))])
-        await vectors.delete(Collection.MEMORIES, ANNA, [point("2").id])
+        await vectors.delete(Collection.MEMORIES, ANNA, [point("2").id, point("3").id])
+        await vectors.upsert(Collection.MEMORIES, [point("3", terms=(CAKE,), dense=direction(0, 0, 0, 1))])
         await vectors.upsert(Collection.MEMORIES, [point("new", terms=(CAKE,))])
         before = await vectors.search(Collection.MEMORIES, ANNA, queries, 10)
         await organised()
         after = await vectors.search(Collection.MEMORIES, ANNA, queries, 10)
         assert names(after[0]) == names(before[0])
-        assert sorted(map(str, names(after[1]))) == ["1", "new"]
+        assert sorted(map(str, names(after[1]))) == ["1", "3", "new"]
         assert await vectors.count(Collection.MEMORIES, ANNA) == ENOUGH_TO_ORGANISE
         assert await vectors.count(Collection.MEMORIES, OTHER_ANNA) == 1
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
