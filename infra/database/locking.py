@@ -47,5 +47,26 @@ async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]
     return [is_mine for ((_, is_mine),) in found]
 
 
+async def is_locked(database: Database, *of: str) -> bool:
+    """Whether somebody holds a lock now. Unlike an attempt to take it, this is in nobody's way.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer.
+    """
+    key = _key(of)
+
+    async def query(connection: Connection) -> bool:
+        # A key of 64 bits is shown as its two halves.
+        cursor = await connection.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+            " AND classid = %s::bigint::oid AND objid = %s::bigint::oid"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+            (key >> 32 & 0xFFFFFFFF, key & 0xFFFFFFFF),
+        )
+        return await cursor.fetchone() == (True,)
+
+    return await database.read(query)
+
+
 def _key(of: Sequence[str]) -> int:
     return int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)

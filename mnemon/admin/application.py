@@ -16,15 +16,42 @@ from starlette.staticfiles import StaticFiles
 from mnemon.admin import login
 from mnemon.admin.access import Access
 from mnemon.admin.guarding import Guard
-from mnemon.admin.pages import dead_letters, overview, settings, usage
+from mnemon.admin.pages import (
+    dead_letters,
+    overview,
+    rebuilds,
+    settings,
+    usage,
+    user_context,
+    user_conversations,
+    user_data,
+    user_erase,
+    user_facts,
+    users,
+)
 from mnemon.admin.parts import Parts
 from mnemon.admin.rendering import render
 from mnemon.admin.troubles import Trouble
 from mnemon.admin.visiting import Pages
 from mnemon.admin.watching import Watch
 
-SECTIONS: Final[Sequence[Pages]] = (overview.pages, settings.pages, usage.pages, dead_letters.pages)
+SECTIONS: Final[Sequence[Pages]] = (
+    overview.pages,
+    users.pages,
+    settings.pages,
+    usage.pages,
+    dead_letters.pages,
+    rebuilds.pages,
+)
 """In the order of the navigation."""
+
+_OF_A_USER: Final = (
+    user_facts.pages,
+    user_conversations.pages,
+    user_context.pages,
+    user_data.pages,
+    user_erase.pages,
+)
 
 _MOST_BYTES = 2_000_000
 """What a form may have: a long document, and not a disk full."""
@@ -47,7 +74,7 @@ def application(parts: Parts, access: Access, names: Collection[str] = ()) -> St
     made = Starlette(
         routes=[
             *login.ROUTES,
-            *(route for pages in (*SECTIONS, login.pages) for route in pages.routes),
+            *(route for pages in (*SECTIONS, *_OF_A_USER, login.pages) for route in pages.routes),
             Mount("/static", StaticFiles(packages=[("mnemon.admin", "static")]), name="static"),
         ],
         middleware=[Middleware(Guard, names=names)],

@@ -195,26 +195,22 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
 async def list_generations(data: Path | None, as_json: bool) -> Ending:
     """Show what is there."""
     from infra.rebuilding.making import site
-    from infra.vectors.generations import bytes_of, of_generation
+    from mnemon.rebuilding.listing import listed
     from mnemon.rebuilding.live import counted
 
     async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
-        found = [each for each in await place.generations() if each.is_made_here]
-        applied = await place.applied()
-        rows: list[dict[str, Any]] = []
-        for each in found:
-            own = of_generation(place.deployment, each.kind, each.up_to)
-            rows.append(
-                {
-                    "generation": each.schema,
-                    "kind": each.kind,
-                    "position": applied if each.kind == "live" else each.reached,
-                    "complete": each.is_complete,
-                    "bytes": each.bytes,
-                    "points": await counted(place, own),
-                    "vector_bytes": bytes_of(own),
-                }
-            )
+        rows: list[dict[str, Any]] = [
+            {
+                "generation": each.generation.schema,
+                "kind": each.generation.kind,
+                "position": each.position,
+                "complete": each.generation.is_complete,
+                "bytes": each.generation.bytes,
+                "points": await counted(place, each.vectors),
+                "vector_bytes": each.vector_bytes,
+            }
+            for each in await listed(place)
+        ]
     if as_json:
         typer.echo(json.dumps(rows))
         return Ending.DONE
@@ -237,20 +233,11 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
 
 async def drop(data: Path | None, name: str, as_json: bool) -> Ending:
     """Remove a generation."""
-    from infra.database import generations
-    from infra.vectors.generations import drop_generation, of_generation
+    from mnemon.rebuilding.listing import dropped
 
     async with alone(data) as (place, _, _, _):
-        found = await place.found(name) or await place.found(f"{place.live}_{name}")
-        if found is None or found.kind == "live":
-            refuse(
-                Ending.WRONG_USE,
-                f"{name} is live" if found else f"there is no generation {name!r}",
-                "See what there is: mnemon rebuild --list",
-            )
-        await drop_generation(of_generation(place.deployment, found.kind, found.up_to))
-        await generations.drop(place.database, found.schema)
-    tell(as_json, {"dropped": found.schema}, f"{found.schema} is removed.")
+        schema = await dropped(place, name)
+    tell(as_json, {"dropped": schema}, f"{schema} is removed.")
     return Ending.DONE
 
 

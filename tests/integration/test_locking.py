@@ -4,7 +4,7 @@ import asyncio
 
 from infra.config import Deployment
 from infra.database.engine import Connection, Database
-from infra.database.locking import locked
+from infra.database.locking import is_locked, locked
 
 
 async def _one(connection: Connection) -> int:
@@ -32,4 +32,15 @@ async def test_one_connection_would_be_too_few_to_hold_a_lock(database_url: str)
     await database._pool.open()
     async with locked(database, "acme", "u1"):
         assert await database.read(_one) == 1
+    await database.close()
+
+
+async def test_a_lock_is_seen_without_taking_it(database_url: str) -> None:
+    database = Database(Deployment(database_dsn=database_url, pg_pool_max=4))
+    await database._pool.open()
+    for user in ("u1", "u5"):  # whose keys differ in sign
+        async with locked(database, "seen", user):
+            assert await is_locked(database, "seen", user)
+            assert not await is_locked(database, "seen", "u3")
+        assert not await is_locked(database, "seen", user)
     await database.close()

@@ -36,7 +36,7 @@ def test_what_is_typed_is_a_value(name: str, typed: str, value: Any) -> None:
 
 
 def test_prices_are_lines_of_their_own() -> None:
-    lines = [PRICE, {}, {"model": "haiku", "input": "x"}]
+    lines: list[dict[str, Any]] = [PRICE, {}, {"model": "haiku", "input": "x"}]
     form = {
         f"spending.prices.{number}.{part}": str(line.get(part, ""))
         for number, line in enumerate(lines)
