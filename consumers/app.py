@@ -9,14 +9,6 @@ from typing import TYPE_CHECKING
 import structlog
 from nats.aio.client import Client
 
-from consumers.compact import handler as compact
-from consumers.dedupe import handler as dedupe
-from consumers.extract import handler as extract
-from consumers.index import handler as index
-from consumers.maintain import handler as maintain
-from consumers.persist import handler as persist
-from consumers.retrieve import handler as retrieve
-from consumers.spending.budget import measure
 from contracts.streams import LOG
 from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.position import applied_position
@@ -25,15 +17,15 @@ from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.migrate import require_head
-from infra.finding import Finding, opened
 from infra.models.language.opening import language_models
 from infra.same_log import require_same_log
 from infra.settings.store import read
 from infra.telemetry.metrics import RUNNING
-from infra.vectors.holding import answering_for, hearing_of_exchanges
-from infra.vectors.port import Collection
+from infra.telemetry.tracing import traced
 
 if TYPE_CHECKING:
+    from infra.finding import Finding
+    from infra.models.language.opening import LanguageModels
     from infra.telemetry.watch import Watch
 
 log = structlog.get_logger("app")
@@ -73,6 +65,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
         watch = await ends.enter_async_context(_watched(names, deployment))
+        await ends.enter_async_context(traced(names))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head(database, deployment.database_schema)
         async with await _connection(deployment) as connection:
@@ -80,19 +73,11 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
             await require_same_log(connection, database)
         finding = await ends.enter_async_context(_finding(names, deployment))
         models = await ends.enter_async_context(language_models(deployment))
-        starts = {
-            "persist": lambda: persist.consuming(database, deployment),
-            "index": lambda: index.consuming(database, _needed(finding), deployment),
-            "dedupe": lambda: dedupe.consuming(database, _needed(finding), deployment),
-            "compact": lambda: compact.consuming(models, deployment),
-            "extract": lambda: extract.consuming(models, deployment),
-            "maintain": lambda: maintain.consuming(database, deployment),
-            "retrieve": lambda: retrieve.consuming(database, finding, deployment),
-        }
+        each = {name: _consuming(name, database, finding, models, deployment) for name in names}
         for name in names:
             if name not in ASKING:
-                await ends.enter_async_context(starts[name]())
-        asking = [starts[name]() for name in names if name in ASKING]
+                await ends.enter_async_context(each[name])
+        asking = [each[name] for name in names if name in ASKING]
         await ends.enter_async_context(_ending_together(asking))
         if watch:
             connection = await ends.enter_async_context(await _connection(deployment, "mnemon-watch"))
@@ -104,6 +89,47 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         yield
 
 
+def _consuming(
+    name: str,
+    database: Database,
+    finding: "Finding | None",
+    models: "LanguageModels",
+    deployment: Deployment,
+) -> AbstractAsyncContextManager[None]:
+    """One of them. A process imports what it runs, and nothing of the others."""
+    match name:
+        case "persist":
+            from consumers.persist import handler as persist
+
+            return persist.consuming(database, deployment)
+        case "index":
+            from consumers.index import handler as index
+
+            return index.consuming(database, _needed(finding), deployment)
+        case "dedupe":
+            from consumers.dedupe import handler as dedupe
+
+            return dedupe.consuming(database, _needed(finding), deployment)
+        case "compact":
+            from consumers.compact import handler as compact
+
+            return compact.consuming(models, deployment)
+        case "extract":
+            from consumers.extract import handler as extract
+
+            return extract.consuming(models, deployment)
+        case "maintain":
+            from consumers.maintain import handler as maintain
+
+            return maintain.consuming(database, deployment)
+        case "retrieve":
+            from consumers.retrieve import handler as retrieve
+
+            return retrieve.consuming(database, finding, deployment)
+        case _:
+            raise LookupError(name)
+
+
 @asynccontextmanager
 async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterator["Watch | None"]:
     """How this process fares is shown over HTTP, where a port is named for it."""
@@ -111,6 +137,7 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         yield None
         return
     # They take 50 ms to import: not where nobody looks.
+    from consumers.spending.budget import measure
     from infra.telemetry.endpoint import answering_http
     from infra.telemetry.watch import Watch
 
@@ -137,18 +164,20 @@ async def _ending_together(several: Sequence[AbstractAsyncContextManager[None]])
             raise error
 
 
-def _needed(finding: Finding | None) -> Finding:
+def _needed(finding: "Finding | None") -> "Finding":
     assert finding is not None, "opened for those that write"
     return finding
 
 
 @asynccontextmanager
-async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterator[Finding | None]:
+async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterator["Finding | None"]:
     """The vectors, where they are needed; `retrieve` alone goes without, and names what it cannot search."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
         yield None
         return
+    from infra.finding import opened
+
     async with await _connection(deployment) as connection:
         settings = await read(connection)
     async with opened(deployment, settings.embedding) as finding, await _connection(deployment) as connection:
@@ -159,9 +188,11 @@ async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterato
 
 
 def _exchangeable(
-    connection: Client, finding: Finding, deployment: Deployment
+    connection: Client, finding: "Finding", deployment: Deployment
 ) -> AbstractAsyncContextManager[None]:
     """A rebuild may put other vectors in the place of these, while they are written and searched."""
+    from infra.vectors.holding import answering_for, hearing_of_exchanges
+
     if deployment.qdrant_url:
         return hearing_of_exchanges(connection, finding.gate)
     if deployment.vectors_folder:
@@ -173,8 +204,10 @@ async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Cli
     return await connect(str(deployment.nats_url), name=name)
 
 
-async def _fill_if_lost(connection: Client, finding: Finding) -> None:
+async def _fill_if_lost(connection: Client, finding: "Finding") -> None:
     """Vectors that are gone, such as with their folder, are made anew from the log."""
+    from infra.vectors.port import Collection
+
     counts = [await finding.vectors.count(collection) for collection in Collection]
     if not any(counts) and await applied_position(connection.jetstream(), "index"):
         events = await begin_again(connection, LOG, "index")

@@ -19,20 +19,29 @@ _PARAMETERS = {
     "user": "The person. " + _ENCODED,
     "conversation": "The conversation; `-` is the user's current one. " + _ENCODED,
 }
-_MESSAGE_ID = {
+_TRACEPARENT = {
+    "traceparent": {
+        "type": "string",
+        "description": "Optional. The trace that it is part of, as W3C's Trace Context writes it.",
+    }
+}
+_OF_EVENT = {
     "type": "object",
     "properties": {
         "Nats-Msg-Id": {
             "type": "string",
             "description": "Optional. Identity of the event; goes before `id` of the body.",
-        }
+        },
+        **_TRACEPARENT,
     },
 }
+_OF_REQUEST = {"type": "object", "properties": _TRACEPARENT}
 _SERVICE_ERROR = {
     "type": "object",
     "properties": {
         "Nats-Service-Error": {"type": "string", "description": "Message of the error, when there is one."},
         "Nats-Service-Error-Code": {"type": "string", "description": "Its code."},
+        **_TRACEPARENT,
     },
 }
 
@@ -45,13 +54,13 @@ def document(examples: Examples) -> dict[str, Any]:
     for event in EVENTS.values():
         for version, contract in enumerate(event.versions, start=1):
             name = published.event_name(event, version)
-            messages[name] = _message(name, contract, _MESSAGE_ID, examples)
+            messages[name] = _message(name, contract, _OF_EVENT, examples)
             channels[name] = _event_channel(event, name, version)
             operations |= _event_operations(event, name, contract)
     for verb in VERBS.values():
         for version, (request, reply) in enumerate(zip(verb.requests, verb.replies, strict=True), start=1):
             asked, answered = published.request_name(verb, version), published.reply_name(verb, version)
-            messages[asked] = _message(asked, request, None, examples)
+            messages[asked] = _message(asked, request, _OF_REQUEST, examples)
             messages[answered] = _message(answered, reply, _SERVICE_ERROR, examples)
             channels[asked] = _channel(f"ask.{{tenant}}.{{user}}.{verb.name}.v{version}", asked)
             channels[answered] = _channel(None, answered)
@@ -83,15 +92,15 @@ def _schemas() -> dict[str, Any]:
 
 
 def _message(
-    name: str, contract: type[Contract], headers: dict[str, Any] | None, examples: Examples
+    name: str, contract: type[Contract], headers: dict[str, Any], examples: Examples
 ) -> dict[str, Any]:
-    message = {
+    return {
         "name": name,
         "summary": _summary(contract),
         "payload": {"$ref": f"#/components/schemas/{contract.__name__}"},
         "examples": [{"name": published.SHOWN, "payload": published.shown(name, examples)}],
+        "headers": headers,
     }
-    return message | ({"headers": headers} if headers else {})
 
 
 def _channel(address: str | None, message: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from contracts.ask import AskError, ErrorCode, Reply
 from contracts.base import Contract
 from contracts.subjects import ask_subject
+from producers import tracing
 from producers.connection import denied
 from producers.errors import AskFailed
 from producers.events import check_id
@@ -52,7 +53,9 @@ class Questioner:
         subject = ask_subject(self._tenant, user, verb, version)
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         try:
-            answer = await self._connection.request(subject, request.body(), timeout=patience)
+            answer = await self._connection.request(
+                subject, request.body(), timeout=patience, headers=tracing.headers() or None
+            )
         except nats.errors.NoRespondersError as error:
             raise _failed("unavailable", f"nobody answers {verb}; is `retrieve` running?") from error
         except TimeoutError as error:

@@ -14,6 +14,7 @@ from nats.js.api import PubAck
 from nats.js.errors import APIError, NoStreamResponseError
 
 from contracts.streams import LOG
+from producers import tracing
 from producers.connection import denied
 from producers.errors import PublishFailed
 from producers.events import ChatEvent, Encoded, check_id, encode
@@ -170,13 +171,14 @@ class Publisher:
 
     async def _stage(self, batch: list[Encoded]) -> dict[str, str]:
         """Send all but the last, which the server keeps aside, and return the headers that commit them."""
-        batch_id = _unique()
+        batch_id, traced = _unique(), tracing.headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
             headers = {
                 MSG_ID: event.message_id,
                 "Nats-Batch-Id": batch_id,
                 "Nats-Batch-Sequence": str(number),
+                **traced,
             }
             await publish(event.subject, event.body, headers=headers)
             if not number % _TURN:
@@ -186,6 +188,7 @@ class Publisher:
             "Nats-Batch-Id": batch_id,
             "Nats-Batch-Sequence": str(len(batch)),
             "Nats-Batch-Commit": "1",
+            **traced,
         }
 
     async def _one_by_one(self, batch: list[Encoded]) -> Published:
@@ -202,9 +205,11 @@ class Publisher:
         )
 
     async def _single(self, event: Encoded) -> PubAck:
+        traced = tracing.headers()
+
         async def attempt() -> PubAck:
             return await self._jetstream.publish(
-                event.subject, event.body, stream=LOG, headers={MSG_ID: event.message_id}
+                event.subject, event.body, stream=LOG, headers={MSG_ID: event.message_id, **traced}
             )
 
         try:

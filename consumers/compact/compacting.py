@@ -31,6 +31,7 @@ from infra.broker.log_reader import last_position
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
 from infra.broker.position import Position
 from infra.broker.purging import erasures_of
+from infra.broker.traces import trace_at
 from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.locking import locked_if_free
 from infra.database.reading import Newest
@@ -40,6 +41,7 @@ from infra.database.uncovered import Whose, uncovered
 from infra.models.language.patience import Patience
 from infra.models.language.port import Answer, LanguageModel, ModelUnavailable, RequestRefused
 from infra.settings.store import LiveSettings
+from infra.telemetry import tracing
 
 log = structlog.get_logger("compact")
 
@@ -142,7 +144,8 @@ class Compacting:
         if model is None:
             return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
         try:
-            return await self._take(connection, place, step, model, settings)
+            with tracing.span("compact", await trace_at(connection, step.covers[1])):
+                return await self._take(connection, place, step, model, settings)
         except RequestRefused as error:
             return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
         except ModelUnavailable as error:

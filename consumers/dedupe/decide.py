@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Final
@@ -40,11 +40,12 @@ _BEST_FIRST: Final = (Overlap.SAME, Overlap.LESS, Overlap.DENIED, Overlap.MORE)
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposed fact, with the id of its event and its time in the log."""
+    """A proposed fact, with the id of its event, its time in the log, and the trace that it is part of."""
 
     id: str
     at: datetime
     event: FactProposedV1
+    traceparent: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,11 +34,12 @@ from infra.broker.purging import erasures_of
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from infra.database.locking import locked
-from infra.database.rows import read
+from infra.database.rows import happened_at, read
 from infra.erased import Erasures
 from infra.finding import Finding, fact, points
 from infra.precedence import give_way
 from infra.settings.store import LiveSettings
+from infra.telemetry import tracing
 from infra.vectors.port import Collection, Dense, Owner
 
 log = structlog.get_logger("dedupe")
@@ -89,14 +90,14 @@ class Deciding:
             if known is None or known.erased != erased:
                 known = await self._load(connection, owner, erased)
             await self._catch_up(connection, owner, known)
-            decided = await self._decide(owner, known, known.turn())
+            events = await self._decide(owner, known, known.turn())
             waits = known.next
             if waits is None:
                 known.meanings = {}
             if limits_at is not None and waits is None:
-                decided += await self._trim(owner, known, limits_at)
+                events += await self._trim(owner, known, limits_at)
             await give_way()
-            appended = await append(connection, [log_event(owner, each) for each in decided])
+            appended = await append(connection, events)
             if not any(each.known for each in appended):
                 self._users[owner] = known
             return waits
@@ -130,37 +131,38 @@ class Deciding:
                     _, event, event_id = read(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
-                at = datetime.fromtimestamp(delivery.stored_at, UTC)
+                at = datetime.fromtimestamp(happened_at(event, delivery), UTC)
                 if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
                         # A model was reading it while it was erased.
                         await remove(connection, LOG, delivery.sequence)
                     continue
                 if isinstance(event, FactProposedV1):
-                    proposal = Proposal(event_id, at, event)
+                    proposal = Proposal(event_id, at, event, tracing.of_event(delivery))
                     known.waiting.setdefault(event_id, (delivery.sequence, proposal))
                 else:
                     known.apply(event, event_id, at)
 
-    async def _decide(self, owner: Owner, known: Known, proposals: Sequence[Proposal]) -> list[Decided]:
+    async def _decide(self, owner: Owner, known: Known, proposals: Sequence[Proposal]) -> list[LogEvent]:
         settings = self._settings.of(owner[0])
         meanings = known.meanings = await self._meanings(known, proposals, settings)
-        all_decided: list[Decided] = []
+        events: list[LogEvent] = []
         begun = time.monotonic()
         for proposal in proposals:
-            if all_decided and time.monotonic() - begun > TURN_SECONDS:
+            if events and time.monotonic() - begun > TURN_SECONDS:
                 break
             await give_way()
-            try:
-                decided = await self._decide_one(owner, known, proposal, settings, meanings)
-            except ValueError as error:
-                # The same would fail for ever, and all that is proposed after it would wait.
-                log.exception("a proposal cannot be decided", proposal=proposal.id)
-                decided = [undecidable(proposal, type(error).__name__)]
-            await self._write(owner, known, decided, proposal.at, meanings)
+            with tracing.span("dedupe decide", proposal.traceparent):
+                try:
+                    decided = await self._decide_one(owner, known, proposal, settings, meanings)
+                except ValueError as error:
+                    # The same would fail for ever, and all that is proposed after it would wait.
+                    log.exception("a proposal cannot be decided", event_id=proposal.id)
+                    decided = [undecidable(proposal, type(error).__name__)]
+                await self._write(owner, known, decided, proposal.at, meanings)
+                events += [log_event(owner, each) for each in decided]
             known.waiting.pop(proposal.id)
-            all_decided += decided
-        return all_decided
+        return events
 
     async def _decide_one(
         self,
@@ -179,10 +181,10 @@ class Deciding:
             case decided:
                 return decided
 
-    async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[Decided]:
+    async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[LogEvent]:
         decided = trim(known.facts, self._settings.of(owner[0]).limits, at)
         await self._write(owner, known, decided, at, {})
-        return decided
+        return [log_event(owner, each) for each in decided]
 
     async def _meanings(
         self, known: Known, proposals: Iterable[Proposal], settings: SettingsV1
@@ -264,6 +266,7 @@ def event_of(name: str, body: dict[str, Any]) -> Event:
 
 
 def log_event(owner: Owner, decided: Decided) -> LogEvent:
-    """What is decided, for the log."""
+    """What is decided, for the log, as part of the trace that it is decided in."""
     name, event = decided
-    return LogEvent(memory_subject(*owner, name), event.body(), scoped(*owner, str(event.id)))
+    event_id = scoped(*owner, str(event.id))
+    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())

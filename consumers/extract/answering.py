@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,9 +16,11 @@ from consumers.spending.calls import cost
 from consumers.spending.counting import count
 from infra.broker.appending import append_groups
 from infra.broker.dead_letters import bury
+from infra.broker.traces import trace_at
 from infra.database.windows import Failed, StoredWindow
 from infra.models.language.port import Answer, LineFailed
 from infra.precedence import give_way
+from infra.telemetry import tracing
 
 log = structlog.get_logger("extract")
 
@@ -47,10 +50,11 @@ class Answering:
         await give_way()
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
-            each = _judged(question, outcome, asked)
-            judged.append((question, each))
-            if each.dead is not None:
-                await self._bury(connection, question, outcome, each, asked)
+            with tracing.span("extract answer", await trace_at(connection, question.window.to_seq)):
+                each = _traced(_judged(question, outcome, asked))
+                judged.append((question, each))
+                if each.dead is not None:
+                    await self._bury(connection, question, outcome, each, asked)
         await append_groups(connection, [each.events for _, each in judged])
         for question, outcome in answers:
             if isinstance(outcome, Answer):
@@ -84,6 +88,14 @@ def _judged(question: Question, outcome: Answer | LineFailed, asked: Asked) -> J
         name = type(error).__name__
         log.error("an answer cannot be used", tenant=question.window.tenant, error=name)
         return judge(question, LineFailed(f"the answer cannot be used: {name}"), asked)
+
+
+def _traced(judged: Judged) -> Judged:
+    """As part of the trace that it is judged in."""
+    traceparent = tracing.current()
+    if traceparent is None:
+        return judged
+    return replace(judged, events=[replace(event, traceparent=traceparent) for event in judged.events])
 
 
 def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> Failed:

@@ -17,6 +17,7 @@ from consumers.extract.projections import Projections
 from consumers.extract.questions import Question, questions
 from consumers.spending.budget import Budgets
 from infra.broker.appending import insist
+from infra.broker.traces import trace_at
 from infra.database.engine import Connection, Database
 from infra.database.erasing import not_erased
 from infra.database.rows import Owner
@@ -33,6 +34,7 @@ from infra.models.language.port import (
     RequestRefused,
 )
 from infra.settings.store import LiveSettings
+from infra.telemetry import tracing
 
 log = structlog.get_logger("extract")
 
@@ -120,11 +122,11 @@ class Asking:
             await mark_answered(held, done)
             to_ask = [window for window in taken if window not in done]
             asked = await questions(held, to_ask, self._settings, datetime.now(UTC))
-            said = await asyncio.gather(*map(self._said, asked))
+            said = await asyncio.gather(*(self._said(connection, question) for question in asked))
             await self._settle(connection, held, said)
         return {window.owner for window in taken}
 
-    async def _said(self, question: Question) -> _Said:
+    async def _said(self, connection: Client, question: Question) -> _Said:
         if not question.said:
             return _Said(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
@@ -133,7 +135,8 @@ class Asking:
             return _Said(question, None, ModelUnavailable("the model is left alone"))
         outcome: Answer | LineFailed | ModelUnavailable
         try:
-            outcome = await model.complete(question.request())
+            with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
+                outcome = await model.complete(question.request())
             self._patience.answered(of.provider, of.model)
         except RequestRefused as error:
             outcome = LineFailed(str(error), is_final=True)

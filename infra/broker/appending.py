@@ -13,6 +13,7 @@ from nats.js.errors import APIError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from contracts.streams import LOG
+from infra.telemetry import tracing
 
 log = structlog.get_logger("broker")
 
@@ -28,11 +29,16 @@ BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """An event for the log. Its id makes a repeated attempt harmless."""
+    """An event for the log. Its id makes a repeated attempt harmless.
+
+    Attributes:
+        traceparent: the trace that it is part of; None takes that of who puts it there.
+    """
 
     subject: str
     body: bytes
     id: str
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ async def _together(connection: Client, groups: Sequence[Sequence[LogEvent]]) ->
 
 async def _one(connection: Client, event: LogEvent) -> Appended:
     acknowledged = await connection.jetstream().publish(
-        event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers={"Nats-Msg-Id": event.id}
+        event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers=_headers(event)
     )
     return Appended(acknowledged.seq, bool(acknowledged.duplicate))
 
@@ -128,17 +134,22 @@ async def _one(connection: Client, event: LogEvent) -> Appended:
 async def _atomically(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
     batch = uuid4().hex
     for place, event in enumerate(events[:-1], 1):
-        await connection.publish(event.subject, event.body, headers=_headers(event, batch, place))
+        await connection.publish(event.subject, event.body, headers=_headers(event) | _of_batch(batch, place))
     last = events[-1]
     acknowledged = await connection.jetstream().publish(
         last.subject,
         last.body,
         timeout=TIMEOUT,
         stream=LOG,
-        headers=_headers(last, batch, len(events)) | {"Nats-Batch-Commit": "1"},
+        headers=_headers(last) | _of_batch(batch, len(events)) | {"Nats-Batch-Commit": "1"},
     )
     return [Appended(acknowledged.seq - len(events) + place) for place in range(1, len(events) + 1)]
 
 
-def _headers(event: LogEvent, batch: str, place: int) -> dict[str, str]:
-    return {"Nats-Msg-Id": event.id, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(place)}
+def _headers(event: LogEvent) -> dict[str, str]:
+    traced = tracing.headers() if event.traceparent is None else {tracing.TRACEPARENT: event.traceparent}
+    return {"Nats-Msg-Id": event.id, **traced}
+
+
+def _of_batch(batch: str, place: int) -> dict[str, str]:
+    return {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(place)}

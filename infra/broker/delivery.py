@@ -6,7 +6,10 @@ from nats.aio.msg import Msg
 
 
 class Delivery(NamedTuple):
-    """One delivery of a stored message. `stored_at` is when the log took it, in seconds since 1970."""
+    """One delivery of a stored message.
+
+    `stored_at` is when the log took it, in seconds since 1970; `traceparent` the trace that it came with.
+    """
 
     subject: str
     body: bytes
@@ -15,6 +18,7 @@ class Delivery(NamedTuple):
     sequence: int
     deliveries: int
     stored_at: float
+    traceparent: str | None = None
 
     @classmethod
     def of(cls, message: Msg) -> Self:
@@ -36,4 +40,5 @@ class Delivery(NamedTuple):
             int(fields[5]),
             int(fields[4]),
             int(fields[7]) / 1e9,
+            headers.get("traceparent") if headers else None,
         )

@@ -10,7 +10,7 @@ from typing import Final
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import NoRespondersError
-from nats.js.api import Header
+from nats.js.api import Header, RawStreamMsg
 from nats.js.errors import NotFoundError
 
 from contracts.base import Event
@@ -95,20 +95,35 @@ def _is_cluster(connection: Client) -> bool:
 async def _next(connection: Client, pattern: str, after: int) -> Delivery | None:
     """The next event of a subject pattern, as the server has it that leads the log."""
     try:
-        found = await connection.jetstream().get_msg(LOG, after + 1, pattern, next=True)
+        return _as_delivered(await connection.jetstream().get_msg(LOG, after + 1, pattern, next=True))
     except NotFoundError:
         return None
+
+
+async def delivery_at(connection: Client, position: int) -> Delivery:
+    """The event at a log position.
+
+    Raises:
+        nats.js.errors.NotFoundError: there is none.
+        nats.errors.Error: the server does not answer.
+    """
+    return _as_delivered(await connection.jetstream().get_msg(LOG, position))
+
+
+def _as_delivered(found: RawStreamMsg) -> Delivery:
     assert found.subject is not None
     assert found.seq is not None
     assert found.time is not None
+    headers = found.headers or {}
     return Delivery(
         subject=found.subject,
         body=found.data or b"",
-        message_id=(found.headers or {}).get("Nats-Msg-Id"),
+        message_id=headers.get("Nats-Msg-Id"),
         stream=LOG,
         sequence=found.seq,
         deliveries=1,
         stored_at=found.time.timestamp(),
+        traceparent=headers.get("traceparent"),
     )
 
 
@@ -171,6 +186,7 @@ def delivery_of(message: Msg) -> Delivery:
         sequence=int(headers["Nats-Sequence"]),
         deliveries=1,
         stored_at=seconds_of(headers["Nats-Time-Stamp"]),
+        traceparent=headers.get("traceparent"),
     )
 
 

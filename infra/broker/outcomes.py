@@ -16,7 +16,7 @@ from contracts.subjects import dead_subject
 from infra.broker.bulk import publish_all
 from infra.broker.delivery import Delivery
 from infra.broker.headers import header_value
-from infra.telemetry import metrics
+from infra.telemetry import metrics, tracing
 
 log = structlog.get_logger("broker")
 
@@ -66,10 +66,11 @@ def ends(outcomes: Sequence[Outcome]) -> dict[str, int]:
     applied = outcomes.count(ACK)
     if applied == len(outcomes):  # most of the time, and then at the price of a look at each
         return {"applied": applied}
-    return dict(Counter(map(_end, outcomes)))
+    return dict(Counter(map(end_of, outcomes)))
 
 
-def _end(outcome: Outcome) -> str:
+def end_of(outcome: Outcome) -> str:
+    """How one ended."""
     match outcome:
         case Ack(reason):
             return "applied" if reason is None else "nothing"
@@ -109,7 +110,7 @@ async def _bury(
         await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     except Exception as error:  # whatever it is, the message must stay
         log.warning(
-            "dead letter not stored, will be tried again", sequence=delivery.sequence, error=repr(error)
+            "dead letter not stored, will be tried again", seq=delivery.sequence, error=repr(error)
         )
         await message.nak(delay_after(delivery.deliveries))
         return
@@ -117,10 +118,11 @@ async def _bury(
     log.warning(
         "dead letter",
         consumer=consumer,
-        sequence=delivery.sequence,
+        seq=delivery.sequence,
         event_id=delivery.message_id or f"{delivery.stream}:{delivery.sequence}",
         reason=outcome.reason,
         error=outcome.error,
+        **tracing.logged_of(delivery),
     )
     await message.term()
 

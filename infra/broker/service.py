@@ -24,7 +24,8 @@ from infra.broker.admission import Admission
 from infra.broker.headers import header_value
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.precedence import answering
-from infra.telemetry import metrics
+from infra.telemetry import metrics, tracing
+from infra.telemetry.tracing import Served
 
 log = structlog.get_logger("service")
 
@@ -56,6 +57,16 @@ class _Endpoint:
     errors: int = 0
     nanoseconds: int = 0
     last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request in hand; `begun` in nanoseconds of the performance counter."""
+
+    endpoint: _Endpoint
+    message: Msg
+    begun: int
+    trace: Served
 
 
 @dataclass(slots=True)
@@ -106,45 +117,42 @@ class AskService:
 
     async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
         """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
-        begun = time.perf_counter_ns()
+        asked = _Asked(
+            endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
+        )
         endpoint.requests += 1
-        try:
-            address = parse(message.subject)
-            if too_much := self.admission.refusal(address):
-                raise Refusal("unavailable", too_much, retryable=True)
-            reply = endpoint.answer(address, message.data)
-        except Exception as error:
-            await self._send(endpoint, message, _error_reply(error), begun)
-            return
-        if isinstance(reply, Answered):
-            await self._send(endpoint, message, reply, begun)
-            return
-        turn = self.admission.begin(address)
-        task = asyncio.create_task(self._finish(endpoint, message, reply, begun, turn))
+        with asked.trace:
+            try:
+                address = parse(message.subject)
+                if too_much := self.admission.refusal(address):
+                    raise Refusal("unavailable", too_much, retryable=True)
+                reply = endpoint.answer(address, message.data)
+            except Exception as error:
+                await self._send(asked, _error_reply(error))
+                return
+            if isinstance(reply, Answered):
+                await self._send(asked, reply)
+                return
+            turn = self.admission.begin(address)
+            task = asyncio.create_task(self._finish(asked, reply, turn))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
         task.add_done_callback(lambda _: self.admission.end(address))
         if len(self._waiting) >= MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _finish(
-        self,
-        endpoint: _Endpoint,
-        message: Msg,
-        pending: Awaitable[Answered],
-        begun: int,
-        turn: asyncio.Semaphore,
-    ) -> None:
+    async def _finish(self, asked: _Asked, pending: Awaitable[Answered], turn: asyncio.Semaphore) -> None:
         async with turn:
             with answering():
                 try:
                     reply = await pending
                 except Exception as error:
                     reply = _error_reply(error)
-                await self._send(endpoint, message, reply, begun)
+                await self._send(asked, reply)
 
-    async def _send(self, endpoint: _Endpoint, message: Msg, reply: Answered, begun: int) -> None:
-        nanoseconds = time.perf_counter_ns() - begun
+    async def _send(self, asked: _Asked, reply: Answered) -> None:
+        endpoint, to = asked.endpoint, asked.message.reply
+        nanoseconds = time.perf_counter_ns() - asked.begun
         endpoint.nanoseconds += nanoseconds
         connection: Client = self.broker.config.connection_state.connection
         body = reply if isinstance(reply, bytes) else _json(reply)
@@ -154,14 +162,16 @@ class AskService:
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
             body = _json(reply)
-        headers = None
-        if isinstance(reply, Reply) and reply.error is not None:
+        headers = dict(asked.trace.headers)
+        error = reply.error if isinstance(reply, Reply) else None
+        if error is not None:
             endpoint.errors += 1
-            endpoint.last_error = reply.error.message
-            headers = {ERROR_CODE_HEADER: reply.error.code, ERROR_HEADER: header_value(reply.error.message)}
+            endpoint.last_error = error.message
+            headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+        asked.trace.end(error.code if error else None)
         _count(endpoint.verb, reply, nanoseconds / 1e9)
-        if message.reply:
-            await connection.publish(message.reply, body, headers=headers)
+        if to:
+            await connection.publish(to, body, headers=headers or None)
 
 
 class _Listing(Service):

@@ -11,9 +11,9 @@ from nats.aio.msg import Msg
 
 from infra.broker.dead_limit import DeadLimit
 from infra.broker.delivery import Delivery
-from infra.broker.outcomes import Outcome, Retry, ends, settle
+from infra.broker.outcomes import Outcome, Retry, end_of, ends, settle
 from infra.precedence import give_way
-from infra.telemetry import metrics
+from infra.telemetry import metrics, tracing
 
 log = structlog.get_logger("broker")
 
@@ -60,17 +60,24 @@ def consume_stream(
     async def handle(message: NatsBatchMessage) -> None:
         messages: list[Msg] = message.raw_message
         deliveries = [Delivery.of(each) for each in messages]
+        # For all that is logged while the batch is in work.
+        structlog.contextvars.bind_contextvars(consumer=durable)
         await give_way()
-        begun = time.perf_counter()
+        begun, at = time.perf_counter(), time.time()
         try:
             outcomes = await consume(deliveries)
         except Exception:
-            log.exception("batch failed, will be tried again", consumer=durable, messages=len(messages))
+            log.exception(
+                "batch failed, will be tried again",
+                messages=len(messages),
+                seq=deliveries[0].sequence,
+                to_seq=deliveries[-1].sequence,
+            )
             outcomes = [Retry()] * len(messages)
         connection = broker.config.connection_state.connection
         outcomes = await given_up.heed(connection, outcomes)
         await settle(connection, durable, zip(messages, deliveries, outcomes, strict=True))
-        _count(durable, deliveries, outcomes, time.perf_counter() - begun)
+        _tell(durable, deliveries, outcomes, at, time.perf_counter() - begun)
 
     for _ in range(overlap):
         broker.subscriber(
@@ -84,10 +91,15 @@ def consume_stream(
         )(handle)
 
 
-def _count(durable: str, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome], seconds: float) -> None:
-    ended = ends(outcomes)
+def _tell(
+    durable: str, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome], begun: float, seconds: float
+) -> None:
+    """Count a batch, and note it in the traces of its events."""
     done = deliveries
+    ended = ends(outcomes)
     if "retried" in ended:
         both = zip(deliveries, outcomes, strict=True)
         done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]
-    metrics.batch(durable, ended, done, seconds, time.time())
+    metrics.batch(durable, ended, done, seconds, begun + seconds)
+    if tracing.is_on():
+        tracing.record(durable, deliveries, [end_of(outcome) for outcome in outcomes], begun, begun + seconds)

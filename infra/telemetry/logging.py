@@ -5,7 +5,9 @@ import sys
 from typing import TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
+
+from infra.telemetry.tracing import logged
 
 _OURS = "mnemon"
 
@@ -19,6 +21,7 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
     person = stream.isatty()
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _traced,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if person else "iso", utc=not person),
@@ -45,6 +48,11 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
 
 def _logger(name: str = "") -> logging.Logger:
     return logging.getLogger(f"{_OURS}.{name}" if name else _OURS)
+
+
+def _traced(_: object, __: str, line: EventDict) -> EventDict:
+    """Say to which trace a line belongs, where something is traced."""
+    return {**logged(), **line}
 
 
 def _for_person() -> list[Processor]:

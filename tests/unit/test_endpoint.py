@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Sequence
 from urllib.error import HTTPError
@@ -12,11 +11,7 @@ import pytest
 
 from infra.telemetry import endpoint
 from infra.telemetry.endpoint import PortTaken, answering_http
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+from tests.ports import free_port
 
 
 def got(url: str) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from contracts.registry import EVENTS
 from contracts.streams import LOG
 from contracts.subjects import Address, memory_subject
 from infra.broker.position import log_end
+from infra.telemetry import tracing
 
 _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
@@ -35,7 +36,7 @@ class UserLog:
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),
             event.body(),
             stream=LOG,
-            headers={"Nats-Msg-Id": event_id or str(uuid4())},
+            headers={"Nats-Msg-Id": event_id or str(uuid4()), **tracing.headers()},
         )
         return int(acknowledgement.seq)
 

@@ -1,0 +1,74 @@
+"""What a collector of traces gets, by OTLP over HTTP."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+
+class Span(NamedTuple):
+    """A span, with the names of the consumers whose process it is from."""
+
+    trace_id: str
+    name: str
+    service: str
+    process: tuple[str, ...]
+    attributes: dict[str, str]
+
+
+class Collector:
+    """Keeps the spans that it is sent."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.spans: list[Span] = []
+
+    def of(self, trace_id: str) -> list[Span]:
+        return [span for span in self.spans if span.trace_id == trace_id]
+
+    def take(self, body: bytes) -> None:
+        for sent in ExportTraceServiceRequest.FromString(body).resource_spans:
+            of = {each.key: each.value for each in sent.resource.attributes}
+            process = tuple(each.string_value for each in of["mnemon.consumers"].array_value.values)
+            self.spans += [
+                Span(
+                    span.trace_id.hex(),
+                    span.name,
+                    of["service.name"].string_value,
+                    process,
+                    {
+                        each.key: each.value.string_value or str(each.value.int_value)
+                        for each in span.attributes
+                    },
+                )
+                for scope in sent.scope_spans
+                for span in scope.spans
+            ]
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    """A collector that listens, until the end of the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            collector.take(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        collector = Collector(server.server_port)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield collector
+        finally:
+            server.shutdown()
+            thread.join()

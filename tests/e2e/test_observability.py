@@ -1,0 +1,71 @@
+"""What a running stack shows of itself: one trace from a bot's publish to its reply, and metrics."""
+
+import asyncio
+
+import nats
+from nats.aio.msg import Msg
+from opentelemetry.sdk.trace import TracerProvider
+
+from contracts.model_settings import Extraction
+from contracts.settings import SettingsV1
+from infra.settings.store import write
+from producers.client import MemoryClient
+from tests.e2e.collector import Collector, collecting
+from tests.e2e.conftest import PATIENCE, Up, until
+from tests.ports import free_port
+
+TRACED = {
+    "persist process",
+    "index process",
+    "dedupe process",
+    "dedupe decide",
+    "extract ask",
+    "extract answer",
+}
+
+
+async def test_a_trace_and_metrics_of_a_running_stack(up: Up) -> None:
+    with collecting() as collector:
+        await up.start(
+            "--no-admin",
+            "--metrics-port",
+            str(free_port(1)),
+            OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
+            OTEL_BSP_SCHEDULE_DELAY="100",
+        )
+        await one_trace(up, collector)
+
+
+async def one_trace(up: Up, collector: Collector) -> None:
+    """What a bot says, what is learned from it, and the answer with it are one trace, in both processes."""
+    assert up.endpoints
+    tracer = TracerProvider(shutdown_on_exit=False).get_tracer("bot")
+    learned: asyncio.Queue[Msg] = asyncio.Queue()
+    async with (
+        await nats.connect(up.endpoints.nats) as client,
+        MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory,
+    ):
+        await write(client, SettingsV1(extraction=Extraction(mode="online", idle_seconds=1)))
+        await client.subscribe("memory.acme.u1.fact.>", cb=learned.put)
+        await client.flush()
+        with tracer.start_as_current_span("turn") as turn:
+            await memory.publish("u1", "user", "My sister's name is Vera.")
+            async with asyncio.timeout(PATIENCE):
+                proposed, saved = await learned.get(), await learned.get()
+            context = await memory.context("u1", query="What is my sister's name?")
+            assert "Vera" in context.model_dump_json()
+            trace_id = f"{turn.get_span_context().trace_id:032x}"
+            asked = {"traceparent": f"00-{trace_id}-{turn.get_span_context().span_id:016x}-01"}
+        for event in (proposed, saved):
+            assert (event.headers or {})["traceparent"].split("-")[1] == trace_id, event.subject
+        reply = await client.request("ask.acme.u1.read.v1", b"{}", timeout=PATIENCE, headers=asked)
+        assert (reply.headers or {})["traceparent"].split("-")[1] == trace_id
+        assert (reply.headers or {})["traceparent"] != asked["traceparent"], "it is the answer's own span"
+    wanted = {*TRACED, "ask context", "ask read"}
+    await until(lambda: wanted <= {span.name for span in collector.of(trace_id)})
+    spans = collector.of(trace_id)
+    assert {span.service for span in spans} == {"mnemon"}
+    assert len({span.process for span in spans}) == 2, "of the process that answers, and of the other"
+    said = [span.attributes for span in spans if span.name == "persist process"]
+    assert {each["mnemon.outcome"] for each in said} == {"applied", "nothing"}, "a proposal is no row"
+    assert all("Vera" not in value for span in spans for value in span.attributes.values())
