@@ -43,38 +43,48 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-app.command("up")(up.up)
-app.command("run")(run.run)
-app.command("provision")(provision.provision)
-app.command("migrate")(migrate.migrate)
-app.command("rebuild")(rebuild.rebuild)
-app.command("reindex")(reindex.reindex)
-app.command("status")(status.status)
-app.command("audit")(audit.audit)
-app.command("admin")(admin.admin)
-app.command("usage")(usage.usage)
-app.command("demo")(demo.demo)
-app.command("history")(history.history)
-app.command("context")(context.context)
-app.command("save")(facts.save)
-app.command("read")(facts.read)
-app.command("search")(facts.search)
-app.command("get")(facts.get)
-app.command("update")(facts.update)
-app.command("forget")(facts.forget)
-app.command("profile")(profile.profile)
-app.command("erase")(erase.erase)
-app.add_typer(tasks.app, name="tasks")
-app.add_typer(document.app, name="document")
-app.command("tools")(tools.tools)
-app.command("mcp")(mcp.mcp)
-app.command("bench")(bench.bench)
-app.command("calibrate")(calibrate.calibrate)
-app.add_typer(dead.app, name="dead")
-app.add_typer(import_.app, name="import")
-app.add_typer(export.app, name="export")
-app.add_typer(settings.app, name="settings")
-app.add_typer(auth.app, name="auth")
+_START = "Begin"
+_MEMORY = "A user's memory"
+_AROUND = "In, out, and plugged in"
+_CARE = "Look after it"
+_SERVERS = "On servers of your own"
+
+app.command("demo", rich_help_panel=_START)(demo.demo)
+app.command("up", rich_help_panel=_START)(up.up)
+
+app.command("context", rich_help_panel=_MEMORY)(context.context)
+app.command("history", rich_help_panel=_MEMORY)(history.history)
+app.command("save", rich_help_panel=_MEMORY)(facts.save)
+app.command("read", rich_help_panel=_MEMORY)(facts.read)
+app.command("search", rich_help_panel=_MEMORY)(facts.search)
+app.command("get", rich_help_panel=_MEMORY)(facts.get)
+app.command("update", rich_help_panel=_MEMORY)(facts.update)
+app.command("forget", rich_help_panel=_MEMORY)(facts.forget)
+app.command("profile", rich_help_panel=_MEMORY)(profile.profile)
+app.add_typer(tasks.app, name="tasks", rich_help_panel=_MEMORY)
+app.add_typer(document.app, name="document", rich_help_panel=_MEMORY)
+app.command("erase", rich_help_panel=_MEMORY)(erase.erase)
+
+app.add_typer(import_.app, name="import", rich_help_panel=_AROUND)
+app.add_typer(export.app, name="export", rich_help_panel=_AROUND)
+app.command("tools", rich_help_panel=_AROUND)(tools.tools)
+app.command("mcp", rich_help_panel=_AROUND)(mcp.mcp)
+
+app.command("status", rich_help_panel=_CARE)(status.status)
+app.command("admin", rich_help_panel=_CARE)(admin.admin)
+app.command("audit", rich_help_panel=_CARE)(audit.audit)
+app.command("usage", rich_help_panel=_CARE)(usage.usage)
+app.add_typer(settings.app, name="settings", rich_help_panel=_CARE)
+app.add_typer(dead.app, name="dead", rich_help_panel=_CARE)
+app.add_typer(auth.app, name="auth", rich_help_panel=_CARE)
+app.command("rebuild", rich_help_panel=_CARE)(rebuild.rebuild)
+app.command("reindex", rich_help_panel=_CARE)(reindex.reindex)
+app.command("calibrate", rich_help_panel=_CARE)(calibrate.calibrate)
+app.command("bench", rich_help_panel=_CARE)(bench.bench)
+
+app.command("provision", rich_help_panel=_SERVERS)(provision.provision)
+app.command("migrate", rich_help_panel=_SERVERS)(migrate.migrate)
+app.command("run", rich_help_panel=_SERVERS)(run.run)
 
 
 def _show_version(wanted: bool) -> None:
