@@ -1,0 +1,84 @@
+"""What a bot would get for its next answer, and what takes the room in it."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, get_args
+
+from starlette.responses import Response
+
+from contracts.ask import ContextReplyV1, ContextSection, Format
+from contracts.base import InvalidBody
+from infra.settings.store import read
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.whose import Whose, shown
+from producers.errors import AskFailed
+
+pages = Pages("Users", "/users")
+
+_FORMATS: Final = [(each, each) for each in get_args(Format)]
+
+WIDTH: Final = 1000
+"""Of the bar, in its own units."""
+
+
+class Stretch(NamedTuple):
+    """A section in the bar of the budget: where it begins and how wide it is."""
+
+    name: str
+    section: ContextSection
+    x: float
+    width: float
+
+
+@pages.get("/user/context")
+async def context(visit: Visit) -> Response:
+    """The context, as it would be now."""
+    whose = Whose.of(visit.query)
+    asked = {
+        name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
+    }
+    usual = (await read(await visit.parts.broker(), whose.tenant)).context.budget
+    reply, error = None, None
+    try:
+        reply = await _asked(visit, whose, asked)
+    except InvalidBody as wrong:
+        error = wrong
+    except AskFailed as failed:
+        if failed.code != "bad_request":
+            raise
+        field, _, problem = failed.message.partition(": ")
+        error = InvalidBody(field, problem)
+    budget = int(asked["budget"]) if asked["budget"].isdecimal() else usual
+    return visit.page(
+        "user_context.html",
+        status=422 if error else 200,
+        asked=asked,
+        formats=_FORMATS,
+        usual=usual,
+        budget=budget,
+        reply=reply,
+        stretches=_stretches(reply.sections, max(budget, reply.tokens or 0)) if reply else [],
+        wide=WIDTH,
+        errors={error.field: error.problem} if error else {},
+        **shown(whose, "context"),
+    )
+
+
+async def _asked(visit: Visit, whose: Whose, asked: Mapping[str, str]) -> ContextReplyV1:
+    fields: dict[str, Any] = {name: value for name, value in asked.items() if value}
+    if fields.get("budget", "").isdecimal():
+        fields["budget"] = int(fields["budget"])
+    memory = await whose.memory(visit)
+    # Not by `memory.context`, which never fails.
+    reply = await memory.ask(whose.user, "context", **fields)
+    assert isinstance(reply, ContextReplyV1)
+    return reply
+
+
+def _stretches(sections: Mapping[str, ContextSection], budget: int) -> list[Stretch]:
+    """The sections one after another, to the scale of the budget."""
+    found, x = [], 0.0
+    for name, section in sections.items():
+        width = WIDTH * section.tokens / budget
+        found.append(Stretch(name, section, x, width))
+        x += width
+    return found

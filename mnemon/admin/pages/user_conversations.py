@@ -1,0 +1,56 @@
+"""A user's conversations, and what was said in them."""
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.responses import Response
+
+from contracts.ask import MAX_HISTORY
+from infra.database.users import conversations
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.whose import Whose, shown
+
+pages = Pages("Users", "/users")
+
+_PAGE: Final = 50
+"""Messages that are shown, until more are asked for."""
+
+
+@pages.get("/user/conversations")
+async def history(visit: Visit) -> Response:
+    """All conversations, and the newest messages of one."""
+    return await _history(visit, Whose.of(visit.query), visit.query.get("conversation") or None)
+
+
+@pages.post("/user/conversation/erase")
+async def erase(visit: Visit) -> Response:
+    """Forget one conversation for good."""
+    whose, conversation = Whose.of(visit.form), visit.form["conversation"]
+    if visit.form.get("confirmed") != conversation:
+        return await _history(
+            visit, whose, conversation, "Type the id of the conversation as it stands above."
+        )
+    memory = await whose.memory(visit)
+    reply = await memory.erase(whose.user, conversation=conversation)
+    return visit.page(
+        "user_receipt.html", receipt=reply, what=f"Conversation {conversation}", **shown(whose, "")
+    )
+
+
+async def _history(visit: Visit, whose: Whose, conversation: str | None, error: str = "") -> Response:
+    database = await visit.parts.database()
+    all_of_them = await database.read(conversations((whose.tenant, whose.user)))
+    memory = await whose.memory(visit)
+    asked = visit.query.get("limit", "")
+    limit = min(int(asked), MAX_HISTORY) if asked.isdecimal() and int(asked) else _PAGE
+    reply = await memory.history(whose.user, limit=limit, conversation=conversation, min_seq=whose.seq)
+    more = len(reply.messages) == limit and limit < MAX_HISTORY
+    return visit.page(
+        "user_conversations.html",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
+        conversations=all_of_them,
+        reply=reply,
+        more=min(limit * 4, MAX_HISTORY) if more else None,
+        error=error,
+        **shown(whose, "conversations"),
+    )

@@ -1,0 +1,81 @@
+"""A user's data, and tasks."""
+
+import json
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from contracts.base import InvalidBody
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.whose import Whose, shown
+
+pages = Pages("Users", "/users")
+
+
+@pages.get("/user/data")
+async def data(visit: Visit) -> Response:
+    """The fields of the user's data, and the tasks."""
+    return await _data(visit, Whose.of(visit.query))
+
+
+@pages.post("/user/data/set")
+async def set_field(visit: Visit) -> Response:
+    """Set one field, or remove it."""
+    whose, name = Whose.of(visit.form), visit.form.get("name", "")
+    if not name:
+        return await _data(visit, whose, {"name": "Give the field a name."})
+    value = None if "remove" in visit.form else _value(visit.form.get("value", ""))
+    memory = await whose.memory(visit)
+    try:
+        reply = await memory.set_profile(whose.user, {name: value})
+    except InvalidBody as error:
+        return await _data(visit, whose, {"value": error.problem})
+    said = f"{name} is removed." if value is None else f"{name} is set."
+    return _back(visit, whose, said, reply.seen_seq)
+
+
+@pages.post("/user/task")
+async def task(visit: Visit) -> Response:
+    """Note a task, or say that one is done or gone."""
+    whose, form = Whose.of(visit.form), visit.form
+    fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
+    if form.get("action") == "add" and not form.get("text"):
+        return await _data(visit, whose, {"text": "Say what is to be done."})
+    memory = await whose.memory(visit)
+    try:
+        reply = await memory.ask(whose.user, "tasks", action=form.get("action"), **fields)
+    except InvalidBody as error:
+        return await _data(visit, whose, {error.field: error.problem})
+    return _back(visit, whose, "The tasks are changed.", reply.seen_seq)
+
+
+async def _data(visit: Visit, whose: Whose, errors: dict[str, str] | None = None) -> Response:
+    memory = await whose.memory(visit)
+    profile = await memory.profile(whose.user, min_seq=whose.seq)
+    tasks = await memory.tasks(whose.user, min_seq=whose.seq)
+    return visit.page(
+        "user_data.html",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
+        profile={name: _written(value) for name, value in profile.profile.items()},
+        tasks=tasks.tasks,
+        errors=errors or {},
+        typed=visit.form,
+        **shown(whose, "data"),
+    )
+
+
+def _back(visit: Visit, whose: Whose, said: str, seq: int) -> Response:
+    return visit.goto("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
+
+
+def _value(text: str) -> Any:
+    """JSON, or else a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

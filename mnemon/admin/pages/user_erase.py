@@ -1,0 +1,49 @@
+"""Forgetting a user for good, with the receipt, and looking what is left."""
+
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.whose import Whose, shown
+
+pages = Pages("Users", "/users")
+
+
+@pages.get("/user/erase")
+async def before(visit: Visit) -> Response:
+    """What is kept, and what it takes to forget it."""
+    return await _before(visit, Whose.of(visit.query))
+
+
+@pages.post("/user/erase")
+async def erase(visit: Visit) -> Response:
+    """Forget the user, once the id is typed."""
+    whose = Whose.of(visit.form)
+    if visit.form.get("confirmed") != whose.user:
+        return await _before(visit, whose, "Type the id of the user as it stands above.")
+    memory = await whose.memory(visit)
+    reply = await memory.erase(whose.user)
+    return visit.page("user_receipt.html", receipt=reply, what=whose.user, **shown(whose, "erase"))
+
+
+@pages.post("/user/verify")
+async def verify(visit: Visit) -> Response:
+    """Look what is left, and for words in all that there is."""
+    whose = Whose.of(visit.form)
+    memory = await whose.memory(visit)
+    words = visit.form.get("text") or None
+    reply = await memory.erase(whose.user, verify=True, text=words)
+    return visit.page("user_left.html", reply=reply, words=words, **shown(whose, "erase"))
+
+
+async def _before(visit: Visit, whose: Whose, error: str = "") -> Response:
+    memory = await whose.memory(visit)
+    return visit.page(
+        "user_erase.html",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
+        kept=await memory.status(whose.user),
+        facts=len((await memory.read(whose.user, limit=1000)).facts),
+        error=error,
+        **shown(whose, "erase"),
+    )

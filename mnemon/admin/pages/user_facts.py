@@ -1,0 +1,121 @@
+"""A user's facts: read, searched, kept, changed and forgotten."""
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from contracts.ask import MAX_HISTORY
+from contracts.base import InvalidBody
+from contracts.tools import FactReplyV1, SaveReplyV1
+from infra.database.users import origin
+from mnemon.admin import facing
+from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.whose import Whose, shown
+from producers.errors import AskFailed
+
+pages = Pages("Users", "/users")
+
+_DECIDED: Final = {
+    "saved": "Kept as {id}.",
+    "updated": "{id} said nearly that, and says it now.",
+    "confirmed": "{id} says that already.",
+}
+_HITS: Final = 20
+
+
+@pages.get("/user/facts")
+async def facts(visit: Visit) -> Response:
+    """All facts, or those that a query finds."""
+    return await _facts(visit, Whose.of(visit.query))
+
+
+@pages.post("/user/save")
+async def save(visit: Visit) -> Response:
+    """Keep a fact."""
+    whose = Whose.of(visit.form)
+    memory = await whose.memory(visit)
+    try:
+        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.typed(visit.form)})
+    except (InvalidBody, AskFailed) as error:
+        return await _facts(visit, whose, facing.errors(error))
+    assert isinstance(reply, SaveReplyV1)
+    if reply.decision == "rejected":
+        return await _facts(visit, whose, {"text": reply.reason or "It is not kept."})
+    said = _DECIDED.get(reply.decision or "", "It will be decided in a moment.").format(id=reply.id)
+    return visit.goto("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
+
+
+@pages.get("/user/fact")
+async def fact(visit: Visit) -> Response:
+    """One fact: what it is, what it was, and where it is from."""
+    return await _fact(visit, Whose.of(visit.query), visit.query.get("id", ""))
+
+
+@pages.post("/user/update")
+async def update(visit: Visit) -> Response:
+    """Change a fact."""
+    whose, fact_id = Whose.of(visit.form), visit.form.get("id", "")
+    memory = await whose.memory(visit)
+    try:
+        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.typed(visit.form))
+    except (InvalidBody, AskFailed) as error:
+        return await _fact(visit, whose, fact_id, facing.errors(error))
+    known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
+    return visit.goto("/user/fact", f"{fact_id} is changed.", **known)
+
+
+@pages.post("/user/forget")
+async def forget(visit: Visit) -> Response:
+    """Remove a fact."""
+    whose, fact_id = Whose.of(visit.form), visit.form.get("id", "")
+    memory = await whose.memory(visit)
+    reply = await memory.forget(whose.user, fact_id)
+    known = {"tenant": whose.tenant, "user": whose.user, "seq": str(reply.seen_seq)}
+    return visit.goto("/user/facts", f"{fact_id} is forgotten.", **known)
+
+
+async def _facts(visit: Visit, whose: Whose, errors: dict[str, str] | None = None) -> Response:
+    memory = await whose.memory(visit)
+    query = visit.query.get("q", "").strip()
+    reply = await memory.read(whose.user, limit=MAX_HISTORY, min_seq=whose.seq)
+    found = None
+    if query:
+        found = await memory.search(
+            whose.user, query, limit=_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
+        )
+    by_tier = {tier: [each for each in reply.facts if each.tier == tier] for tier in facing.TIERS}
+    return visit.page(
+        "user_facts.html",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
+        by_tier=by_tier,
+        facing=facing,
+        query=query,
+        found=found,
+        errors=errors or {},
+        typed=visit.form,
+        **shown(whose, "facts"),
+    )
+
+
+async def _fact(visit: Visit, whose: Whose, fact_id: str, errors: dict[str, str] | None = None) -> Response:
+    memory = await whose.memory(visit)
+    reply: FactReplyV1 = await memory.get(whose.user, fact_id, min_seq=whose.seq)
+    assert reply.fact, "there is one, or a refusal"
+    database = await visit.parts.database()
+    came = await database.read(origin((whose.tenant, whose.user), fact_id))
+    values: dict[str, Any] = reply.fact.model_dump()
+    if reply.fact.expires_at:
+        values["expires_at"] = reply.fact.expires_at.isoformat()
+    return visit.page(
+        "user_fact.html",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
+        fact=reply.fact,
+        versions=reply.versions,
+        events=came.events,
+        sources=came.sources,
+        facing=facing,
+        errors=errors or {},
+        typed={**values, **visit.form},
+        **shown(whose, "facts"),
+    )

@@ -1,0 +1,50 @@
+"""Users: whose memory there is."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from contracts.base import ID_LIMIT
+from infra.database import users as stored
+from infra.database.reading import counts
+from mnemon.admin.visiting import Pages, Visit
+
+pages = Pages("Users", "/users")
+
+PAGE: Final = 25
+"""Users that are shown at a time."""
+
+_MOST_TENANTS: Final = 500
+
+
+@pages.get("/users")
+async def users(visit: Visit) -> Response:
+    """The users of a tenant, by how their ids begin."""
+    database = await visit.parts.database()
+    tenants = await database.read(stored.tenants(_MOST_TENANTS))
+    tenant = visit.query.get("tenant", "").strip() or (tenants[0] if len(tenants) == 1 else "")
+    begins, after = visit.query.get("begins", "").strip(), visit.query.get("after", "")
+    error = _wrong(begins)
+    found: list[str] = []
+    if tenant and not error:
+        found = await database.read(stored.users(tenant, begins, after, PAGE + 1))
+    page = found[:PAGE]
+    counted = await database.read(counts([(tenant, user) for user in page])) if page else []
+    return visit.page(
+        "users.html",
+        tenants=tenants,
+        tenant=tenant,
+        begins=begins,
+        after=after,
+        error=error,
+        rows=list(zip(page, counted, strict=True)),
+        further=page[-1] if len(found) > PAGE else None,
+    )
+
+
+def _wrong(begins: str) -> str:
+    if "\0" in begins:
+        return "An id has no such character."
+    if len(begins.encode(errors="replace")) > ID_LIMIT:
+        return f"An id has at most {ID_LIMIT} bytes."
+    return ""
