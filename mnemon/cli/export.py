@@ -53,6 +53,26 @@ def jsonl(
     _export(lines, header(), output, (tenant, user, everybody), data, as_json)
 
 
+@app.command("markdown")
+def markdown(
+    output: OutputOption,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    everybody: AllOption = False,
+    data: DataOption = None,
+    as_json: JsonSummary = False,
+) -> None:
+    """Write facts, data and tasks as Markdown that a person reads and `mnemon import markdown` takes.
+
+    Of a fact it has the text, the tier, the importance in a word and the day; `jsonl` has all of it.
+
+    Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
+    """
+    from mnemon.exporting.markdown import lines
+
+    _export(lines, None, output, (tenant, user, everybody), data, as_json)
+
+
 def _export(
     form: "Format",
     first: str | None,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.import_markdown import markdown
+from mnemon.cli.import_postgres import postgres
 from mnemon.cli.importing import (
     DryRunOption,
     Files,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from producers.publishing import Progress, Published
 
 app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
+app.command("markdown")(markdown)
+app.command("postgres")(postgres)
 
 
 @app.command("jsonl")

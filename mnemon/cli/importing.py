@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
 
 import typer
 
@@ -33,6 +33,8 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="- is what comes from the standard input.")
 ]
 
+After = Callable[["Deployment", "Report"], Awaitable[None]]
+Part = Literal["broker", "database"]
 Reader = Callable[[BinaryIO], "Iterator[Found]"]
 
 
@@ -66,7 +68,10 @@ class Files:
                 with ExitStack() as ends:
                     is_input = path == Path("-")
                     self._open = sys.stdin.buffer if is_input else ends.enter_context(path.open("rb"))
-                    yield from self._reader(self._open)
+                    for found in self._reader(self._open):
+                        yield (
+                            found if len(self._paths) == 1 else found._replace(place=f"{path}: {found.place}")
+                        )
                     self._before, self._open = self.position, None
             except OSError as error:
                 refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
@@ -105,29 +110,67 @@ def import_files(
     refused: Path | None,
     data: Path | None,
     as_json: bool,
+    after: After | None = None,
 ) -> NoReturn:
-    """Bring in what files hold, or say what would come in; ends the command."""
-    from mnemon.importing.bringing import counted
-
+    """Bring in what files hold, and do what comes `after` it; or say what would come in. Ends the command."""
     with _kept(refused) as report:
         if dry_run:
-            show(counted(files.found(), tenant, report), dry_run, as_json)
-            raise typer.Exit(ending(report))
-        perform(_bring(target(data, "broker"), files, tenant, report, as_json))
+            perform(_count(_each(files.found()), tenant, report, as_json))
+        needed: tuple[Part, ...] = ("broker", "database") if after else ("broker",)
+        deployment = target(data, *needed)
+        perform(_bring(deployment, _each(files.found()), files, tenant, report, as_json, after))
+
+
+def import_rows(
+    found: "AsyncIterator[Found]",
+    *,
+    tenant: str,
+    dry_run: bool,
+    refused: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> NoReturn:
+    """The same of what comes from a database."""
+    with _kept(refused) as report:
+        if dry_run:
+            perform(_count(found, tenant, report, as_json))
+        perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
+
+
+async def _each(found: "Iterator[Found]") -> "AsyncIterator[Found]":
+    for each in found:
+        yield each
+
+
+async def _count(
+    found: "AsyncIterator[Found]", tenant: str | None, report: "Report", as_json: bool
+) -> Ending:
+    from mnemon.importing.bringing import counted
+
+    show(await counted(found, tenant, report), True, as_json)
+    return ending(report)
 
 
 async def _bring(
-    deployment: "Deployment", files: Files, tenant: str | None, report: "Report", as_json: bool
+    deployment: "Deployment",
+    found: "AsyncIterator[Found]",
+    files: Files | None,
+    tenant: str | None,
+    report: "Report",
+    as_json: bool,
+    after: After | None,
 ) -> Ending:
-    with _bar(files.total, lambda _: files.position) as progress:
-        await bring(deployment, files.found(), tenant, report, progress)
+    with _bar(files) as progress:
+        await bring(deployment, found, tenant, report, progress)
+    if after:
+        await after(deployment, report)
     show(report, False, as_json)
     return ending(report)
 
 
 async def bring(
     deployment: "Deployment",
-    found: "Iterator[Found] | AsyncIterator[Found]",
+    found: "AsyncIterator[Found]",
     tenant: str | None,
     report: "Report",
     progress: "Progress",
@@ -168,7 +211,7 @@ def _kept(refused: Path | None) -> "Iterator[Report]":
 
 
 @contextmanager
-def _bar(total: int | None, done: "Callable[[Report], int]") -> "Iterator[Progress]":
+def _bar(files: Files | None) -> "Iterator[Progress]":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -180,9 +223,11 @@ def _bar(total: int | None, done: "Callable[[Report], int]") -> "Iterator[Progre
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total, events=0)
+        task = bar.add_task("", total=files.total if files else None, events=0)
         yield lambda report: bar.update(
-            task, completed=done(report), events=report.published + report.already_there
+            task,
+            completed=files.position if files else 0,
+            events=report.published + report.already_there,
         )
 
 

@@ -1,17 +1,20 @@
 """Bringing in what a reader found: in batches, each event once, however often it is begun."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
+from consumers.policy.refusing import refusal
 from contracts.base import Event
-from contracts.memory import FactSavedV1
+from contracts.memory import FactProposedV1, FactSavedV1
+from contracts.settings import Policy
 from contracts.streams import LOG
 from infra.broker.appending import LogEvent, append, insist
 from infra.database.rows import Owner
+from infra.settings.store import read
 from mnemon.importing.found import Found, Incoming, Left, Refused
 from mnemon.importing.report import Report
 from mnemon.importing.spelling import name_of, spelled
@@ -32,14 +35,16 @@ _ON_ITS_WAY: Final = 0
 Progress = Callable[[Report], None]
 
 
-def counted(found: Iterable[Found], tenant: str | None, report: Report) -> Report:
+async def counted(found: AsyncIterator[Found], tenant: str | None, report: Report) -> Report:
     """What would come in; nothing does."""
-    for each in found:
+    async for each in found:
         match each:
             case Incoming():
                 wire = spelled(str(each.tenant or tenant), each)
                 if isinstance(wire, Refused):
                     report.refuse(wire)
+                elif (refusing := refusal_of(each, Policy())) is not None:
+                    report.refuse(refusing)
                 else:
                     report.comes(each, name_of(each.event))
             case Refused():
@@ -47,6 +52,14 @@ def counted(found: Iterable[Found], tenant: str | None, report: Report) -> Repor
             case Left():
                 report.leave(each)
     return report
+
+
+def refusal_of(incoming: Incoming, policy: Policy) -> Refused | None:
+    """Why a fact that would be proposed would not be kept; None where nothing speaks against it."""
+    if not isinstance(incoming.event, FactProposedV1):
+        return None
+    refused = refusal(incoming.event.text, policy)
+    return Refused(incoming.place, "text", refused[1], incoming.source) if refused else None
 
 
 class _Staged(NamedTuple):
@@ -74,23 +87,20 @@ class Bringing:
         self._report = report
         self._progress = progress
         self._new: dict[str, bool] = {}
+        self._policies: dict[str, Policy] = {}
         self._users: dict[Owner, There] = {}
         self._batch: list[_Staged] = []
         self._bytes = 0
 
-    async def bring(self, found: Iterable[Found] | AsyncIterator[Found]) -> Report:
+    async def bring(self, found: AsyncIterator[Found]) -> Report:
         """Bring all of it in.
 
         Raises:
-            NotReadable: the source breaks off; what came before is in.
             nats.errors.Error: the log does not take it; it can be begun again.
+            SettingsNotProvisioned: the streams and buckets are not there.
         """
-        if isinstance(found, AsyncIterator):
-            async for each in found:
-                await self._take(each)
-        else:
-            for each in found:
-                await self._take(each)
+        async for each in found:
+            await self._take(each)
         await self._flush()
         return self._report
 
@@ -109,7 +119,14 @@ class Bringing:
         if isinstance(wire, Refused):
             self._report.refuse(wire)
             return
+        if (refusing := refusal_of(incoming, await self._policy(owner[0]))) is not None:
+            self._report.refuse(refusing)
+            return
         known = await self._known(owner)
+        if incoming.instead is not None and not known.has_room_for(incoming.event):
+            incoming = incoming._replace(event=incoming.instead, instead=None)
+            await self._stage(incoming)
+            return
         event = incoming.event
         seq = known.events.get(str(event.id))
         if seq is None and known.is_of_another(event):
@@ -136,6 +153,12 @@ class Bringing:
         known.events[str(event.id)] = _ON_ITS_WAY
         if incoming.number is not None:
             known.numbers[incoming.number] = _ON_ITS_WAY
+
+    async def _policy(self, tenant: str) -> Policy:
+        """Which facts a tenant refuses: a secret does not even come into the log."""
+        if tenant not in self._policies:
+            self._policies[tenant] = (await read(self._connection, tenant)).policy
+        return self._policies[tenant]
 
     async def _known(self, owner: Owner) -> There:
         """What there is of a user. Of the one in hand it is kept: sources have users one after another."""

@@ -20,6 +20,7 @@ class Incoming(NamedTuple):
         conversation: None is the user's current one.
         tenant: where the source names it.
         number: by which other events of this user name it: see `mnemon.importing.jsonl`.
+        instead: what comes in where the user has facts that are not of this kind of source.
     """
 
     place: str
@@ -29,6 +30,7 @@ class Incoming(NamedTuple):
     conversation: str | None = None
     tenant: str | None = None
     number: int | None = None
+    instead: Event | None = None
 
 
 class Refused(NamedTuple):

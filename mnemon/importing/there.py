@@ -40,6 +40,12 @@ class There:
             self.own.add(fact_id)
         return fact_id in self.facts and fact_id not in self.own
 
+    def has_room_for(self, event: Event) -> bool:
+        """Whether a fact may keep its id: the user has none but those that came in as it does."""
+        fact_id, kind = getattr(event, "fact_id", None), str(event.id).partition(":")[0]
+        is_taken = self.facts.get(str(fact_id), event.id) != event.id
+        return not is_taken and all(by.startswith(f"{kind}:") for by in self.facts.values())
+
 
 async def there(connection: Client, owner: Owner) -> There:
     """What the log has of a user.

@@ -1,0 +1,210 @@
+"""Chats in somebody else's PostgreSQL: read as a stream, from one moment, and never written.
+
+Two layouts. `conversations`: a row per message. `chat-logs`: a row per question with its answer, and what a
+bot knew in `chat_sessions.memory`. Columns that bots call as they like
+are looked for by their usual names.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import psycopg
+from psycopg.sql import SQL, Composable, Composed, Identifier
+
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+PAGE: Final = 1000
+"""Rows that are read at a time."""
+
+_CONNECT_SECONDS: Final = 10
+
+_USER: Final = ("user_id", "telegram_user_id", "chat_id")
+_SESSION: Final = ("session_id", "chat_session_id")
+
+
+class NotThere(Exception):
+    """The database does not answer, or has no such tables; the message says what it lacks."""
+
+
+class SaidRow(NamedTuple):
+    """A message of the layout `conversations`; one without messages has one row, without a message."""
+
+    user: str
+    conversation: str
+    id: str | None
+    role: str | None
+    content: str | None
+    created_at: datetime | None
+
+
+class AskedRow(NamedTuple):
+    """A question with its answer, of the layout `chat-logs`; what the tables do not say is None."""
+
+    user: str | None
+    session: str | None
+    id: str | None
+    question: str | None
+    response: str | None
+    created_at: datetime | None
+
+
+class KnownRow(NamedTuple):
+    """What was known in a session, as its bot wrote it."""
+
+    user: str | None
+    session: str | None
+    memory: Any
+
+
+@asynccontextmanager
+async def other_database(dsn: str) -> AsyncIterator[Connection]:
+    """A connection that reads what there is at one moment.
+
+    Raises:
+        NotThere: there is no connection.
+    """
+    try:
+        connection = await psycopg.AsyncConnection.connect(
+            dsn, connect_timeout=_CONNECT_SECONDS, application_name="mnemon-import", client_encoding="utf8"
+        )
+    except (psycopg.Error, OSError) as error:
+        said = str(error).strip().partition("\n")[0]
+        raise NotThere(f"no connection by --dsn: {said or type(error).__name__}") from error
+    try:
+        async with connection:
+            await connection.set_read_only(True)
+            await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+            yield connection
+    except psycopg.Error as error:
+        said = str(error).strip().partition("\n")[0]
+        raise NotThere(f"the database of --dsn: {said or type(error).__name__}") from error
+
+
+async def said(connection: Connection, schema: str) -> AsyncGenerator[SaidRow, None]:
+    """The messages of the layout `conversations`: user by user, each conversation in its order.
+
+    Raises:
+        NotThere: a table or a column is missing.
+    """
+    await _must_have(connection, schema, "conversations", ("id", "telegram_user_id", "created_at"))
+    wanted = ("id", "conversation_id", "role", "content", "created_at")
+    await _must_have(connection, schema, "messages", wanted)
+    query = SQL("""
+        SELECT c.telegram_user_id::text, c.id::text, m.id::text, m.role::text, m.content::text, m.created_at
+        FROM {conversations} AS c LEFT JOIN {messages} AS m ON m.conversation_id = c.id
+        ORDER BY c.telegram_user_id, c.created_at, c.id, m.created_at, m.id
+    """).format(
+        conversations=Identifier(schema, "conversations"),
+        messages=Identifier(schema, "messages"),
+    )
+    async for row in _rows(connection, query):
+        yield SaidRow._make(row)
+
+
+class ChatLogs:
+    """The layout `chat-logs`, with the names that its columns have there."""
+
+    def __init__(
+        self, connection: Connection, schema: str, logs: Sequence[str], sessions: Sequence[str]
+    ) -> None:
+        self._connection = connection
+        self._schema = schema
+        self._logs = logs
+        self._sessions = sessions
+        self._session = next((each for each in _SESSION if each in logs), None)
+
+    @classmethod
+    async def of(cls, connection: Connection, schema: str) -> "ChatLogs":
+        """Look what there is; without `chat_sessions`, nothing but what was asked is known.
+
+        Raises:
+            NotThere: a table or a column is missing.
+        """
+        logs = await _must_have(connection, schema, "chat_logs", ("question", "response", "created_at"))
+        sessions = await _columns(connection, schema, "chat_sessions")
+        if sessions:
+            await _must_have(connection, schema, "chat_sessions", ("memory",))
+        return cls(connection, schema, logs, sessions)
+
+    @property
+    def names_users(self) -> bool:
+        """Whether the tables say whose a question is."""
+        return bool({*_USER, *_SESSION} & {*self._logs})
+
+    async def asked(self) -> AsyncGenerator[AskedRow, None]:
+        """Questions and answers, session by session, in their order."""
+        joined: Composable = SQL("")
+        if self._session and "id" in self._sessions:
+            joined = SQL("LEFT JOIN {} AS s ON s.id::text = l.{}::text").format(
+                Identifier(self._schema, "chat_sessions"), Identifier(self._session)
+            )
+        owners = [_column("l", self._logs, _USER)]
+        if self._session and "id" in self._sessions:
+            owners.append(_column("s", self._sessions, _USER))
+        query = SQL("""
+            SELECT {user}, {session}, {id}, l.question::text, l.response::text, l.created_at
+            FROM {logs} AS l {joined} ORDER BY 1, 2, l.created_at, 3
+        """).format(
+            user=SQL("coalesce({})").format(SQL(", ").join(owners)),
+            session=_column("l", self._logs, _SESSION),
+            id=_column("l", self._logs, ("id",)),
+            logs=Identifier(self._schema, "chat_logs"),
+            joined=joined,
+        )
+        async for row in _rows(self._connection, query):
+            yield AskedRow._make(row)
+
+    async def known(self) -> AsyncGenerator[KnownRow, None]:
+        """What was known, session by session."""
+        if not self._sessions:
+            return
+        query = SQL(
+            "SELECT {user}, {id}, s.memory FROM {} AS s WHERE s.memory IS NOT NULL ORDER BY 1, 2"
+        ).format(
+            Identifier(self._schema, "chat_sessions"),
+            user=_column("s", self._sessions, _USER),
+            id=_column("s", self._sessions, ("id",)),
+        )
+        async for row in _rows(self._connection, query):
+            yield KnownRow._make(row)
+
+
+def _column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
+    """The first of some columns that a table has, as text."""
+    found = next((each for each in names if each in there), None)
+    return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
+
+
+async def _must_have(connection: Connection, schema: str, table: str, names: Sequence[str]) -> Sequence[str]:
+    """The columns of a table.
+
+    Raises:
+        NotThere: one that is needed is missing, or the table is.
+    """
+    there = await _columns(connection, schema, table)
+    if not there:
+        raise NotThere(
+            f"there is no table {schema}.{table}: --schema names another schema, --layout another layout"
+        )
+    if missing := [each for each in names if each not in there]:
+        raise NotThere(f"{schema}.{table} has no column {', '.join(missing)}; it has {', '.join(there)}")
+    return there
+
+
+async def _columns(connection: Connection, schema: str, table: str) -> Sequence[str]:
+    cursor = await connection.execute(
+        "SELECT column_name::text FROM information_schema.columns"
+        " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
+        [schema, table],
+    )
+    return [name for (name,) in await cursor.fetchall()]
+
+
+async def _rows(connection: Connection, query: Composed) -> AsyncGenerator[tuple[Any, ...], None]:
+    async with connection.cursor(name="chats") as cursor:
+        await cursor.execute(query)
+        while page := await cursor.fetchmany(PAGE):
+            for row in page:
+                yield row

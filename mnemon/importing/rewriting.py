@@ -1,0 +1,57 @@
+"""Files whose facts came in are written as exports are; what they were stays beside them."""
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from nats.aio.client import Client
+
+from infra.broker.position import Position
+from infra.database.engine import Database
+from infra.database.rows import Owner
+from mnemon.exporting.markdown import lines
+from mnemon.exporting.writing import NotProjected, Written, settled, write
+
+PATIENCE: Final = 300.0
+"""Seconds for proposals to be decided on: only then facts have their ids."""
+
+
+def backup_of(path: Path) -> Path:
+    """Where the old content of a file goes: `42.md.bak` beside `42.md`."""
+    return path.with_name(f"{path.name}.bak")
+
+
+async def rewrite(connection: Client, database: Database, files: Mapping[Path, Owner], last_seq: int) -> None:
+    """Write each file anew with what is known of its user, and keep what it was.
+
+    Args:
+        connection: where the log is.
+        database: where the rows are.
+        files: with the users whom they are of.
+        last_seq: log position of the last fact that came in; 0 where all were there.
+
+    Raises:
+        NotProjected: not all of it is decided on, and written; no file is changed.
+        DatabaseUnavailable, nats.errors.Error: some of the files may be rewritten.
+        OSError: a file cannot be written.
+    """
+    if await Position("dedupe").reach(connection.jetstream(), last_seq, PATIENCE) < last_seq:
+        raise NotProjected("dedupe has not decided yet on all that came in")
+    position = await settled(connection)
+    for path, owner in files.items():
+        part = path.with_name(f"{path.name}.part")
+        try:
+            with part.open("w", encoding="utf-8") as file:
+
+                def put(line: str) -> None:
+                    print(line, file=file)
+
+                await write(database, _one(owner), lines, put, Written(position), lambda _: None)
+            path.rename(backup_of(path))
+            part.rename(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+async def _one(owner: Owner) -> AsyncIterator[Owner]:
+    yield owner

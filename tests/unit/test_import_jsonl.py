@@ -1,0 +1,128 @@
+"""Lines of an export, as events; and how they name each other."""
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from contracts.chat import MessageV1
+from contracts.identity import first_conversation, started_conversation
+from contracts.memory import FactSavedV1, SummaryWrittenV1
+from mnemon.importing.found import Incoming, NotReadable, Refused
+from mnemon.importing.jsonl import Lines
+from mnemon.memory_lines import HEADER, Positions, portable_id, renamed
+
+SAID = {
+    "tenant": "acme",
+    "user": "u1",
+    "event": "message.v1",
+    "n": 1,
+    "body": {"id": "m1", "role": "user", "content": "hi", "sent_at": "2026-03-01T10:00:00Z"},
+}
+SUMMARY = SummaryWrittenV1(summary_id="s", conversation="c", from_seq=10, to_seq=20, text="x", id="s")
+
+
+def read(*lines: Any, **options: Any) -> list[Any]:
+    text = b"".join(
+        (each if isinstance(each, bytes) else json.dumps(each).encode()) + b"\n" for each in lines
+    )
+    return list(Lines(**options).read(io.BytesIO(text)))
+
+
+def one(line: Any, **options: Any) -> Any:
+    [found] = read(line, **options)
+    return found
+
+
+def test_a_line_is_an_event_of_a_user() -> None:
+    assert read(HEADER) == []
+    found = one({**SAID, "conversation": "c1"})
+    assert isinstance(found, Incoming)
+    assert (found.place, found.tenant, found.user, found.conversation) == ("line 1", "acme", "u1", "c1")
+    assert (found.event, found.number) == (MessageV1.model_validate_json(json.dumps(SAID["body"])), 1)
+
+
+def test_a_line_without_an_id_has_always_the_same() -> None:
+    line = {**SAID, "body": {"role": "user", "content": "hi"}}
+    assert one(line).event.id == one(line).event.id
+    assert one(line).event.id != one({**line, "n": 2}).event.id
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        (b"no", "line"),
+        (b"[1]", "line"),
+        (b"x" * 3_000_000, "line"),
+        ({**SAID, "event": "message.v9"}, "event"),
+        ({**SAID, "event": "message"}, "event"),
+        ({**SAID, "event": "user.erased.v1"}, "event"),
+        ({**SAID, "event": "model.called.v1"}, "event"),
+        ({**SAID, "user": ""}, "user"),
+        ({**SAID, "tenant": None}, "tenant"),
+        ({**SAID, "conversation": 7}, "conversation"),
+        ({**SAID, "n": 0}, "n"),
+        ({**SAID, "body": "hi"}, "body"),
+        ({**SAID, "body": {"role": "critic", "content": "hi"}}, "body.role"),
+        ({**SAID, "body": {"role": "user", "content": "x" * 1_100_000}}, "body.body"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said_of_it_alone(line: Any, field: str) -> None:
+    refused, good = read(line, SAID)
+    assert isinstance(refused, Refused)
+    assert (refused.place, refused.field) == ("line 1", field)
+    assert isinstance(good, Incoming)
+
+
+def test_a_newer_format_is_not_guessed_at() -> None:
+    with pytest.raises(NotReadable, match="upgrade"):
+        read({**HEADER, "version": 2})
+    with pytest.raises(NotReadable):
+        read({"mnemon": "settings", "version": 1})
+
+
+def test_another_name_is_for_one_user_and_takes_the_conversations_along() -> None:
+    started = {**SAID, "event": "started.v1", "n": None, "body": {"id": "s1"}}
+    of_first = SUMMARY.model_copy(update={"conversation": first_conversation("acme", "u1")})
+    of_started = SUMMARY.model_copy(update={"conversation": started_conversation("acme", "u1", "s1")})
+    summaries = [
+        {**SAID, "event": "summary.written.v1", "n": None, "body": each.model_dump(mode="json")}
+        for each in (of_first, of_started)
+    ]
+    _, first, second = read(started, *summaries, tenant="other", user="u2")
+    assert (first.tenant, first.user) == ("other", "u2")
+    assert first.event.conversation == first_conversation("other", "u2")
+    assert second.event.conversation == started_conversation("other", "u2", "s1")
+    with pytest.raises(NotReadable, match="several users"):
+        read(SAID, {**SAID, "user": "u3"}, user="u2")
+
+
+def test_positions_are_named_by_the_messages_there() -> None:
+    def exactly(seq: int) -> int | None:
+        return {10: 1, 20: 2}.get(seq)
+
+    exact = Positions(exactly, exactly, exactly)
+    there = renamed(SUMMARY, exact)
+    assert there is not None
+    assert (there.from_seq, there.to_seq) == (1, 2)
+    gone = renamed(SUMMARY.model_copy(update={"to_seq": 30}), exact)
+    assert gone is None, "a summary of nothing is none"
+    fact = FactSavedV1.model_validate(
+        {
+            "fact_id": "pf_001",
+            "fact": {"text": "x"},
+            "decision": {"proposal_id": "p"},
+            "lineage": {"sources": [10, 15]},
+        }
+    )
+    learned = renamed(fact, exact)
+    assert learned is not None
+    assert learned.lineage.sources == (1,), "what was learned stays, without the source that is gone"
+
+
+def test_an_event_known_by_its_place_gets_an_id_elsewhere() -> None:
+    assert portable_id("acme", "u1", "m1") == "m1"
+    named = portable_id("acme", "u1", "LOG:7", "hi")
+    assert not named.startswith("LOG:")
+    assert named == portable_id("acme", "u1", "LOG:7", "hi") != portable_id("acme", "u1", "LOG:7", "ho")

@@ -1,0 +1,184 @@
+"""Facts, data and tasks in Markdown: lines both ways, and files as events."""
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any, BinaryIO, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.memory import Fact, FactProposedV1, FactSavedV1, ProfileSetV1, TaskAddedV1, TaskDoneV1
+from mnemon.importing.found import Incoming, NotReadable, Refused
+from mnemon.importing.markdown import Markdown
+from mnemon.markdown_lines import (
+    Line,
+    fact_read,
+    fact_written,
+    field_read,
+    field_written,
+    owner_read,
+    owner_written,
+    task_read,
+    task_written,
+)
+
+WORDS = st.text(min_size=1).map(lambda text: " ".join(text.split())).filter(bool)
+TRICKY = st.sampled_from(
+    ["[exp:2026-01-01] x", "\\[t:profile] x", "\\\\[id:a] x", "- x", "[ ] x", "# x", "1. x"]
+)
+DAYS = st.integers(0, 30_000).map(lambda days: datetime(2000, 1, 1, tzinfo=UTC) + timedelta(days=days))
+TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+JSON = st.recursive(
+    st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+class Named(io.BytesIO):
+    """A file in memory, with a name."""
+
+    def __init__(self, text: str | bytes, name: str) -> None:
+        super().__init__(text.encode() if isinstance(text, str) else text)
+        self.name = name
+
+
+def read(text: str | bytes, name: str = "u1.md", **options: Any) -> list[Any]:
+    return list(Markdown(**options).read(cast("BinaryIO", Named(text, name))))
+
+
+def events(text: str, **options: Any) -> list[Any]:
+    return [each.event for each in read(text, **options) if isinstance(each, Incoming)]
+
+
+@given(text=WORDS | TRICKY, tier=st.sampled_from(["profile", "working", "archive"]), day=st.none() | DAYS)
+def test_a_fact_is_read_as_it_was_written(text: str, tier: Any, day: datetime | None) -> None:
+    fact = Fact(text=text, tier=tier, importance=9, expires_at=day)
+    line = fact_written("pf_001", fact)
+    assert "\n" not in line
+    assert fact_read(line) == Line(text, "pf_001", tier, 9, day)
+
+
+@given(text=WORDS | TRICKY, due=st.none() | DAYS | TIMES, done=st.booleans())
+def test_a_task_is_read_as_it_was_written(text: str, due: datetime | None, done: bool) -> None:
+    line = task_written("t-1", text, due, done=done)
+    assert task_read(line) == (Line(text, id="t-1", due_at=due), done)
+
+
+@given(name=st.text(min_size=1), value=JSON)
+def test_a_field_is_read_as_it_was_written(name: str, value: Any) -> None:
+    line = field_written(name, value)
+    assert "\n" not in line
+    assert field_read(line) == (name, value)
+
+
+@given(tenant=st.text(min_size=1), user=st.text(min_size=1))
+def test_whose_it_is_is_read_as_it_was_written(tenant: str, user: str) -> None:
+    assert owner_read(owner_written(tenant, user)) == (tenant, user)
+
+
+def test_the_line_is_the_one_that_bots_know() -> None:
+    fact = Fact(text="Likes tea", tier="working", importance=9, expires_at=datetime(2026, 3, 1, tzinfo=UTC))
+    assert fact_written("wk_014", fact) == "- [id:wk_014] [t:working] [imp:high] [exp:2026-03-01] Likes tea"
+
+
+def test_a_fact_with_an_id_is_saved_under_it_or_else_proposed() -> None:
+    [incoming] = read("- [id:pf_007] [t:profile] [imp:high] Prefers to speak Russian\n")
+    saved, proposed = incoming.event, incoming.instead
+    assert isinstance(saved, FactSavedV1)
+    assert isinstance(proposed, FactProposedV1)
+    assert (saved.fact_id, saved.fact.tier, saved.fact.importance) == ("pf_007", "profile", 9)
+    assert (proposed.id, proposed.text) == (saved.id, saved.fact.text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- Prefers to speak Russian",
+        "* Prefers to speak Russian",
+        "1. Prefers to speak Russian",
+        "Prefers to speak Russian",
+        "- [t:profile] Prefers to speak Russian",
+        "- [id:wk_001] [t:working] [imp:low] Is learning for an exam",
+        "- [id:pf_001] [t:profile] [imp:high] password: sk-abcdefghijklmnopqrstuvwxyz123456",
+    ],
+)
+def test_everything_else_is_proposed(line: str) -> None:
+    assert [type(each) for each in events(line)] == [FactProposedV1]
+
+
+def test_the_old_file_of_a_user_is_read_whole() -> None:
+    old = "# Memory\n\n- Has a cat called Biscuit\n---\n<!-- a note -->\nLives in Lisbon since January\n"
+    found = read(old, "data/memory/77.md")
+    assert [each.event.text for each in found] == [
+        "Has a cat called Biscuit",
+        "Lives in Lisbon since January",
+    ]
+    assert {each.user for each in found} == {"77"}
+
+
+def test_a_file_per_tier_says_the_tier_and_its_folder_the_user() -> None:
+    [one] = read("- Has a cat called Biscuit", "users/77/archive.md")
+    assert (one.user, one.event.tier) == ("77", "archive")
+
+
+def test_headings_say_what_follows() -> None:
+    text = """# acme / u9
+
+<!-- mnemon {"tenant": "acme", "user": "u9"} -->
+
+## Profile memory
+
+- Has a cat called Biscuit
+
+## User data
+
+- city: Lisbon
+- allergies: ["penicillin"]
+
+## Tasks
+
+- [ ] [id:a] [due:2026-12-01] Call the bank
+- [x] Water the plants
+"""
+    found = read(text, "all.md")
+    assert {(each.tenant, each.user) for each in found} == {("acme", "u9")}
+    fact, city, allergies, open_task, added, done = [each.event for each in found]
+    assert isinstance(fact, FactProposedV1)
+    assert fact.tier == "profile"
+    assert isinstance(city, ProfileSetV1)
+    assert {**city.fields, **allergies.fields} == {"city": "Lisbon", "allergies": ["penicillin"]}
+    assert isinstance(open_task, TaskAddedV1)
+    assert (open_task.task_id, open_task.due_at) == ("a", datetime(2026, 12, 1, tzinfo=UTC))
+    assert isinstance(done, TaskDoneV1)
+    assert done.task_id == added.task_id
+    assert {each.user for each in read(text, user="me")} == {"me"}
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("- [t:sometime] Has a cat called Biscuit", "t"),
+        ("- [imp:11] Has a cat called Biscuit", "imp"),
+        ("- [exp:2026-02-30] Has a cat called Biscuit", "exp"),
+        ("- Has a cat called \0", "text"),
+    ],
+)
+def test_what_a_mark_cannot_say_is_refused(line: str, field: str) -> None:
+    [refused] = read(f"- Lives in Lisbon\n{line}\n")[1:]
+    assert isinstance(refused, Refused)
+    assert (refused.place, refused.field, refused.source) == ("line 2", field, line)
+
+
+def test_the_same_line_has_the_same_id_wherever_it_stands() -> None:
+    first, second = read("- Has a cat\n"), read("\n# A heading\n-  Has a  cat\n")
+    assert first[0].event.id == second[0].event.id
+    assert first[0].event.id != read("- Has a cat\n", user="u2")[0].event.id
+
+
+def test_it_must_be_text_and_say_whose_it_is() -> None:
+    with pytest.raises(NotReadable, match="UTF-8"):
+        read(b"- caf\xe9\n")
+    with pytest.raises(NotReadable, match="--user"):
+        read("- Has a cat\n", "<stdin>")
