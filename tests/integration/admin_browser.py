@@ -1,0 +1,57 @@
+"""A browser that has logged in to the admin page, without a window."""
+
+import html
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from infra.config import Deployment
+from mnemon.admin.access import Access
+from mnemon.admin.application import application
+from mnemon.admin.parts import Parts
+
+ADDRESS = "http://127.0.0.1:8765"
+
+
+class Browser:
+    """It keeps cookies, and sends forms with the proof that stands in the page it saw last."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+        self._proof = ""
+
+    async def see(self, path: str, code: int = 200, **query: object) -> str:
+        """The text of a page."""
+        return self._seen(await self._client.get(path, params={**query} or None), code)
+
+    async def send(self, path: str, code: int = 200, **form: str) -> str:
+        """Send a form; the text of the page that follows."""
+        sent = {"proof": self._proof, **form}
+        answer = await self._client.post(path, data=sent, headers={"origin": ADDRESS}, follow_redirects=True)
+        return self._seen(answer, code)
+
+    def _seen(self, answer: httpx.Response, code: int) -> str:
+        assert answer.status_code == code, words(answer.text)
+        if found := re.search(r'name="proof" value="(\w+)"', answer.text):
+            self._proof = found[1]
+        return answer.text
+
+
+def words(page: str) -> str:
+    """What a person reads of a page."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page.partition("<main")[2])).split())
+
+
+@asynccontextmanager
+async def browsing(deployment: Deployment) -> AsyncIterator[Browser]:
+    """The admin page of a deployment, logged in to."""
+    parts = Parts(deployment)
+    page = application(parts, Access("the token of a test"))
+    async with (
+        parts.used(),  # ASGITransport knows no lifespan
+        httpx.AsyncClient(transport=httpx.ASGITransport(page), base_url=ADDRESS) as client,
+    ):
+        await client.post("/login", data={"token": "the token of a test"})
+        yield Browser(client)
