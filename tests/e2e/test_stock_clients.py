@@ -11,6 +11,7 @@ from typing import Any
 import nats
 import pytest
 
+from bench.provider_server.server import ProviderServer
 from tests.e2e.conftest import Up, mnemon
 
 NODE = Path(__file__).parent / "node"
@@ -21,12 +22,17 @@ def said(reply: dict[str, Any]) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in reply["messages"]]
 
 
-async def run(*command: str | Path, folder: Path) -> tuple[int, str, str]:
+async def run(*command: str | Path, folder: Path, told: str = "", **environment: str) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(
-        *command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(), 120)
+        out, err = await asyncio.wait_for(process.communicate(told.encode()), 120)
     except TimeoutError:
         process.kill()
         raise
@@ -35,10 +41,12 @@ async def run(*command: str | Path, folder: Path) -> tuple[int, str, str]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """A folder with the Node client and its package."""
+    """A folder with the Node client, the example bot and their package."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node is not installed: `node` and `npm` are needed")
-    return Path(shutil.copytree(NODE, tmp_path / "node"))
+    folder = Path(shutil.copytree(NODE, tmp_path / "node"))
+    shutil.copy(NODE.parents[2] / "docs" / "examples" / "bot.mjs", folder)
+    return folder
 
 
 async def test_plain_nats_py(shared: Up) -> None:
@@ -53,7 +61,7 @@ async def test_plain_nats_py(shared: Up) -> None:
     await connection.close()
 
 
-async def test_a_node_script(shared: Up, node: Path) -> None:
+async def test_node_scripts(shared: Up, node: Path) -> None:
     assert shared.endpoints
     code, _, err = await run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=node)
     if code:
@@ -61,6 +69,13 @@ async def test_a_node_script(shared: Up, node: Path) -> None:
     code, out, err = await run("node", "stock_client.mjs", shared.endpoints.nats, folder=node)
     assert code == 0, err
     assert said(json.loads(out)) == [("user", "hi"), ("assistant", "Привет, Node")]
+
+    told = "My cello annoys Porto\nWhat annoys them?\n"
+    with ProviderServer() as model:
+        servers = {"MNEMON_NATS_URL": shared.endpoints.nats, "MNEMON_MODEL_URL": model.openai_url}
+        code, out, err = await run("node", "bot.mjs", "anna", folder=node, told=told, **servers)
+    assert code == 0, err
+    assert "cello" in out.splitlines()[-1], "from the question before"
 
 
 @pytest.mark.skipif(
