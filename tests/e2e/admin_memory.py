@@ -1,0 +1,108 @@
+"""What there is to see on the admin page: a memory, a month of models' calls, batches and dead letters."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Final
+
+import psycopg
+from nats.aio.client import Client
+
+from contracts.chat import MessageV1, Role
+from contracts.memory import Tier
+from contracts.subjects import chat_subject
+from producers.client import MemoryClient
+
+TENANT: Final = "harbour"
+USER: Final = "anna"
+
+SAID: Final[tuple[tuple[Role, str], ...]] = (
+    ("user", "Morning! I found a flat near the river, but it has no balcony."),
+    ("assistant", "A flat by the river sounds lovely. Is the balcony a must?"),
+    ("user", "For the tomatoes it is. My sister Vera says I should keep looking."),
+    ("assistant", "Then let us keep looking. How much time do you have?"),
+    ("user", "Until March. Could you remind me to call the agency on Monday?"),
+    ("assistant", "I will. Monday it is."),
+)
+
+FACTS: Final[tuple[tuple[str, Tier, int], ...]] = (
+    ("Anna is allergic to peanuts.", "profile", 10),
+    ("Anna's sister Vera lives in Riga.", "profile", 7),
+    ("Anna is looking for a flat with a balcony.", "working", 6),
+    ("Anna grows tomatoes.", "archive", 3),
+)
+
+REFUSED: Final = "My train to Riga leaves at seven on Friday."
+"""A message that the database refuses as long as `REFUSAL` is there."""
+
+_REFUSAL: Final = "of_the_admin_walk"
+
+
+async def talk(memory: MemoryClient) -> None:
+    """Something is said, and something is known."""
+    for role, text in SAID:
+        await memory.publish(USER, role, text)
+    for fact, tier, importance in FACTS:
+        await memory.save(USER, fact, tier=tier, importance=importance)
+
+
+async def bury(connection: Client, database: psycopg.Connection[Any]) -> None:
+    """Two messages become dead letters: one for what a bot did wrong, and one for the database's sake."""
+    wrong, right = (chat_subject(TENANT, user, None, "message") for user in ("boris", USER))
+    database.execute(
+        f"ALTER TABLE mnemon.messages ADD CONSTRAINT {_REFUSAL}"
+        f" CHECK (content IS DISTINCT FROM '{REFUSED}') NOT VALID"
+    )
+    stream_context = connection.jetstream()
+    await stream_context.publish(wrong, b'{"role": "human", "content": "Where did I park?"}')
+    await stream_context.publish(right, MessageV1(role="user", content=REFUSED).body())
+
+
+def mend(database: psycopg.Connection[Any]) -> None:
+    """The database refuses it no more."""
+    database.execute(f"ALTER TABLE mnemon.messages DROP CONSTRAINT {_REFUSAL}")
+
+
+def spend(database: psycopg.Connection[Any], now: datetime) -> None:
+    """A month of calls, and some batches: the log would have them all of today."""
+    with database.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO mnemon.model_calls VALUES"
+            " (%s, 'anna', %s, 0, %s, 'openai', 'gpt-4o-mini', %s, %s, %s, %s, %s, %s)",
+            list(_calls(now)),
+        )
+        cursor.executemany(
+            "INSERT INTO mnemon.batches VALUES"
+            " (%s, 'openai', 'gpt-4o-mini', 'extract', %s, %s, %s, %s, %s, %s, %s)",
+            list(_batches(now)),
+        )
+
+
+def _calls(now: datetime) -> Iterator[tuple[object, ...]]:
+    chance = Random(6)
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    for day in range(30):
+        weekend = (today - timedelta(days=day)).weekday() >= 5
+        for purpose, most in (("extract", 60_000), ("compact", 25_000)):
+            read = chance.randint(most // 8, most // 3 if weekend else most)
+            cached, written = read // 3, read // 12
+            usd = (read * 0.15 + written * 0.6) / 1e6
+            at = today - timedelta(days=day)
+            yield TENANT, f"{purpose} {day}", at, purpose, purpose == "extract", read, cached, written, usd
+
+
+def _batches(now: datetime) -> Iterator[tuple[object, ...]]:
+    chance = Random(6)
+    for number in range(6):
+        made = now - timedelta(hours=24 * number + 5)
+        over = made + timedelta(minutes=chance.randint(9, 180))
+        error = "the provider refuses: insufficient quota" if number == 3 else None
+        yield (
+            *(
+                f"harbour-{number}",
+                "failed" if error else "completed",
+                f"batch_68f{number}c1",
+                40 - 6 * number,
+            ),
+            *(made, over, made + timedelta(hours=20), error),
+        )

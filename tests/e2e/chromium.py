@@ -1,0 +1,78 @@
+"""Debian's Chromium, driven by Playwright, which speaks to this machine only."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+from typing import Final
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import ConsoleMessage, Page, Request, async_playwright
+
+PROGRAM: Final = shutil.which("chromium")
+
+needed = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed: `chromium` is needed")
+
+_ARGUMENTS: Final = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Whoever asks for another host is told that there is none.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+@dataclass
+class Browsing:
+    """A browser with one page open.
+
+    Attributes:
+        page: where it is.
+        complaints: what its console said that is no mere hint, and errors of scripts.
+        hosts: whom it asked for anything.
+    """
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+
+    def heed(self) -> None:
+        """Note from now on what goes wrong, and who is asked."""
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", self._asked)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def _asked(self, request: Request) -> None:
+        self.hosts.add(urlsplit(request.url).netloc)
+
+
+@asynccontextmanager
+async def browsing(address: str, patience: float) -> AsyncIterator[Browsing]:
+    """A browser that has nothing in it yet, with `address` before each path; seconds to wait for anything."""
+    with TemporaryDirectory(prefix="mnemon-chromium-", ignore_cleanup_errors=True) as profile:
+        async with async_playwright() as playwright:
+            context = await playwright.chromium.launch_persistent_context(
+                profile,
+                executable_path=PROGRAM,
+                headless=True,
+                chromium_sandbox=False,  # which needs rights that a container does not have
+                args=_ARGUMENTS,
+                base_url=address,
+            )
+            try:
+                context.set_default_timeout(patience * 1000)
+                context.set_default_navigation_timeout(patience * 1000)
+                browsing = Browsing(context.pages[0])
+                browsing.heed()
+                yield browsing
+            finally:
+                await context.close()
