@@ -21,8 +21,10 @@ from consumers.app import CONSUMERS, running
 from infra.config import Deployment
 from infra.embedded.stack import embedded
 from mnemon.demo.facts import CONTEXT_BUDGET
+from tests.code_blocks import blocks
 
 PATIENCE = 90
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture
@@ -178,6 +180,8 @@ async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
         "nats pub chat.acme.u42.-.message.v1",
     ):
         assert part in story
+    for line in next(block.text for block in blocks(README) if block.language == "text").splitlines():
+        assert line in story, "README shows what the demo does not print"
     assert left_behind(folder) == []
 
 
