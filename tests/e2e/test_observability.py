@@ -1,17 +1,23 @@
 """What a running stack shows of itself: one trace from a bot's publish to its reply, and metrics."""
 
 import asyncio
+import shutil
+from itertools import count
+from pathlib import Path
 
 import nats
+import pytest
 from nats.aio.msg import Msg
 from opentelemetry.sdk.trace import TracerProvider
 
 from contracts.model_settings import Extraction
 from contracts.settings import SettingsV1
+from infra.monitoring.dashboard import queries
 from infra.settings.store import write
 from producers.client import MemoryClient
 from tests.e2e.collector import Collector, collecting
 from tests.e2e.conftest import PATIENCE, Up, until
+from tests.e2e.prometheus import Prometheus, prometheus
 from tests.ports import free_port
 
 TRACED = {
@@ -24,16 +30,21 @@ TRACED = {
 }
 
 
-async def test_a_trace_and_metrics_of_a_running_stack(up: Up) -> None:
+async def test_a_trace_and_metrics_of_a_running_stack(up: Up, tmp_path: Path) -> None:
+    port = free_port(1)
     with collecting() as collector:
         await up.start(
             "--no-admin",
             "--metrics-port",
-            str(free_port(1)),
+            str(port),
             OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
             OTEL_BSP_SCHEDULE_DELAY="100",
         )
         await one_trace(up, collector)
+        if shutil.which("prometheus") is None:
+            pytest.skip("there is no Prometheus: apt-get install prometheus; the trace was followed")
+        async with prometheus(tmp_path, [f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}"]) as watching:
+            await all_panels(up, watching)
 
 
 async def one_trace(up: Up, collector: Collector) -> None:
@@ -69,3 +80,26 @@ async def one_trace(up: Up, collector: Collector) -> None:
     said = [span.attributes for span in spans if span.name == "persist process"]
     assert {each["mnemon.outcome"] for each in said} == {"applied", "nothing"}, "a proposal is no row"
     assert all("Vera" not in value for span in spans for value in span.attributes.values())
+
+
+async def all_panels(up: Up, watching: Prometheus) -> None:
+    """While bots talk, every query of the dashboard has an answer, and every alert rule is evaluated."""
+    assert up.endpoints
+    left = {query.replace("$__rate_interval", "1m") for query in queries()}
+    assert len(left) > 30
+    async with MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory, asyncio.timeout(PATIENCE):
+        for number in count():
+            user = f"u{number}"
+            seq = await memory.publish(user, "user", "I like green tea.")
+            await memory.context(user, min_seq=seq)
+            left -= {query for query in left if await watching.has_data(query)}
+            if not left:
+                break
+            await asyncio.sleep(0.3)
+    rules = await watching.rules()
+    assert {rule["health"] for rule in rules.values()} == {"ok"}, rules
+    assert {name for name, rule in rules.items() if rule["state"] != "inactive"} == set()
+    async with await nats.connect(up.endpoints.nats) as client, asyncio.timeout(PATIENCE):
+        await client.jetstream().publish("chat.acme.u1.-.message.v1", b"no JSON")
+        while (await watching.rules())["MnemonDeadLetters"]["state"] != "firing":
+            await asyncio.sleep(0.2)

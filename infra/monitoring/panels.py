@@ -1,0 +1,175 @@
+"""What the dashboard shows: its panels, and what each asks Prometheus for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["timeseries", "stat"]
+
+Query = tuple[str, str]
+"""PromQL, and what a line of the result is called."""
+
+_RATE: Final = "[$__rate_interval]"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel, `width` of 24 columns wide. `text` is shown beside the title when somebody asks."""
+
+    title: str
+    queries: Sequence[Query]
+    unit: str = "short"
+    text: str = ""
+    kind: Kind = "timeseries"
+    width: int = 8
+    stacked: bool = False
+
+
+def _stat(title: str, expression: str, unit: str = "short", text: str = "") -> Panel:
+    return Panel(title, [(expression, title)], unit, text, kind="stat", width=4)
+
+
+def _rate(metric: str, by: str, where: str = "") -> Query:
+    """How fast a counter grows, a line for each value of some labels."""
+    return f"sum by ({by}) (rate({metric}{where}{_RATE}))", _called(by)
+
+
+def _seldom(metric: str, by: str, where: str = "") -> Query:
+    """The same where there may be nothing to count for weeks."""
+    expression, called = _rate(metric, by, where)
+    return f"{expression} or on() vector(0)", called
+
+
+def _share(metric: str, by: str, where: str) -> Query:
+    """How much of a counter's growth is of that kind."""
+    (of_that_kind, called), (all_of_it, _) = _rate(metric, by, where), _rate(metric, by)
+    return f"{of_that_kind} / ({all_of_it} > 0)", called
+
+
+def _mean(histogram: str, by: str) -> Query:
+    (total, called), (count, _) = _rate(f"{histogram}_sum", by), _rate(f"{histogram}_count", by)
+    return f"{total} / ({count} > 0)", called
+
+
+def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") -> list[Query]:
+    buckets, _ = _rate(f"{histogram}_bucket", f"le, {by}" if by else "le", where)
+    called = called or _called(by)
+    return [
+        (f"histogram_quantile({share}, {buckets})", f"{called} {name}")
+        for share, name in ((0.5, "p50"), (0.99, "p99"))
+    ]
+
+
+def _most(expression: str, by: str) -> Query:
+    """What every process shows alike, since the server says it."""
+    return f"max by ({by}) ({expression})", _called(by)
+
+
+def _called(by: str) -> str:
+    return " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
+
+
+_GLANCE: Final = (
+    _stat("Processes that are ready", "sum(mnemon_ready)"),
+    _stat(
+        "Processes that are not",
+        "count(up{job='mnemon'}) - sum(mnemon_ready)",
+        text="Or cannot be asked; /readyz of each has the reason",
+    ),
+    _stat("Oldest message that waits", "max(mnemon_consumer_oldest_seconds)", "s"),
+    _stat("Requests a second", f"sum(rate(mnemon_requests_total{_RATE}))"),
+    _stat("Dead letters kept", "max(mnemon_stream_messages{stream='DEAD'})", text="mnemon dead list"),
+    _stat(
+        "Nearest budget",
+        "max(mnemon_budget_used_ratio)",
+        "percentunit",
+        "Of the tenant that has used most of its day's budget: mnemon usage",
+    ),
+)
+
+_EVENTS: Final = (
+    Panel(
+        "Handled a second, by consumer",
+        [_rate("mnemon_events_total", "consumer", "{outcome=~'applied|nothing'}")],
+    ),
+    Panel(
+        "Waiting, by consumer",
+        [_most("mnemon_consumer_pending + mnemon_consumer_ack_pending", "consumer")],
+        text="Not delivered yet, or in work",
+    ),
+    Panel("Age of the oldest that waits", [_most("mnemon_consumer_oldest_seconds", "consumer")], "s"),
+    Panel(
+        "From publish to applied",
+        [
+            *_quantiles("mnemon_event_age_seconds", where="{consumer='persist'}", called="rows"),
+            *_quantiles("mnemon_event_age_seconds", where="{consumer='index'}", called="searchable"),
+        ],
+        "s",
+        "Age of an event when persist and index are done with it",
+    ),
+    Panel(
+        "Tried again and given up a second",
+        [_rate("mnemon_events_total", "consumer, outcome", "{outcome=~'retried|dead'}")],
+    ),
+    Panel(
+        "Messages of a batch",
+        [_mean("mnemon_batch_messages", "consumer")],
+        text="On average: full batches mean that there is more to do",
+    ),
+    Panel("A batch takes", _quantiles("mnemon_batch_seconds", "consumer"), "s"),
+    Panel(
+        "Dead letters, by reason",
+        [
+            (
+                "sum by (consumer, reason) (mnemon_dead_letters_total) or on() vector(0)",
+                _called("consumer, reason"),
+            )
+        ],
+        text="Since each process began",
+    ),
+    Panel("Streams", [_most("mnemon_stream_bytes", "stream")], "bytes"),
+)
+
+_ANSWERS: Final = (
+    Panel("Requests a second, by verb", [_rate("mnemon_requests_total", "verb")], stacked=True),
+    Panel("A reply takes", _quantiles("mnemon_request_seconds", "verb"), "s"),
+    Panel("Errors a second", [_seldom("mnemon_requests_total", "verb, outcome", "{outcome!='ok'}")]),
+    Panel("Replies with a part missing", [_seldom("mnemon_degraded_answers_total", "verb, part")]),
+    Panel(
+        "At hand",
+        [_share("mnemon_cache_lookups_total", "kept", "{outcome='hit'}")],
+        "percentunit",
+        "What needed no look into the database",
+    ),
+    Panel("Points that can be found", [_most("mnemon_vectors_points", "collection")]),
+)
+
+_COST, _COST_CALLED = _rate("mnemon_model_cost_usd_total", "provider, purpose")
+_MODELS: Final = (
+    Panel("Calls a second", [_rate("mnemon_model_calls_total", "provider, purpose, outcome")]),
+    Panel("A call takes", _quantiles("mnemon_model_call_seconds", "provider"), "s"),
+    Panel("Tokens a second", [_rate("mnemon_model_tokens_total", "provider, kind")]),
+    Panel("Cost an hour", [(f"{_COST} * 3600", _COST_CALLED)], "currencyUSD"),
+    Panel("Budget used, at most", [("max(mnemon_budget_used_ratio)", "of the day's")], "percentunit"),
+    Panel("Tenants out of budget", [("max(mnemon_budgets_spent)", "tenants")]),
+)
+
+_PROCESSES: Final = (
+    Panel("Memory", [("process_resident_memory_bytes{job='mnemon'}", "{{instance}}")], "bytes"),
+    Panel("Processor", [_rate("process_cpu_seconds_total", "instance", "{job='mnemon'}")], "percentunit"),
+    Panel(
+        "Connections to the database",
+        [
+            _most("mnemon_database_connections", "instance, pool, state"),
+            ("max by (instance, pool) (mnemon_database_waiting)", "{{instance}} {{pool}} waiting"),
+        ],
+    ),
+)
+
+ROWS: Final[Sequence[tuple[str, Sequence[Panel]]]] = (
+    ("At a glance", _GLANCE),
+    ("The way of an event", _EVENTS),
+    ("Answers", _ANSWERS),
+    ("Language models", _MODELS),
+    ("Processes", _PROCESSES),
+)
