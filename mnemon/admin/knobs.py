@@ -68,6 +68,8 @@ class Knob:
         """A value as it stands in the field."""
         if value is None:
             return ""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         return value if isinstance(value, str) else json.dumps(value)
 
     def read(self, form: Mapping[str, str]) -> Any:

@@ -177,8 +177,7 @@ def _card(
     ]
     own = "set" if tenant is None else "tenant"
     changed = sum(each.source == own for each in rows)
-    description = group.description or "What belongs to no group."
-    return Card(id_, group.name or "general", description, rows, changed, "; ".join(others) or None)
+    return Card(id_, group.name or "general", group.description, rows, changed, "; ".join(others) or None)
 
 
 def _row(knob: Knob, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]) -> Row:
@@ -231,6 +230,8 @@ def _in_words(value: Any) -> str:
             return "off"
         case str():
             return value
+        case float() if value.is_integer():
+            return f"{value:.0f}"
         case list():
             return "; ".join(_price_in_words(each) for each in value) or "none"
     return json.dumps(value, ensure_ascii=False)

@@ -26,3 +26,9 @@ function follow(part) {
 }
 
 document.querySelectorAll("[data-live]").forEach(follow);
+
+// Where the navigation is wider than the screen, it begins with where one is.
+document.querySelectorAll("nav [aria-current]").forEach((here) => {
+  const nav = here.parentElement;
+  nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
+});
