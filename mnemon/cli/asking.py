@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
@@ -67,9 +68,15 @@ def ask(
     data: Path | None,
     as_json: bool,
     ending: Callable[[ReplyT], Ending] = _well,
+    absent: str = "",
 ) -> NoReturn:
-    """Ask, show the reply as text or as JSON, and end as `ending` says, which may add to stderr."""
-    perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending))
+    """Ask, show the reply as text or as JSON, and end as `ending` says, which may add to stderr.
+
+    `absent` is the command that shows what there is, for who asks for what is not there.
+    """
+    if absent:
+        absent = f"See which there are: {absent}" + (f" --data {quote(str(data))}" if data else "")
+    perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending, absent))
 
 
 @asynccontextmanager
@@ -95,6 +102,7 @@ async def _ask(
     tenant: str,
     as_json: bool,
     ending: Callable[[ReplyT], Ending],
+    absent: str,
 ) -> Ending:
     from contracts.base import InvalidBody
     from producers.errors import AskFailed
@@ -108,7 +116,7 @@ async def _ask(
         if failed.error.code in _WRONG_USE:
             refuse(Ending.WRONG_USE, failed.error.message)
         if failed.error.code in _NOT_SO:
-            refuse(Ending.NOT_SO, failed.error.message)
+            refuse(Ending.NOT_SO, failed.error.message, absent if failed.error.code == "not_found" else "")
         refuse(Ending.PART_MISSING, str(failed), "Look how it is: mnemon status")
     if as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))

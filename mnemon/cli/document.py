@@ -99,6 +99,7 @@ def remove(
         tenant=tenant,
         data=data,
         as_json=as_json,
+        absent=f"mnemon document list --tenant {tenant} --user {user}",
     )
 
 

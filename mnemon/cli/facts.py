@@ -140,6 +140,7 @@ def get(
         tenant=tenant,
         data=data,
         as_json=as_json,
+        absent=f"mnemon read --tenant {tenant} --user {user}",
     )
 
 
@@ -168,6 +169,7 @@ def update(
         tenant=tenant,
         data=data,
         as_json=as_json,
+        absent=f"mnemon read --tenant {tenant} --user {user}",
     )
 
 
@@ -191,6 +193,7 @@ def forget(
         tenant=tenant,
         data=data,
         as_json=as_json,
+        absent=f"mnemon read --tenant {tenant} --user {user}",
     )
 
 

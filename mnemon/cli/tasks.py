@@ -68,7 +68,14 @@ def done(
 
     Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
     """
-    ask(lambda memory: memory.finish_task(user, task_id), _show, tenant=tenant, data=data, as_json=as_json)
+    ask(
+        lambda memory: memory.finish_task(user, task_id),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        absent=f"mnemon tasks list --tenant {tenant} --user {user}",
+    )
 
 
 @app.command("remove")
@@ -85,7 +92,14 @@ def remove(
 
     Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
     """
-    ask(lambda memory: memory.remove_task(user, task_id), _show, tenant=tenant, data=data, as_json=as_json)
+    ask(
+        lambda memory: memory.remove_task(user, task_id),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        absent=f"mnemon tasks list --tenant {tenant} --user {user}",
+    )
 
 
 def _show(reply: "TasksReplyV1") -> None:
