@@ -71,6 +71,11 @@ def renamed(event: AnyEvent, to: Positions) -> AnyEvent | None:
     return event.model_copy(update=changes) if changes else event
 
 
+def start_id(tenant: str, user: str, conversation: str) -> str:
+    """The id of the start of a conversation that started with a message which is gone."""
+    return derived_id(tenant, user, "started", conversation)
+
+
 def portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
     """An event's id as it goes to another log.
 

@@ -230,7 +230,7 @@ def read(delivery: Delivery) -> tuple[Address, Event, str]:
 
 
 def happened_at(event: Event, delivery: Delivery) -> float:
-    """When something was decided, in seconds since 1970: what was brought in was so before the log took it."""
+    """When something was decided, in seconds since 1970: what was brought in was it before the log had it."""
     at: datetime | None = getattr(event, "at", None)
     return delivery.stored_at if at is None else at.timestamp()
 

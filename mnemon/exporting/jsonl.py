@@ -17,12 +17,12 @@ from operator import attrgetter
 from typing import Any
 
 from contracts.base import Event
-from contracts.identity import derived_id, started_conversation
+from contracts.identity import started_conversation
 from contracts.memory import FactEvent
 from contracts.registry import EVENTS
 from infra.database.rows import Owner
 from infra.database.whole_memory import KeptField, KeptMemory, KeptMessage, Turn, WholeMemory
-from mnemon.memory_lines import HEADER, Positions, portable_id, renamed
+from mnemon.memory_lines import HEADER, Positions, portable_id, renamed, start_id
 
 Told = KeptMessage | Turn | KeptMemory
 Placed = tuple[tuple[int, int], Told]
@@ -135,7 +135,7 @@ class _Writing:
     def turn(self, turn: Turn) -> str:
         conversation, event_id = turn.conversation, portable_id(*self._owner, turn.event_id)
         if turn.event == "named":
-            event_id = derived_id(*self._owner, "started", str(conversation))
+            event_id = start_id(*self._owner, str(conversation))
         elif conversation == started_conversation(*self._owner, turn.event_id) and event_id == turn.event_id:
             conversation = None  # on the current one: it is named after the event
         body: dict[str, Any] = {"id": event_id}

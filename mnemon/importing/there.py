@@ -12,7 +12,7 @@ from contracts.memory import FactSavedV1
 from contracts.subjects import InvalidSubject, tenant_events, user_filters
 from infra.broker.log_reader import last_position, pages
 from infra.database.rows import Owner, read
-from mnemon.memory_lines import portable_id
+from mnemon.memory_lines import portable_id, start_id
 
 
 @dataclass(slots=True)
@@ -59,12 +59,16 @@ async def there(connection: Client, owner: Owner) -> There:
             async for page in answers:
                 for delivery in page:
                     try:
-                        _, event, event_id = read(delivery)
+                        address, event, event_id = read(delivery)
                     except (InvalidSubject, UnknownEvent, InvalidBody):
                         continue  # persist made a dead letter of it
                     content = event.content if isinstance(event, MessageV1) else ""
                     event_id = portable_id(*owner, event_id, content)
                     found.events.setdefault(event_id, delivery.sequence)
+                    if address.conversation is not None:
+                        # It has started with this at the latest: its start does not come in once more.
+                        start = start_id(*owner, address.conversation)
+                        found.events.setdefault(start, delivery.sequence)
                     if isinstance(event, FactSavedV1):
                         found.facts.setdefault(event.fact_id, event_id)
     return found
