@@ -67,7 +67,8 @@ def test_variables_are_those_that_are_read() -> None:
         for alias in getattr(field.validation_alias, "choices", None) or [f"MNEMON_{name.upper()}"]
     }
     for name, service in OURS.items():
-        assert set(service["environment"]) <= read, name
+        ours = {each for each in service["environment"] if not each.startswith("OTEL_")}
+        assert ours <= read, name
 
 
 def test_ours_may_do_nothing_and_write_nowhere() -> None:
@@ -95,6 +96,29 @@ def test_every_volume_and_configuration_is_declared() -> None:
     assert [name for name in volumes if name.startswith(".") and not (ROOT / name).exists()] == []
     used = {config["source"] for service in SERVICES.values() for config in service.get("configs", [])}
     assert used == COMPOSE["configs"].keys()
+
+
+def test_prometheus_asks_every_consumer_at_its_port() -> None:
+    prometheus = SERVICES["prometheus"]
+    assert prometheus["profiles"] == SERVICES["grafana"]["profiles"] == ["monitoring"]
+    (file,) = [each.partition("=")[2] for each in prometheus["command"] if each.startswith("--config.file=")]
+    (folder,) = [volume.split(":") for volume in prometheus["volumes"] if volume.startswith(".")]
+    scraped = yaml.safe_load((ROOT / folder[0] / Path(file).relative_to(folder[1])).read_text())
+    (asked,) = scraped["scrape_configs"][0]["dns_sd_configs"]
+    assert set(asked["names"]) == set(CONSUMERS)
+    assert {SERVICES[name]["environment"]["MNEMON_METRICS_PORT"] for name in asked["names"]} == {
+        asked["port"]
+    }
+
+
+def test_grafana_has_the_dashboard_and_where_its_figures_are() -> None:
+    mounts = dict(volume.split(":")[:2] for volume in SERVICES["grafana"]["volumes"])
+    files = {ROOT / here: Path(there) for here, there in mounts.items() if here.startswith(".")}
+    contents = {here.name: yaml.safe_load(here.read_text()) for here in files}
+    (url,) = [source["url"] for source in contents["datasource.yml"]["datasources"]]
+    assert url == "http://prometheus:9090"
+    (folder,) = [provider["options"]["path"] for provider in contents["dashboards.yml"]["providers"]]
+    assert {here.name for here, there in files.items() if str(there.parent) == folder} == {"mnemon.json"}
 
 
 def test_a_dead_letter_of_the_largest_event_fits() -> None:
