@@ -14,6 +14,7 @@ def listening_on(host: str, port: int) -> socket.socket:
 
 
 def shown(listening: socket.socket) -> str:
-    """Where a browser finds it."""
+    """Where a browser of this machine finds it."""
     host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
