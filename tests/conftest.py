@@ -23,7 +23,7 @@ from infra.embedded.postgres import Postgres
 def _no_configuration_from_outside() -> None:
     """Nothing that the developer's shell sets may decide which servers a test runs on."""
     for name in list(os.environ):
-        if name.startswith(("MNEMON_", "PG_")) or name == "DATABASE_URL":
+        if name.startswith(("MNEMON_", "OTEL_", "PG_")) or name == "DATABASE_URL":
             del os.environ[name]
 
 

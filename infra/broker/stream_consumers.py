@@ -77,7 +77,11 @@ def consume_stream(
         connection = broker.config.connection_state.connection
         outcomes = await given_up.heed(connection, outcomes)
         await settle(connection, durable, zip(messages, deliveries, outcomes, strict=True))
-        _tell(durable, deliveries, outcomes, at, time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
+        _count(durable, deliveries, outcomes, seconds, at + seconds)
+        if tracing.is_on():
+            ended = [end_of(outcome) for outcome in outcomes]
+            await tracing.record(durable, deliveries, ended, at, at + seconds)
 
     for _ in range(overlap):
         broker.subscriber(
@@ -91,15 +95,12 @@ def consume_stream(
         )(handle)
 
 
-def _tell(
-    durable: str, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome], begun: float, seconds: float
+def _count(
+    durable: str, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome], seconds: float, now: float
 ) -> None:
-    """Count a batch, and note it in the traces of its events."""
     done = deliveries
     ended = ends(outcomes)
     if "retried" in ended:
         both = zip(deliveries, outcomes, strict=True)
         done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]
-    metrics.batch(durable, ended, done, seconds, begun + seconds)
-    if tracing.is_on():
-        tracing.record(durable, deliveries, [end_of(outcome) for outcome in outcomes], begun, begun + seconds)
+    metrics.batch(durable, ended, done, seconds, now)

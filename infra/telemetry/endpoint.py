@@ -6,6 +6,7 @@ In a thread of its own, so that it answers also while the event loop does not tu
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -15,10 +16,13 @@ from threading import Thread
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from infra.telemetry.exposition import registry
+
+log = structlog.get_logger("telemetry")
 
 PATIENCE: Final = 5.0
 """Seconds for the event loop to look."""
@@ -71,6 +75,11 @@ def _asked(loop: asyncio.AbstractEventLoop, look: Look) -> Sequence[str]:
     except TimeoutError:
         asked.cancel()
         return [f"the process finds nothing out within {PATIENCE:g} s"]
+    except CancelledError:
+        return ["it is ending"]
+    except Exception as error:  # what keeps it from finding out is an answer, too
+        log.exception("it cannot be found out how the process fares")
+        return [f"it cannot be found out: {error!r}"]
 
 
 async def _turns() -> Sequence[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.ending import Ending, perform
-from mnemon.cli.metrics_port import MetricsPort, shown_at
+from mnemon.cli.metrics_port import MetricsPort, addresses, shown_at
 from mnemon.cli.naming import consumers_named
 from mnemon.cli.stopping import Stop
 from mnemon.cli.target import DataOption, target
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help="Consumers, such as persist retrieve.")
-    ],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Consumers, such as persist retrieve.")],
     data: DataOption = None,
     metrics_port: MetricsPort = None,
 ) -> None:
@@ -40,5 +38,7 @@ async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
     with Stop() as stop:
         async with running(names, deployment):
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
+            for address in addresses(deployment):
+                typer.echo(f"  metrics  {address}")
             await stop.asked()
     return Ending.DONE

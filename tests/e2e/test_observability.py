@@ -1,6 +1,7 @@
 """What a running stack shows of itself: one trace from a bot's publish to its reply, and metrics."""
 
 import asyncio
+import json
 import shutil
 from itertools import count
 from pathlib import Path
@@ -80,6 +81,19 @@ async def one_trace(up: Up, collector: Collector) -> None:
     said = [span.attributes for span in spans if span.name == "persist process"]
     assert {each["mnemon.outcome"] for each in said} == {"applied", "nothing"}, "a proposal is no row"
     assert all("Vera" not in value for span in spans for value in span.attributes.values())
+    await logged_with_its_trace(up, trace_id)
+
+
+async def logged_with_its_trace(up: Up, trace_id: str) -> None:
+    """The line about an event that nobody can use says which one, who gave it up, and the trace."""
+    assert up.endpoints
+    headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01", "Nats-Msg-Id": "telegram:7"}
+    async with await nats.connect(up.endpoints.nats) as client:
+        said = await client.jetstream().publish("chat.acme.u1.-.message.v1", b"no JSON", headers=headers)
+    await until(lambda: '"event": "dead letter"' in up.log)
+    line = json.loads(next(line for line in up.log.splitlines() if '"event": "dead letter"' in line))
+    known = {"event_id": "telegram:7", "seq": said.seq, "consumer": "persist", "trace_id": trace_id}
+    assert known.items() <= line.items()
 
 
 async def all_panels(up: Up, watching: Prometheus) -> None:
