@@ -11,6 +11,7 @@ from consumers.spending.usage import Part, Total
 from contracts.base import InvalidBody
 from infra.database.backlog import backlog, by_tenant
 from infra.database.batches import State, newest
+from infra.database.users import tenants
 from infra.settings.store import LiveSettings
 from mnemon.admin.bars import Chart, chart
 from mnemon.admin.visiting import Pages, Visit
@@ -22,6 +23,7 @@ pages = Pages("Batches and usage", "/usage")
 
 _SPANS: Final = (7, 30, 90)
 _STACKED: Final[tuple[Part, ...]] = ("purpose", "tenant", "model")
+_MOST_TENANTS: Final = 500
 _SHOWN: Final = 50
 """Batches of a page."""
 
@@ -47,6 +49,7 @@ async def usage(visit: Visit) -> Response:
     return visit.page(
         "usage.html",
         tenant=tenant,
+        tenants=await database.read(tenants(_MOST_TENANTS)),
         days=days,
         by=by,
         spans=[(str(each), f"{each} days") for each in _SPANS],
@@ -77,7 +80,7 @@ async def batches(visit: Visit) -> Response:
         older=found[_SHOWN - 1].created_at.isoformat() if len(found) > _SHOWN else None,
         is_first="before" not in visit.query,
         in_hand=await database.read(backlog(now, midnight)),
-        tenants=await database.read(by_tenant(now)),
+        by_tenant=await database.read(by_tenant(now)),
     )
 
 
