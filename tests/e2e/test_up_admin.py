@@ -24,6 +24,7 @@ async def test_a_link_logs_in_once_whatever_becomes_of_the_process(shared: Up) -
     assert serving(shared) == [], "nobody has looked yet"
 
     anew = httpx.Limits(max_keepalive_connections=0)
+    assert address
     async with httpx.AsyncClient(base_url=address, timeout=PATIENCE, limits=anew) as browser:
         answer = await browser.post("/login", data={"key": link[1]})
         assert answer.headers["location"] == "/"

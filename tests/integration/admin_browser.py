@@ -22,7 +22,7 @@ class Browser:
         self._client = client
         self._proof = ""
 
-    async def see(self, path: str, code: int = 200, **query: object) -> str:
+    async def see(self, path: str, code: int = 200, **query: str | int) -> str:
         """The text of a page."""
         return self._seen(await self._client.get(path, params={**query} or None), code)
 

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from consumers.app import CONSUMERS, running
 from contracts.subjects import encode_token
@@ -9,8 +10,8 @@ from infra.config import Deployment
 from tests.integration.admin_browser import browsing, words
 from tests.integration.conftest import Stock, indexed
 
-WHOSE = {"tenant": "acme", "user": "anna"}
-ODD = {"tenant": "acme", "user": "a/b <i>&?"}
+WHOSE: dict[str, Any] = {"tenant": "acme", "user": "anna"}
+ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}
 
 
 async def test_a_user_is_found_looked_at_changed_and_erased(
