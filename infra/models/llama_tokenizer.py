@@ -25,4 +25,6 @@ def llama_tokenizer() -> Tokenizer | None:
         return None
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     tokenizer.encode_special_tokens = True  # what a user types is text
+    # Kept are whole texts, the first ten thousand of a process, for good: forty megabytes of little use.
+    tokenizer.model._resize_cache(0)
     return tokenizer

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.models import tokens
+from infra.models.llama_tokenizer import llama_tokenizer
 from infra.models.tokens import count, cut
 
 TEXTS = [
@@ -98,3 +100,13 @@ def test_a_cut_keeps_what_has_no_words() -> None:
     assert cut("👍👍", 5) == "👍"
     assert cut("👍👍", 8) == "👍"
     assert cut("👍", 4) == ""
+
+
+def test_texts_that_were_counted_do_not_stay_in_memory() -> None:
+    tokenizer = llama_tokenizer()
+    assert tokenizer is not None
+    process = psutil.Process()
+    before = process.memory_info().rss
+    for number in range(10_000):
+        tokenizer.encode(f"{number}: {'tea and cake, ' * 8}")
+    assert process.memory_info().rss - before < 10_000_000
