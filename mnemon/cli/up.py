@@ -12,6 +12,7 @@ from mnemon.cli.metrics_port import MetricsPort, addresses, shown_at, shown_besi
 from mnemon.cli.naming import consumers_named
 from mnemon.cli.stopping import Stop
 from mnemon.cli.target import configured
+from mnemon.spelled import spelled
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -172,4 +173,5 @@ def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | 
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
-    typer.echo(f"  Ctrl-C stops it. In another terminal: mnemon status --data {stack.data}")
+    look = spelled(f"mnemon status --data {stack.data}")
+    typer.echo(f"  Ctrl-C stops it. In another terminal: {look}")

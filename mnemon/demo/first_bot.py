@@ -7,7 +7,8 @@ async def main() -> None:
     async with MemoryClient.connect(tenant="acme") as memory:
         said = await memory.publish("u42", "user", "I live in Lisbon.")
         context = await memory.context("u42", min_seq=said)
-        print(*context.messages, sep="\n")
+        for message in context.messages:
+            print(f"{message.role}: {message.content}")
 
 
 asyncio.run(main())

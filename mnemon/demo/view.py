@@ -18,6 +18,7 @@ from mnemon.demo.facts_view import facts
 from mnemon.demo.learning_view import learned
 from mnemon.demo.panels import call, heading, inset
 from mnemon.demo.report import DeadLetter, Remembered, Removed, Report
+from mnemon.spelled import spelled
 
 WIDTH: Final = 100
 """Columns at most: longer lines are hard to read."""
@@ -216,7 +217,7 @@ def _next_steps() -> RenderableType:
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8").strip()
     return Group(
         "[bold]Start it to stay[/], with its data in ./memory:",
-        _terminal("mnemon up --data ./memory --nats-port 4222"),
+        _terminal(spelled("mnemon up --data ./memory --nats-port 4222")),
         "[bold]A bot in Python:[/]",
         inset(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
         "[bold]A bot in any other language[/] publishes and asks by NATS alone; here with its command line:",
@@ -225,7 +226,7 @@ def _next_steps() -> RenderableType:
             """nats req ask.acme.u42.history.v1 '{"limit":30}'""",
         ),
         "[bold]Look inside:[/]",
-        _terminal("mnemon status --data ./memory", "mnemon --help"),
+        _terminal(spelled("mnemon status --data ./memory"), spelled("mnemon --help")),
     )
 
 

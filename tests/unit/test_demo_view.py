@@ -114,7 +114,7 @@ def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
 def test_the_program_to_start_from_is_shown_whole_at_80_columns() -> None:
     screen = shown(report_of(kept=18), 80)
     assert 'memory.publish("u42", "user", "I live in Lisbon.")' in screen
-    assert 'print(*context.messages, sep="\\n")' in screen
+    assert 'print(f"{message.role}: {message.content}")' in screen
 
 
 def test_it_says_whether_every_event_is_accounted_for() -> None:

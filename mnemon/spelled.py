@@ -1,0 +1,8 @@
+"""How a command has to be typed here."""
+
+import os
+
+
+def spelled(command: str) -> str:
+    """A command for a person to type next: in a clone without an environment of its own, `uv run` has it."""
+    return f"uv run {command}" if "UV" in os.environ else command
