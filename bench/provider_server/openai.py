@@ -3,7 +3,7 @@
 import re
 
 from bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
-from bench.provider_server.openai_bodies import COMPLETIONS, NotTaken, asked, completion, not_taken
+from bench.provider_server.openai_bodies import COMPLETIONS, NotTaken, asked, completion, not_taken, streamed
 from bench.provider_server.state import State
 from bench.provider_server.wire import Request, Response, Route
 
@@ -13,7 +13,10 @@ def _complete(state: State, request: Request) -> Response:
         question = asked(request.json(), state)
     except NotTaken as error:
         return Response(not_taken(error), 400)
-    return Response(completion(question, state.ask(question)))
+    answered = state.ask(question)
+    if request.json().get("stream"):
+        return Response(streamed(question, answered), headers={"Content-Type": "text/event-stream"})
+    return Response(completion(question, answered))
 
 
 def _models(state: State, request: Request) -> Response:

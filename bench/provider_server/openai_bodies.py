@@ -1,5 +1,7 @@
 """What a chat completion is asked for and answered with, alone and in a batch."""
 
+import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +11,8 @@ from bench.provider_server.answers import Question
 from bench.provider_server.state import Answered, State
 
 COMPLETIONS = "/v1/chat/completions"
+
+_WORDS = re.compile(r"\S+\s*|\s+")
 
 
 class NotTaken(ValueError):
@@ -67,6 +71,19 @@ def completion(question: Question, answered: Answered) -> dict[str, Any]:
             "completion_tokens_details": {"reasoning_tokens": 0},
         },
     }
+
+
+def streamed(question: Question, answered: Answered) -> bytes:
+    """The same as server-sent events, a word each."""
+    whole = completion(question, answered)
+    frame = {**whole, "object": "chat.completion.chunk"}
+    pieces = [
+        {"role": "assistant", "content": ""},
+        *({"content": word} for word in _WORDS.findall(answered.text)),
+    ]
+    chunks = [{**frame, "choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces]
+    events = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
+    return "".join([*events, "data: [DONE]\n\n"]).encode()
 
 
 def not_taken(error: NotTaken) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from mnemon.cli import (
     auth,
     bench,
     calibrate,
+    chat,
     context,
     dead,
     demo,
@@ -51,6 +52,7 @@ _SERVERS = "On servers of your own"
 
 app.command("demo", rich_help_panel=_START)(demo.demo)
 app.command("up", rich_help_panel=_START)(up.up)
+app.command("chat", rich_help_panel=_START)(chat.chat)
 
 app.command("context", rich_help_panel=_MEMORY)(context.context)
 app.command("history", rich_help_panel=_MEMORY)(history.history)

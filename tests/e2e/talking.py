@@ -1,6 +1,7 @@
 """A command that goes on: what it says is awaited line by line, and it can be told something."""
 
 import asyncio
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -42,10 +43,13 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(*arguments: str | Path) -> AsyncIterator[Talk]:
+async def talk(*arguments: str | Path, **environment: str) -> AsyncIterator[Talk]:
     """`mnemon` with some arguments, until the end of the block."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mnemon", *map(str, arguments)), stdin=PIPE, stdout=PIPE
+        *(sys.executable, "-m", "mnemon", *map(str, arguments)),
+        env={**os.environ, **environment},
+        stdin=PIPE,
+        stdout=PIPE,
     )
     try:
         yield Talk(process)

@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 # The SDK would load these when they are first used, and hold up the event loop for a second.
 import openai.resources.batches
@@ -64,6 +64,21 @@ class OpenAIModel:
         if isinstance(said, LineFailed):
             raise RequestRefused(f"{self.model}: {said.error}")
         return said
+
+    async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
+        """What it answers to a conversation, piece by piece as it comes.
+
+        Raises:
+            What `complete` raises.
+        """
+        with self._endpoint.told():
+            chunks = await self._endpoint.client.chat.completions.create(
+                model=self.model, messages=cast("Any", list(messages)), stream=True
+            )
+            async with chunks:
+                async for chunk in chunks:
+                    for choice in chunk.choices:
+                        yield choice.delta.content or ""
 
     async def _completion(self, request: Request) -> Mapping[str, Any]:
         """What the server answers, asked in the best way that it takes."""

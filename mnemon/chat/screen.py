@@ -1,0 +1,139 @@
+"""What is shown of a conversation, and of the memory behind it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from contracts.ask import ContextReplyV1, ContextSection
+from contracts.fact_lines import importance_word
+from contracts.tools import SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
+
+BAR: Final = 24
+"""Columns of the bar of the section that takes most."""
+
+_ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
+
+
+class Screen:
+    """Standard output: in colour on a terminal, plain in a pipe."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._console.is_terminal
+
+    def note(self, text: str) -> None:
+        """Something beside the conversation."""
+        self._console.print(Text(text, style="dim"), soft_wrap=True)
+
+    def busy(self, with_what: str) -> AbstractContextManager[object]:
+        """A sign of life on a terminal, until the end of the block."""
+        return self._console.status(Text(with_what, style="dim")) if self.is_terminal else nullcontext()
+
+    def trouble(self, text: str) -> None:
+        """Something that did not go well."""
+        self._console.print(Text(text, style="red"), soft_wrap=True)
+
+    def piece(self, text: str) -> None:
+        """A piece of an answer, as it comes."""
+        self._console.print(Text(text), end="", soft_wrap=True)
+
+    def end(self) -> None:
+        """The answer is through."""
+        self._console.print()
+
+    def context(self, reply: ContextReplyV1) -> None:
+        """What a model gets, and what it takes of its room."""
+        for message in reply.messages:
+            self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
+            self._console.print(Text(message.content), soft_wrap=True)
+        if not reply.messages:
+            self.note("Nothing.")
+        self._console.print()
+        self._bars(reply.sections)
+        self.note(f"{reply.tokens or 0:,} tokens")
+        self._missing(reply.degraded)
+
+    def facts(self, facts: Sequence[StoredFact]) -> None:
+        if not facts:
+            self.note("No facts yet. They are drawn from what is said once you pause; /save TEXT keeps one.")
+            return
+        table = _table("id", "tier", "importance", "until", "fact")
+        for fact in facts:
+            until = f"{fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
+            table.add_row(fact.id, fact.tier, importance_word(fact.importance), until, Text(fact.text))
+        self._console.print(table)
+
+    def saved(self, reply: SaveReplyV1) -> None:
+        self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
+
+    def found(self, query: str, reply: SearchReplyV1, context: ContextReplyV1) -> None:
+        """What was looked for, what was found, what its score is made of, and what of it was shown."""
+        self.note(f"Looked for: {query}")
+        given = "\n".join(message.content for message in context.messages)
+        table = _table("score", "", "found", "")
+        for hit in reply.hits:
+            shown = Text("shown", style="green") if hit.text in given else Text("")
+            table.add_row(f"{hit.score:.2f}", shown, _name(hit), _explained(hit))
+        if reply.hits:
+            self._console.print(table)
+        else:
+            self.note("Nothing was found.")
+        always = ", ".join(
+            f"{name} {section.shown}" for name, section in context.sections.items() if section.shown
+        )
+        self.note(f"The model got: {always or 'nothing'}. /context shows it.")
+        self._missing(reply.degraded)
+
+    def commands(self, commands: Iterable[tuple[str, str]]) -> None:
+        table = Table(box=None, show_header=False, pad_edge=False)
+        for usage, meaning in commands:
+            table.add_row(Text(usage, style="bold"), meaning)
+        self._console.print(table)
+
+    def _bars(self, sections: Mapping[str, ContextSection]) -> None:
+        most = max((section.tokens for section in sections.values()), default=0)
+        table = Table(box=None, show_header=False, pad_edge=False)
+        for name, section in sections.items():
+            if not (section.tokens or section.left_out):
+                continue
+            bar = "█" * max(1, round(BAR * section.tokens / most)) if section.tokens else ""
+            what = f"{section.shown} shown"
+            what += f", {section.left_out} left out" if section.left_out else ""
+            what += ", one of them cut" if section.cut else ""
+            table.add_row(name, Text(bar, style="blue"), Text(f"{section.tokens:,}", justify="right"), what)
+        self._console.print(table)
+
+    def _missing(self, parts: Sequence[str]) -> None:
+        if parts:
+            self.trouble(f"missing: {', '.join(parts)}")
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _name(hit: SearchHit) -> str:
+    match hit.scope:
+        case "memories":
+            return hit.id
+        case "documents":
+            return f"document {hit.id}"
+    return f"{hit.at:%Y-%m-%d %H:%M}" if hit.at else ""
+
+
+def _explained(hit: SearchHit) -> Text:
+    text = Text(" ".join(hit.text.split()))
+    if hit.parts:
+        parts = ", ".join(f"{name} {part:.2f}" for name, part in hit.parts.items())
+        text.append(f"\n{parts}", style="dim")
+    return text
