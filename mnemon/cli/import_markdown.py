@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def markdown(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH...", help="Files, or folders of them; - is the standard input."),
+        typer.Argument(metavar="PATH", help="Files, or folders of them; - is the standard input."),
     ],
     tenant: Annotated[
         str | None, typer.Option(help="The tenant that the users belong to; else as the files say.")

@@ -13,8 +13,9 @@ import pytest
 from tests.command_lines import COMMAND, invocations, parse
 
 WITHOUT_JSON = {
-    # They go on until Ctrl-C; what they serve is no table.
+    # They go on until somebody stops them; what they serve is no table.
     "up",
+    "chat",
     "run",
     "admin",
     "mcp",
