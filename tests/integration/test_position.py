@@ -1,15 +1,46 @@
-"""How far the log is projected is found out, also while the server takes its time."""
+"""What the log says is found out, also while the server takes its time."""
 
 import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psutil
+import pytest
+from nats.aio.client import Client
 
+from consumers.retrieve.verbs import saving
 from contracts.streams import LOG
+from contracts.subjects import memory_subject, thing_filter
+from infra.broker import log_reader
 from infra.broker.connect import connect
 from infra.broker.position import Position
 from infra.broker.topology import provision
 from infra.embedded.nats_server import NatsServer
+
+T = TypeVar("T")
+
+
+class Silent:
+    """A server that does not answer for a while."""
+
+    def __init__(self, process: psutil.Process, connection: Client) -> None:
+        self.connection = connection
+        self._process = process
+
+    async def during(self, question: Coroutine[Any, Any, T]) -> T:
+        """The answer to a question that is asked while it is silent, for longer than an answer is awaited."""
+        try:
+            self._process.suspend()
+            async with asyncio.timeout(60):
+                while not has_stopped(self._process):
+                    await asyncio.sleep(0.01)
+            asking = asyncio.create_task(question)
+            assert not (await asyncio.wait([asking], timeout=0.5))[0]
+        finally:
+            self._process.resume()
+        return await asking
 
 
 def has_stopped(process: psutil.Process) -> bool:
@@ -18,26 +49,36 @@ def has_stopped(process: psutil.Process) -> bool:
     return all(thread.status() == psutil.STATUS_STOPPED for thread in threads)
 
 
-async def test_a_server_that_is_silent_for_a_while_is_asked_again(tmp_path: Path) -> None:
-    server = NatsServer(tmp_path, None)
+@asynccontextmanager
+async def a_server(folder: Path) -> AsyncIterator[Silent]:
+    server = NatsServer(folder, None)
     await server.start()
-    process = psutil.Process(int(server.pid_path.read_text()))
     connection = await connect(server.url, name="test")
     await provision(connection)
-    said = await connection.jetstream().publish("chat.acme.u1.-.message.v1", b"{}", stream=LOG)
-    persist = await connection.jetstream().pull_subscribe_bind("persist", LOG)
-    (message,) = await persist.fetch(1)
-    await message.ack_sync()
     try:
-        process.suspend()
-        async with asyncio.timeout(60):
-            while not has_stopped(process):
-                await asyncio.sleep(0.01)
-        reaching = asyncio.create_task(Position().reach(connection.jetstream(timeout=0.2), said.seq, 60))
-        # Longer than an answer is waited for, and shorter than the patience.
-        assert not (await asyncio.wait([reaching], timeout=0.5))[0]
+        yield Silent(psutil.Process(int(server.pid_path.read_text())), connection)
     finally:
-        process.resume()
-    assert await reaching == said.seq
-    await connection.close()
-    await server.stop()
+        await connection.close()
+        await server.stop()
+
+
+async def test_a_server_that_is_silent_for_a_while_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reader, "TIMEOUT", 0.2)
+    monkeypatch.setattr(saving, "PATIENCE", 60)
+    async with a_server(tmp_path) as server:
+        context = server.connection.jetstream(timeout=0.2)
+        subject = memory_subject("acme", "u1", "fact.rejected")
+        decided = b'{"proposal_id": "p1", "reason": "too_short"}'
+        said = await server.connection.jetstream().publish(subject, decided, stream=LOG)
+        persist = await server.connection.jetstream().pull_subscribe_bind("persist", LOG)
+        (message,) = await persist.fetch(1)
+        await message.ack_sync()
+
+        assert await server.during(Position().reach(context, said.seq, 60)) == said.seq
+
+        woken = asyncio.Event()
+        facts = thing_filter("acme", "u1", "fact")
+        found = await server.during(saving._decided(server.connection, facts, "p1", 0, woken))
+        assert (found[0], found[1].decision) == (said.seq, "rejected")

@@ -6,6 +6,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 from uuid import uuid4
 
+import nats.errors
 from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -94,13 +95,15 @@ async def _decided(
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):
             while True:
-                async with aclosing(pages(connection, pattern, position)) as answers:
-                    async for page in answers:
-                        for delivery in page:
-                            position = delivery.sequence
-                            decision = _decision(delivery.subject, delivery.body, proposal_id)
-                            if decision is not None:
-                                return position, decision.model_copy(update={"seen_seq": position})
+                # nats-py's TimeoutError is one of Python's too: it must not pass for the end of the patience.
+                with suppress(nats.errors.TimeoutError):
+                    async with aclosing(pages(connection, pattern, position)) as answers:
+                        async for page in answers:
+                            for delivery in page:
+                                position = delivery.sequence
+                                decision = _decision(delivery.subject, delivery.body, proposal_id)
+                                if decision is not None:
+                                    return position, decision.model_copy(update={"seen_seq": position})
                 if woken.is_set():
                     pause = _FIRST_PAUSE
                 woken.clear()
