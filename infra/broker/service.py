@@ -59,7 +59,7 @@ class _Endpoint:
     last_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Asked:
     """A request in hand; `begun` in nanoseconds of the performance counter."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,7 @@ from infra.models.embedding import (
     EmbeddingUnavailable,
     of_length_1,
 )
+from infra.telemetry import metrics
 
 USUAL_MODEL = "text-embedding-3-small"
 OPENAI = "https://api.openai.com/v1"
@@ -62,6 +64,20 @@ class _Endpoint:
             EmbeddingUnavailable: it does not answer, or not with a vector for each text.
             EmbeddingRefused: it answers that it will not.
         """
+        begun, outcome = time.perf_counter(), "unavailable"
+        try:
+            found = await self._vectors(texts)
+            outcome = "answered"
+            metrics.EMBEDDING_TEXTS.add(by=len(texts))
+        except EmbeddingRefused:
+            outcome = "refused"
+            raise
+        finally:
+            metrics.EMBEDDING_SECONDS.observe(time.perf_counter() - begun)
+            metrics.EMBEDDING_CALLS.add(outcome)
+        return found
+
+    async def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         try:
             answer = await self._client.embeddings.create(
                 input=list(texts), model=self._model, encoding_format="base64"

@@ -87,6 +87,7 @@ _GLANCE: Final = (
     ),
 )
 
+_REBUILT: Final = "max by (part) (mnemon_rebuild_position) / on() group_left() max(mnemon_log_position)"
 _EVENTS: Final = (
     Panel(
         "Handled a second, by consumer",
@@ -127,7 +128,17 @@ _EVENTS: Final = (
         ],
         text="Since each process began",
     ),
-    Panel("Streams", [_most("mnemon_stream_bytes", "stream")], "bytes"),
+    Panel(
+        "On the disk",
+        [_most("mnemon_stream_bytes", "stream"), ("max(mnemon_database_bytes{generation='live'})", "rows")],
+        "bytes",
+    ),
+    Panel(
+        "Rebuild",
+        [(f"{_REBUILT} or on() vector(0)", _called("part"))],
+        "percentunit",
+        "How far the next generation of rows and vectors is, while there is one",
+    ),
 )
 
 _ANSWERS: Final = (
@@ -152,6 +163,12 @@ _MODELS: Final = (
     Panel("Cost an hour", [(f"{_COST} * 3600", _COST_CALLED)], "currencyUSD"),
     Panel("Budget used, at most", [("max(mnemon_budget_used_ratio)", "of the day's")], "percentunit"),
     Panel("Tenants out of budget", [("max(mnemon_budgets_spent)", "tenants")]),
+    Panel(
+        "Texts embedded a second",
+        [_seldom("mnemon_embedding_texts_total", "job")],
+        text="By an endpoint; what is embedded in the process itself is not counted",
+    ),
+    Panel("Embedding endpoint", [_seldom("mnemon_embedding_calls_total", "outcome")]),
 )
 
 _PROCESSES: Final = (

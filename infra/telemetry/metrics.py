@@ -97,6 +97,14 @@ MODEL_COST = Counter(
     provider=PROVIDERS,
     purpose=PURPOSES,
 )
+EMBEDDING_CALLS = Counter(
+    "mnemon_embedding_calls",
+    "Requests to an endpoint that embeds; what is embedded in this process is not counted",
+    outcome=("answered", "unavailable", "refused"),
+)
+EMBEDDING_SECONDS = Histogram("mnemon_embedding_call_seconds", "How long such a request takes", _SHORT)
+EMBEDDING_TEXTS = Counter("mnemon_embedding_texts", "Texts that were embedded by it")
+
 BUDGET_USED = Gauge(
     "mnemon_budget_used_ratio", "Of today's budget, by the tenant that has used most of its own"
 )
@@ -117,6 +125,17 @@ OLDEST = Gauge(
 PAUSED = Gauge("mnemon_consumer_paused", "1 while the server gives it nothing", consumer=DURABLES)
 STREAM_MESSAGES = Gauge("mnemon_stream_messages", "Messages that a stream has", stream=(LOG, WORK, DEAD))
 STREAM_BYTES = Gauge("mnemon_stream_bytes", "Bytes that a stream has", stream=(LOG, WORK, DEAD))
+LOG_POSITION = Gauge("mnemon_log_position", "The log's last position")
+DATABASE_BYTES = Gauge(
+    "mnemon_database_bytes",
+    "What a generation of the rows takes on the disk",
+    generation=("live", "former", "next", "as of"),
+)
+REBUILT = Gauge(
+    "mnemon_rebuild_position",
+    "How far the next generation is made, while there is one",
+    part=("rows", "vectors"),
+)
 POOL = Gauge(
     "mnemon_database_connections",
     "Connections of this process to the database",

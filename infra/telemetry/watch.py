@@ -12,10 +12,12 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
 from nats.js.errors import NotFoundError
 
+from contracts.streams import LOG
 from infra.broker.lifetime import disconnected
 from infra.broker.topology import CONSUMERS, STREAMS
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable, in_time
+from infra.database.generations import Generation, generations
 from infra.database.migrate import SchemaTooNew, require_head
 from infra.database.pools import pools
 from infra.telemetry import metrics
@@ -25,8 +27,8 @@ from infra.vectors.port import Vectors, VectorsUnavailable
 FRESH: Final = 1.0
 """Seconds for which a look serves everybody who asks."""
 
-POINTS_FRESH: Final = 60.0
-"""The same for the number of vectors: counting them takes an engine a while."""
+SELDOM: Final = 60.0
+"""The same for what takes a while to count: vectors, and what is on the disk."""
 
 PATIENCE: Final = 4.0
 """Seconds that the servers have to answer."""
@@ -53,7 +55,7 @@ class Watch:
         self._measure = measure
         self._durables = [each for each in metrics.DURABLES if each.partition("-")[0] in names]
         self._looking = asyncio.Lock()
-        self._looked_at = self._counted_at = float("-inf")
+        self._looked_at = self._counted_at = self._measured_at = float("-inf")
         self._reasons: Sequence[str] = ["it is starting"]
         self._connection: Client | None = None
         self._database: Database | None = None
@@ -105,6 +107,8 @@ class Watch:
         there = {name: streams[name] for name in wanted if name in streams}
         metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in there.items()})
         metrics.STREAM_BYTES.replace({name: state.bytes for name, state in there.items()})
+        if LOG in there:
+            metrics.LOG_POSITION.set(there[LOG].last_seq)
         infos = {
             info.name: info
             for stream in CONSUMERS
@@ -132,8 +136,12 @@ class Watch:
         metrics.OLDEST.replace(dict(zip(infos, ages, strict=True)))
 
     async def _schema(self, database: Database) -> list[str]:
+        schema = self._deployment.database_schema
         try:
-            await in_time(require_head(database, self._deployment.database_schema))
+            await in_time(require_head(database, schema))
+            if time.monotonic() - self._measured_at > SELDOM:
+                _measure(await in_time(generations(database, schema)))
+                self._measured_at = time.monotonic()
         except DatabaseUnavailable as error:
             return [f"the database does not answer: {error}"]
         except SchemaTooNew as error:
@@ -141,7 +149,7 @@ class Watch:
         return []
 
     async def _points(self) -> list[str]:
-        if self._vectors is None or time.monotonic() - self._counted_at < POINTS_FRESH:
+        if self._vectors is None or time.monotonic() - self._counted_at < SELDOM:
             return []
         try:
             async with asyncio.timeout(PATIENCE):
@@ -161,6 +169,17 @@ class Watch:
             metrics.POOL.set(pool.connections - pool.idle, name, "used")
             metrics.POOL_WAITING.set(pool.waiting, name)
         self._measure()
+
+
+def _measure(found: Sequence[Generation]) -> None:
+    """What the generations of the rows take, and how far the next one is."""
+    taken: dict[str, float] = {}
+    for each in found:
+        taken[each.kind] = taken.get(each.kind, 0) + each.bytes
+    metrics.DATABASE_BYTES.replace(taken)
+    reached = next(((each.reached, each.vectors) for each in found if each.kind == "next"), (None, None))
+    parts = zip(("rows", "vectors"), reached, strict=True)
+    metrics.REBUILT.replace({part: position for part, position in parts if position is not None})
 
 
 def _stopped(infos: Mapping[str, ConsumerInfo], name: str) -> bool:

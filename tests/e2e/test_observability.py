@@ -11,7 +11,7 @@ import pytest
 from nats.aio.msg import Msg
 from opentelemetry.sdk.trace import TracerProvider
 
-from contracts.model_settings import Extraction
+from contracts.model_settings import Compaction, Extraction
 from contracts.settings import SettingsV1
 from infra.monitoring.dashboard import queries
 from infra.settings.store import write
@@ -57,23 +57,35 @@ async def one_trace(up: Up, collector: Collector) -> None:
         await nats.connect(up.endpoints.nats) as client,
         MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory,
     ):
-        await write(client, SettingsV1(extraction=Extraction(mode="online", idle_seconds=1)))
-        await client.subscribe("memory.acme.u1.fact.>", cb=learned.put)
+        settings = SettingsV1(
+            extraction=Extraction(mode="online", idle_seconds=1),
+            compaction=Compaction(after_messages=2, messages=1),
+        )
+        await write(client, settings)
+        await client.subscribe("memory.acme.u1.>", cb=learned.put)
         await client.flush()
+        events: dict[str, Msg] = {}
         with tracer.start_as_current_span("turn") as turn:
-            await memory.publish("u1", "user", "My sister's name is Vera.")
+            for text in ("My sister's name is Vera.", "She lives in Lisbon.", "It is sunny there."):
+                await memory.publish("u1", "user", text)
             async with asyncio.timeout(PATIENCE):
-                proposed, saved = await learned.get(), await learned.get()
+                while not {"fact.saved", "summary.written"} <= events.keys():
+                    event = await learned.get()
+                    events[".".join(event.subject.split(".")[3:5])] = event
+            await memory.save("u1", "The user likes green tea.")
             context = await memory.context("u1", query="What is my sister's name?")
             assert "Vera" in context.model_dump_json()
             trace_id = f"{turn.get_span_context().trace_id:032x}"
             asked = {"traceparent": f"00-{trace_id}-{turn.get_span_context().span_id:016x}-01"}
-        for event in (proposed, saved):
+        while not learned.empty():
+            events[str(len(events))] = learned.get_nowait()
+        assert len(events) > 4
+        for event in events.values():
             assert (event.headers or {})["traceparent"].split("-")[1] == trace_id, event.subject
         reply = await client.request("ask.acme.u1.read.v1", b"{}", timeout=PATIENCE, headers=asked)
         assert (reply.headers or {})["traceparent"].split("-")[1] == trace_id
         assert (reply.headers or {})["traceparent"] != asked["traceparent"], "it is the answer's own span"
-    wanted = {*TRACED, "ask context", "ask read"}
+    wanted = {*TRACED, "compact", "ask save", "ask context", "ask read"}
     await until(lambda: wanted <= {span.name for span in collector.of(trace_id)})
     spans = collector.of(trace_id)
     assert {span.service for span in spans} == {"mnemon"}

@@ -11,6 +11,7 @@ from consumers.app import running
 from contracts.streams import DEAD, LOG
 from infra.config import Deployment
 from infra.database.engine import Database
+from infra.database.generations import begin
 from infra.telemetry import metrics, watch
 from infra.telemetry.watch import Watch
 from tests.integration.conftest import Stock
@@ -62,8 +63,11 @@ async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
         Database(deployment) as database,
         watching.begun(connection, database, None),
     ):
+        await begin(database, f"{deployment.database_schema}_next")
         await watching.look()
         assert metrics.PENDING.values
+        assert metrics.REBUILT.values == {("rows",): 0}
+        assert metrics.DATABASE_BYTES.values["live",] > metrics.DATABASE_BYTES.values["next",] > 0
         await connection.close()
         assert [reason for reason in await watching.look() if "the NATS server does not answer" in reason]
         assert not metrics.PENDING.values
