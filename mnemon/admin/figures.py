@@ -18,6 +18,9 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What each consumer reads by."""
 
+_RECENT: Final = 10.0
+"""Seconds within which who reads is seen asking for more at least once: in between nobody may be."""
+
 State = Literal["at rest", "at work", "behind", "stopped", "absent"]
 
 
@@ -65,8 +68,23 @@ def traffic(samples: Sequence[Sample]) -> Traffic:
 def consumers(samples: Sequence[Sample]) -> dict[str, Figures]:
     """How each consumer fares just now."""
     before, now = samples[-2:]
-    lags = moving(before.look, now.look)
-    return {name: _figures(before, now, lags, durables) for name, durables in PROCESSES.items()}
+    lags, ended_in_a_second, read = moving(before.look, now.look), rates(samples), are_read(samples)
+    found = {}
+    for name, durables in PROCESSES.items():
+        own = [lags[each] for each in durables if each in lags]
+        rate = sum(ended_in_a_second.get(each, 0.0) for each in durables)
+        state = _state(own, rate, is_read=read.issuperset(durables))
+        found[name] = Figures(state, rate, sum(lag.waiting for lag in own))
+    return found
+
+
+def are_read(samples: Sequence[Sample]) -> set[str]:
+    """The durable consumers that somebody reads."""
+    since = samples[-1].look.at - _RECENT
+    seen = [each.look.infos for each in samples if each.look.at >= since] + [samples[-1].look.infos]
+    return {
+        name for infos in seen for name, info in infos.items() if info.num_waiting or info.num_ack_pending
+    } | {name for name, rate in rates(samples).items() if rate > 0}
 
 
 def rates(samples: Sequence[Sample]) -> dict[str, float]:
@@ -79,17 +97,10 @@ def rates(samples: Sequence[Sample]) -> dict[str, float]:
     }
 
 
-def _figures(before: Sample, now: Sample, lags: Mapping[str, Lag], durables: Sequence[str]) -> Figures:
-    own = [lags[name] for name in durables if name in lags]
-    known = rates([before, now])
-    rate, waiting = sum(known.get(name, 0.0) for name in durables), sum(lag.waiting for lag in own)
-    return Figures(_state(own, rate), rate, waiting)
-
-
-def _state(own: Sequence[Lag], rate: float) -> State:
+def _state(own: Sequence[Lag], rate: float, *, is_read: bool) -> State:
     if any(lag.paused_until for lag in own):
         return "stopped"
-    if not own or any(not lag.readers and not lag.in_work for lag in own):
+    if not is_read:
         return "absent"
     if any(lag.waiting >= MANY and (lag.grows_per_second or 0) > 0 for lag in own):
         return "behind"

@@ -22,7 +22,7 @@ def reader(
     return ConsumerInfo(
         name=name,
         stream_name=LOG,
-        config=ConsumerConfig(),
+        config=ConsumerConfig(pause_until="2026-11-22T05:00:00Z" if paused else None),
         created=datetime(2026, 1, 1, tzinfo=UTC),
         delivered=SequenceInfo(consumer_seq=delivered, stream_seq=delivered),
         num_pending=pending,
@@ -42,7 +42,9 @@ def sample(at: float, *readers: ConsumerInfo, end: int = 0, served: Served = Ser
     [
         (reader(), reader(), "at rest", 0),
         (reader(), reader(delivered=40), "at work", 20),
-        (reader(delivered=10, pending=5), reader(delivered=10, pending=5, readers=0), "absent", 0),
+        (reader(pending=5, readers=0), reader(pending=5, readers=0), "absent", 0),
+        (reader(), reader(readers=0), "at rest", 0),
+        (reader(readers=0), reader(readers=0, paused=True), "stopped", 0),
         (reader(pending=2000), reader(delivered=10, pending=3000), "behind", 5),
     ],
 )

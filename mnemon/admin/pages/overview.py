@@ -27,6 +27,7 @@ class Reader(NamedTuple):
     does: str
     lag: Lag
     rate: float
+    runs: bool
 
 
 @pages.get("/")
@@ -67,9 +68,9 @@ async def _seen(visit: Visit) -> dict[str, Any]:
 
 def _readers(samples: Sequence[Sample]) -> list[Reader]:
     before, now = samples[-2:]
-    lags, rates = moving(before.look, now.look), figures.rates(samples)
+    lags, rates, read = moving(before.look, now.look), figures.rates(samples), figures.are_read(samples)
     return [
-        Reader(name, str(_DOES.get(name) or ""), lags[name], rates.get(name, 0.0))
+        Reader(name, str(_DOES.get(name) or ""), lags[name], rates.get(name, 0.0), name in read)
         for name in _DOES
         if name in lags
     ]
