@@ -14,6 +14,7 @@ from infra.telemetry.logging import configure_logging
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
 from mnemon.admin.beside import Order
+from mnemon.admin.ended import ended_sessions
 from mnemon.admin.parts import Parts
 from mnemon.serving import serving
 
@@ -49,7 +50,9 @@ async def _serve(number: int) -> None:
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     order = Order.read(await asked.readline())
-    access = Access(order.token, order.links, used=lambda link: print(link, flush=True))
+    access = Access(
+        order.token, order.links, lambda link: print(link, flush=True), ended_sessions(order.data)
+    )
     page = _Watched(application(Parts(order.deployment, order.data), access))
     async with serving(page, socket.socket(fileno=number)):
         ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.quiet())]

@@ -11,8 +11,7 @@ from typing import Final
 from cachetools import TTLCache
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-SESSION_SECONDS: Final = 12 * 3600
-"""After which one has to log in again."""
+from mnemon.admin.ended import SESSION_SECONDS, EndedSessions
 
 _NOTICE_SECONDS: Final = 60
 _FREE_ATTEMPTS: Final = 5
@@ -35,15 +34,20 @@ class Access:
         token: what is asked for, and what sessions are signed with: a new one ends them all.
         links: keys of links that log in once.
         used: told of each of them that was used.
+        ended: sessions that were ended.
     """
 
     def __init__(
-        self, token: str, links: Iterable[str] = (), used: Callable[[str], None] = lambda _: None
+        self,
+        token: str,
+        links: Iterable[str] = (),
+        used: Callable[[str], None] = lambda _: None,
+        ended: EndedSessions | None = None,
     ) -> None:
         self._token = token.encode()
         self._links = set(links)
         self._used = used
-        self._ended: TTLCache[str, bool] = TTLCache(maxsize=_ADDRESSES, ttl=SESSION_SECONDS)
+        self._ended = ended or EndedSessions()
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(maxsize=_ADDRESSES, ttl=3600)
         self._sessions = self._signer("session")
         self._notices = self._signer("notice")
@@ -83,8 +87,12 @@ class Access:
         return None if id_ in self._ended else Session(id_, self._sign(f"form {id_}"))
 
     def leave(self, session: Session) -> None:
-        """End a session."""
-        self._ended[session.id] = True
+        """End a session.
+
+        Raises:
+            OSError: a process that begins anew will not know of it.
+        """
+        self._ended.add(session.id)
 
     def seal(self, notice: str) -> str:
         """What is to be shown on the next page, for a cookie."""

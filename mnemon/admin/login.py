@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from mnemon.admin.access import SESSION_SECONDS, Access
+from mnemon.admin.access import Access
+from mnemon.admin.ended import SESSION_SECONDS
 from mnemon.admin.rendering import render
 from mnemon.admin.visiting import SESSION_OVER, Pages, Visit
 

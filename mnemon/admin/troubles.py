@@ -42,6 +42,8 @@ def trouble(error: Exception) -> Trouble | None:
                 error.message,
                 "Overview shows whether `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
             )
+        case AskFailed(code="not_found"):
+            return Trouble(404, "It is not there", error.message, "It may have been removed meanwhile.")
         case AskFailed():
             return Trouble(409, "The memory refuses", error.message, "Go back, and mend what it names.")
         case nats.js.errors.APIError():

@@ -52,6 +52,7 @@ async def _admin(
     from infra.telemetry.logging import configure_logging
     from mnemon.admin.access import Access
     from mnemon.admin.application import application
+    from mnemon.admin.ended import ended_sessions
     from mnemon.admin.parts import Parts
     from mnemon.admin.tokens import new_link, new_token, token_of
     from mnemon.listening import listening_on, shown
@@ -65,7 +66,8 @@ async def _admin(
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
     token = configured or (token_of(data) if data else new_token())
     link = new_link()
-    page = application(Parts(deployment, data), Access(token, [link]), names)
+    access = Access(token, [link], ended=ended_sessions(data) if data else None)
+    page = application(Parts(deployment, data), access, names)
     with Stop() as stop:
         async with serving(page, listening):
             address = shown(listening)

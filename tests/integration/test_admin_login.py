@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ import pytest_asyncio
 from infra.config import Deployment
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
+from mnemon.admin.ended import ended_sessions
 from mnemon.admin.parts import Parts
 
 TOKEN = "a token of this test"
@@ -18,9 +20,10 @@ ORIGIN = {"origin": "http://127.0.0.1:8765"}
 
 
 @pytest_asyncio.fixture
-async def browser() -> AsyncIterator[httpx.AsyncClient]:
+async def browser(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A browser before its login; nothing answers behind the page."""
-    page = application(Parts(Deployment()), Access(TOKEN, ["a link"]), ["memory.example"])
+    access = Access(TOKEN, ["a link"], ended=ended_sessions(tmp_path))
+    page = application(Parts(Deployment()), access, ["memory.example"])
     async with AsyncExitStack() as ends:
         transport = httpx.ASGITransport(page)
         yield await ends.enter_async_context(
@@ -47,7 +50,7 @@ async def test_nothing_is_seen_without_the_token(browser: httpx.AsyncClient) -> 
     assert (await browser.get("/", headers={"x-fragment": "1"})).status_code == 401
 
 
-async def test_a_session_is_of_the_browser_that_logged_in(browser: httpx.AsyncClient) -> None:
+async def test_a_session_is_of_the_browser_that_logged_in(browser: httpx.AsyncClient, tmp_path: Path) -> None:
     answer = await log_in(browser, token=TOKEN, next="//evil.example/")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
@@ -64,6 +67,9 @@ async def test_a_session_is_of_the_browser_that_logged_in(browser: httpx.AsyncCl
     assert out.headers["location"] == "/login"
     browser.cookies.set(name, value, domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303, "a kept cookie of a session that was ended"
+    assert Access(TOKEN).session(value)
+    assert not Access(TOKEN, ended=ended_sessions(tmp_path)).session(value), "by a process begun anew, too"
+    assert not Access("another token").session(value)
     browser.cookies.set(name, value[:-1], domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303
 

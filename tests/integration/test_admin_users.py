@@ -48,7 +48,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         assert "by extract · with m-1" in seen
         assert "I like trains, says Anna" in seen
         assert "there is no fact 'pf_999'" in words(
-            await browser.see("/user/fact", 409, **WHOSE, id="pf_999")
+            await browser.see("/user/fact", 404, **WHOSE, id="pf_999")
         )
 
         # Kept, refused beside the field, changed, found, forgotten.
@@ -94,7 +94,11 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         assert "healthy" in health
         assert "PostgreSQL 18" in health
 
-        # Erased only once it is meant.
+        # Erased only once it is meant: a conversation, and then all of it.
+        one = {**WHOSE, "conversation": "trip"}
+        assert "Type the id" in await browser.send("/user/conversation/erase", 422, **one, confirmed="tr")
+        assert "is erased" in await browser.send("/user/conversation/erase", **one, confirmed="trip")
+        assert "None has messages" in await browser.see("/user/conversations", **WHOSE)
         assert "Type the id" in await browser.send("/user/erase", 422, **WHOSE, confirmed="ann")
         receipt = words(await browser.send("/user/erase", **WHOSE, confirmed="anna"))
         assert "anna is erased" in receipt
