@@ -2,16 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from base64 import b64decode
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import datetime
+from email.parser import BytesHeaderParser
 from typing import Final
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import NoRespondersError
-from nats.js.api import Header, RawStreamMsg
-from nats.js.errors import NotFoundError
+from nats.js.api import Header
+from nats.js.errors import APIError, NotFoundError
 
 from contracts.base import Event
 from contracts.decode import decode
@@ -95,7 +97,7 @@ def _is_cluster(connection: Client) -> bool:
 async def _next(connection: Client, pattern: str, after: int) -> Delivery | None:
     """The next event of a subject pattern, as the server has it that leads the log."""
     try:
-        return _as_delivered(await connection.jetstream().get_msg(LOG, after + 1, pattern, next=True))
+        return await _of_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
     except NotFoundError:
         return None
 
@@ -107,23 +109,28 @@ async def delivery_at(connection: Client, position: int) -> Delivery:
         nats.js.errors.NotFoundError: there is none.
         nats.errors.Error: the server does not answer.
     """
-    return _as_delivered(await connection.jetstream().get_msg(LOG, position))
+    return await _of_leader(connection, {"seq": position})
 
 
-def _as_delivered(found: RawStreamMsg) -> Delivery:
-    assert found.subject is not None
-    assert found.seq is not None
-    assert found.time is not None
-    headers = found.headers or {}
+async def _of_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
+    """Asked without nats-py, which cuts the time to microseconds."""
+    subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
+    reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
+    answer = json.loads(reply.data)
+    if "error" in answer:
+        raise APIError.from_error(answer["error"])
+    found = answer["message"]
+    _, _, lines = b64decode(found.get("hdrs", "")).partition(b"\r\n")
+    headers = BytesHeaderParser().parsebytes(lines)
     return Delivery(
-        subject=found.subject,
-        body=found.data or b"",
-        message_id=headers.get("Nats-Msg-Id"),
+        subject=found["subject"],
+        body=b64decode(found.get("data", "")),
+        message_id=headers["Nats-Msg-Id"],
         stream=LOG,
-        sequence=found.seq,
+        sequence=found["seq"],
         deliveries=1,
-        stored_at=found.time.timestamp(),
-        traceparent=headers.get("traceparent"),
+        stored_at=seconds_of(found["time"]),
+        traceparent=headers["traceparent"],
     )
 
 

@@ -5,9 +5,11 @@ from contextlib import aclosing
 import nats.errors
 import pytest
 from nats.aio.client import Client
+from nats.js.errors import NotFoundError
 
 from bench.load import fill
 from contracts.streams import DEAD, LOG
+from infra.broker import log_reader
 from infra.broker.stream_reader import PAGE, PAGE_BYTES, Read, whole
 
 SUBJECT = "chat.acme.u1.-.message.v1"
@@ -71,6 +73,17 @@ async def test_a_place_that_the_server_has_lost_is_taken_again(connection: Clien
                     await jetstream.delete_consumer(LOG, each.name)
     assert positions(pages) == list(range(1, 3 * PAGE + 1))
     assert {each.name for each in await jetstream.consumers_info(LOG)} == kept
+
+
+async def test_an_event_is_the_same_however_it_is_read(connection: Client) -> None:
+    headers = {"Nats-Msg-Id": "m1", "traceparent": "00-1-2-01"}
+    await connection.jetstream().publish(SUBJECT, "чай".encode(), stream=LOG, headers=headers)
+    await fill(connection, 20, first=1)
+    (together,) = [page async for page in log_reader.pages(connection, ">", 0)]
+    assert [await log_reader.delivery_at(connection, each.sequence) for each in together] == together
+    assert (together[0].message_id, together[0].traceparent) == ("m1", "00-1-2-01")
+    with pytest.raises(NotFoundError):
+        await log_reader.delivery_at(connection, 99)
 
 
 async def test_a_stream_that_is_not_there(connection: Client) -> None:
