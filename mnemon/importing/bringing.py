@@ -9,6 +9,7 @@ from nats.js.errors import NotFoundError
 
 from consumers.policy.refusing import refusal
 from contracts.base import Event
+from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.memory import FactProposedV1, FactSavedV1
 from contracts.settings import Policy
 from contracts.streams import LOG
@@ -19,7 +20,7 @@ from mnemon.importing.found import Found, Incoming, Left, Refused
 from mnemon.importing.report import Report
 from mnemon.importing.spelling import name_of, spelled
 from mnemon.importing.there import There, is_empty, there
-from mnemon.memory_lines import CHAT, Positions, names_positions, renamed
+from mnemon.memory_lines import Positions, names_positions, renamed
 
 BATCH: Final = 1000
 """Events that go into the log together, at most: as many as it takes at once."""
@@ -129,28 +130,22 @@ class Bringing:
             return
         event = incoming.event
         seq = known.events.get(str(event.id))
-        if seq is None and known.is_of_another(event):
-            reason = "another fact of the user's has this id: forget it, or import under another user"
-            self._report.refuse(Refused(incoming.place, "fact_id", reason, incoming.source))
-            return
-        if seq is None and not _can_be_placed(known, event):
-            reason = "names a message by a number that no message before it has"
-            self._report.refuse(Refused(incoming.place, "body.from_seq", reason, incoming.source))
-            return
-        self._report.comes(incoming, name_of(event))
         if seq is not None:
+            self._report.comes(incoming, name_of(event))
             self._report.already_there += 1
             if isinstance(event, FactSavedV1):
                 known.own.add(event.fact_id)
             if incoming.number is not None:
                 known.numbers[incoming.number] = seq
             return
+        if not _is_said(event) and (wrong := _unfit(known, incoming)) is not None:
+            self._report.refuse(wrong)
+            return
+        self._report.comes(incoming, name_of(event))
         if len(self._batch) == BATCH or (self._batch and self._bytes + len(wire.body) > BATCH_BYTES):
             await self._flush()
         self._batch.append(_Staged(owner, known, incoming, wire))
         self._bytes += len(wire.body)
-        # On its way: a second one like it in the source is there already.
-        known.events[str(event.id)] = _ON_ITS_WAY
         if incoming.number is not None:
             known.numbers[incoming.number] = _ON_ITS_WAY
 
@@ -173,8 +168,8 @@ class Bringing:
 
     async def _flush(self) -> None:
         batch, self._batch, self._bytes = self._batch, [], 0
-        await self._put([each for each in batch if name_of(each.incoming.event) in CHAT])
-        await self._put([_placed(each) for each in batch if name_of(each.incoming.event) not in CHAT])
+        await self._put([each for each in batch if _is_said(each.incoming.event)])
+        await self._put([_placed(each) for each in batch if not _is_said(each.incoming.event)])
         self._progress(self._report)
 
     async def _put(self, staged: list[_Staged]) -> None:
@@ -183,13 +178,14 @@ class Bringing:
         appended = await insist(partial(append, self._connection, [each.wire for each in staged]), PAUSE)
         for each, done in zip(staged, appended, strict=True):
             seq = done.seq
-            if done.known and not await self._is_there(seq, each.wire):
+            is_twice = done.known and await self._is_there(seq, each.wire)  # twice in the source
+            if done.known and not is_twice:
                 seq = await self._anew(each.wire)
-            each.known.events[str(each.incoming.event.id)] = seq
+            self._report.already_there += is_twice
+            self._report.published += not is_twice
             if each.incoming.number is not None:
                 each.known.numbers[each.incoming.number] = seq
             self._report.last_seq = max(self._report.last_seq, seq)
-        self._report.published += len(staged)
 
     async def _is_there(self, seq: int, event: LogEvent) -> bool:
         """Whether the log has what it says it has: it remembers ids for two minutes, erased ones too."""
@@ -205,13 +201,24 @@ class Bringing:
         return (await insist(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
 
 
-def _can_be_placed(known: There, event: Event) -> bool:
-    """Whether the messages that it names came before it."""
+def _is_said(event: Event) -> bool:
+    """Whether a bot says such things; everything else is made of them, or known."""
+    return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
+
+
+def _unfit(known: There, incoming: Incoming) -> Refused | None:
+    """Why what was made of messages cannot stand beside what there is; None where it can."""
 
     def same(number: int) -> int | None:
         return number if number in known.numbers else None
 
-    return not names_positions(event) or renamed(event, Positions(same, same, same)) is not None
+    if known.is_of_another(incoming.event):
+        reason = "another fact of the user's has this id: forget it, or import under another user"
+        return Refused(incoming.place, "fact_id", reason, incoming.source)
+    if names_positions(incoming.event) and renamed(incoming.event, Positions(same, same, same)) is None:
+        reason = "names a message by a number that no message before it has"
+        return Refused(incoming.place, "body.from_seq", reason, incoming.source)
+    return None
 
 
 def _placed(staged: _Staged) -> _Staged:

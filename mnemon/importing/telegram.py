@@ -60,10 +60,16 @@ class Telegram:
         """
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None
-        inside = ""
+        inside = skipped = ""
         try:
             for prefix, event, value in ijson.parse(file, use_float=True):
+                if skipped:
+                    skipped = "" if event == "end_array" and prefix == skipped else skipped
+                    continue
                 if builder is not None:
+                    if event == "map_key" and value == "text_entities" and prefix == inside:
+                        skipped = f"{inside}.text_entities"  # the text once more, in its parts
+                        continue
                     builder.event(event, value)
                     if event == "end_map" and prefix == inside:
                         yield from self._take(chat, builder.value)
