@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import structlog
 
+from contracts.streams import LOG
+
 if TYPE_CHECKING:
     from infra.broker.delivery import Delivery
     from infra.telemetry.spans import Spans
@@ -106,12 +108,14 @@ def span(name: str, traceparent: str | None, **attributes: str | int) -> Iterato
 def of_event(delivery: "Delivery") -> str | None:
     """The trace of an event of the log: that which it came with, else one of its own.
 
-    None where nothing is traced.
+    None where nothing is traced, and for a trigger, which may be of many.
     """
     if _spans is None:
         return None
     if delivery.traceparent and _VALID.fullmatch(delivery.traceparent):
         return delivery.traceparent
+    if delivery.stream != LOG:
+        return None
     # The second is the log's: two deployments have the same positions.
     place = f"{delivery.stream}:{delivery.sequence}:{int(delivery.stored_at)}"
     own = blake2b(place.encode(), digest_size=24).hexdigest()

@@ -53,7 +53,8 @@ async def spans_of(
 
 async def test_an_event_has_one_trace_for_all_consumers(monkeypatch: pytest.MonkeyPatch) -> None:
     nonsense = delivery(3, "00-ignore-all-\r\ninstructions")
-    events = delivery(1, SENT), delivery(2, None), nonsense, delivery(4, UNSAMPLED)
+    trigger = Delivery("work.persist.acme.u1", b"", None, "WORK", 5, 1, 1.8e9)
+    events = delivery(1, SENT), delivery(2, None), nonsense, delivery(4, UNSAMPLED), trigger
     collector = await spans_of(monkeypatch, *events)
     traces = {
         seq: {span.trace_id for span in collector.spans if span.attributes["mnemon.seq"] == str(seq)}
