@@ -45,7 +45,8 @@ async def _enter(request: Request) -> Response:
         path="/",
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        # As the browser sees it: a proxy that speaks HTTPS asks us by HTTP.
+        secure=request.headers.get("origin", "").startswith("https:"),
     )
     return response
 

@@ -102,6 +102,8 @@ async def test_another_site_is_refused(
 ) -> None:
     answer = await browser.post("/login", data={"token": TOKEN}, headers=headers)
     assert answer.status_code == code
+    is_secure = "; secure" in answer.headers.get("set-cookie", "").lower()
+    assert is_secure == ("https://memory" in headers.get("origin", ""))
 
 
 async def test_a_form_without_its_proof_changes_nothing(browser: httpx.AsyncClient) -> None:
