@@ -1,0 +1,88 @@
+"""An agent of LangChain with memory: the real library, and a model that says what the test wants."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import nats
+from langchain.agents import create_agent
+from langchain.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
+
+from contracts.function_tools import definitions
+from mnemon import MemoryClient
+from mnemon.langchain import MemoryMiddleware, MemoryUser
+from tests.e2e.conftest import Up
+
+
+class Model(BaseChatModel):
+    """Answers one after the other; has what it was shown, and the tools that it was told of."""
+
+    answers: list[AIMessage]
+    _shown: list[list[AnyMessage]] = PrivateAttr(default_factory=list)
+    _tools: list[Any] = PrivateAttr(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "of the test"
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> "Model":
+        self._tools = list(tools)
+        return self
+
+    def _generate(self, messages: list[Any], *_: Any, **__: Any) -> ChatResult:
+        self._shown.append(list(messages))
+        return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
+
+
+async def test_an_agent_remembers(shared: Up) -> None:
+    assert shared.endpoints
+    save = {"name": "memory_save", "args": {"text": "Plays the cello in a quartet"}, "id": "c1"}
+    get = {"name": "memory_get", "args": {"id": "pf_404"}, "id": "c2"}
+    model = Model(
+        answers=[
+            AIMessage("", tool_calls=[save, get]),
+            AIMessage("A cello, how nice."),
+            AIMessage("The cello."),
+        ]
+    )
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        middleware = MemoryMiddleware(memory)
+        agent = create_agent(
+            model, middleware=[middleware], context_schema=MemoryUser, system_prompt="Be brief."
+        )
+        anna = MemoryUser("anna")
+        await agent.ainvoke({"messages": [HumanMessage("I play the cello")]}, context=anna)
+        _, second = model._shown
+        saved, missing = (message for message in second if isinstance(message, ToolMessage))
+        assert '"decision":"saved"' in saved.text
+        assert (missing.status, missing.text) == ("error", "not_found: there is no fact 'pf_404'")
+        assert {tool.name for tool in model._tools} == {tool["name"] for tool in definitions("mcp")}
+
+        done = await agent.ainvoke({"messages": [HumanMessage("What do I play?")]}, context=anna)
+        assert done["messages"][-1].text == "The cello."
+        system, *said = model._shown[-1]
+        assert isinstance(system, SystemMessage)
+        assert system.text.startswith("Be brief.")
+        assert "Plays the cello in a quartet" in system.text
+        assert [message.text.rpartition("] ")[2] for message in said] == [
+            "I play the cello",
+            "A cello, how nice.",
+            "What do I play?",
+        ]
+        seen = await memory.publish("anna", "user", "Bye")
+        kept = [message.content for message in (await memory.history("anna", min_seq=seen)).messages]
+        assert kept == ["I play the cello", "A cello, how nice.", "What do I play?", "The cello.", "Bye"]
+
+
+async def test_it_goes_on_without(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    memory = MemoryClient(connection, tenant="langchain")
+    model = Model(answers=[AIMessage("Hello.")])
+    agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+    await connection.close()
+    done = await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=MemoryUser("boris"))
+    assert done["messages"][-1].text == "Hello."
+    assert [message.text for message in model._shown[0]] == ["Hi"]
