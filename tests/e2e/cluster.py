@@ -34,6 +34,7 @@ class Member(NatsServer):
     def __init__(self, data: Path, port: int, route: int, routes: Sequence[int]) -> None:
         super().__init__(data, port)
         self.member = data.name
+        self.folder = data
         self._route = route
         self._routes = routes
 
@@ -58,6 +59,7 @@ class Cluster:
         self._members = {member.member: member for member in members}
         self._stream_context = connection.jetstream(timeout=0.5)
         self.url = ",".join(member.url for member in members)
+        self.folders = [member.folder for member in members]
         self.killed: list[str] = []
 
     async def leader_killed(self) -> None:

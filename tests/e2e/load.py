@@ -107,11 +107,13 @@ async def is_persisted(talk: Talk, url: str) -> None:
     assert position >= talk.last_seq, f"after {PATIENCE} s the log is persisted up to {position} only"
 
 
-def stored_rows(database: str, schema: str = "mnemon") -> tuple[int, int]:
-    """How many rows of messages there are, and how many different messages they hold."""
-    statement = sql.SQL("SELECT count(*), count(DISTINCT (user_id, content)) FROM {}.messages")
+def stored_rows(database: str, schema: str = "mnemon", tenant: str = TENANT) -> tuple[int, int]:
+    """How many rows of messages a tenant has, and how many different messages they hold."""
+    statement = sql.SQL(
+        "SELECT count(*), count(DISTINCT (user_id, content)) FROM {}.messages WHERE tenant = %s"
+    )
     with psycopg.connect(database) as connection:
-        found = connection.execute(statement.format(sql.Identifier(schema))).fetchone()
+        found = connection.execute(statement.format(sql.Identifier(schema)), (tenant,)).fetchone()
     assert found is not None
     return found
 

@@ -10,13 +10,23 @@ from uuid import uuid4
 import pytest_asyncio
 from nats.aio.client import Client
 
+from bench.provider_server.server import ProviderServer
 from contracts.streams import LOG
 from contracts.subjects import chat_subject
 from infra.broker.connect import connect
 from infra.broker.log_reader import user_tail
 from tests.e2e.cluster import SERVERS, Cluster, cluster
 from tests.e2e.conftest import PATIENCE, mnemon
-from tests.e2e.load import Talk, is_persisted, stored_rows, talk_while_dying, users_that_miss_something
+from tests.e2e.forgetting import SECRET, Forgetting, found_in
+from tests.e2e.forgetting import TENANT as OTHERS
+from tests.e2e.load import (
+    TENANT,
+    Talk,
+    is_persisted,
+    stored_rows,
+    talk_while_dying,
+    users_that_miss_something,
+)
 from tests.e2e.runner import Runner, running
 
 DEATHS = 3
@@ -62,7 +72,9 @@ async def _keep_busy(connection: Client) -> None:
         await asyncio.gather(*(connection.jetstream().publish(subject, bytes(300)) for _ in range(50)))
 
 
-async def test_the_leader_dies_three_times(three: Cluster, database_url: str, tmp_path: Path) -> None:
+async def test_the_leader_dies_three_times_and_who_is_erased_meanwhile_stays_gone(
+    three: Cluster, database_url: str, tmp_path: Path
+) -> None:
     schema = f"test_{uuid4().hex[:12]}"
     environment = {
         "MNEMON_NATS_URL": three.url,
@@ -74,11 +86,28 @@ async def test_the_leader_dies_three_times(three: Cluster, database_url: str, tm
         assert (await mnemon(command, **environment)).code == 0
     await three.is_whole()
     talk = Talk(users=60, turns=60)
-    consumers = [Runner([name], tmp_path / f"{name}.log", **environment) for name in ("persist", "retrieve")]
-    async with running(consumers):
-        await talk_while_dying(talk, three.url, [three.leader_killed] * DEATHS)
-        await is_persisted(talk, three.url)
-        assert len(three.killed) == DEATHS
-        assert stored_rows(database_url, schema) == (talk.messages, talk.messages)
-        assert not await users_that_miss_something(talk, three.url, range(talk.users))
-        assert all(consumer.is_alive for consumer in consumers), "somebody had to be started again"
+    with ProviderServer() as server:
+        async with await connect(three.url, name="test") as connection:
+            forgetting = Forgetting(connection, three.url, server)
+            await forgetting.set()
+            consumers = [
+                Runner([name], tmp_path / f"{name}.log", **environment, **forgetting.environment)
+                for name in ("persist", "retrieve", "extract")
+            ]
+            async with running(consumers):
+                await forgetting.told()
+                assert found_in(three.folders, SECRET), "it is looked for in the right place"
+                deaths = [three.leader_killed] * DEATHS
+                await talk_while_dying(talk, three.url, [deaths[0], forgetting.erased, *deaths[1:]])
+                await forgetting.answered()
+                await is_persisted(talk, three.url)
+                assert len(three.killed) == DEATHS
+                assert stored_rows(database_url, schema, TENANT) == (talk.messages, talk.messages)
+                assert not await users_that_miss_something(talk, three.url, range(talk.users))
+                assert all(consumer.is_alive for consumer in consumers), "somebody had to be started again"
+                await forgetting.is_gone()
+        rebuilt = await mnemon("rebuild", **environment)
+        assert rebuilt.code == 0, rebuilt.err
+        assert stored_rows(database_url, schema, OTHERS) == (1, 1), "of the one who stays"
+        # What servers tell each other stays for two minutes, until they write a snapshot.
+        assert all("$SYS" in path.parts for path in found_in(three.folders, SECRET))
