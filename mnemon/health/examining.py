@@ -1,6 +1,7 @@
 """What is found when the servers of a deployment are looked at."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
 from infra.embedded.room import LEAST, free_bytes, megabytes
+from infra.same_log import LogLost, require_same_log
 from infra.settings.bucket import SettingsNotProvisioned
 from mnemon.health.busy import beyond, events_per_second, too_much
 from mnemon.health.lags import Lag, falling_behind, lags
@@ -105,7 +107,8 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
     can_be_seen = not broker.error and not database.error and database.revision == database.head
     models = await examine_models(deployment) if can_be_seen else None
     folder = _folder(data) if data else None
-    problems = tuple(_problems(broker, database, folder, models))
+    lost = await _lost(deployment) if can_be_seen else None
+    problems = (*_problems(broker, database, folder, models), *filter(None, [lost]))
     return Health(
         broker=broker,
         database=database,
@@ -222,6 +225,22 @@ async def _database(deployment: Deployment) -> DatabaseState:
     except (DatabaseUnavailable, TimeoutError) as error:
         return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
+
+
+async def _lost(deployment: Deployment) -> str | None:
+    """What is to be said where the log is not the one that the rows are of."""
+    # Of servers that do not answer it was said.
+    with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
+        async with (
+            asyncio.timeout(_PATIENCE),
+            await connect(str(deployment.nats_url), name="mnemon-status") as connection,
+            Database(deployment, name="mnemon-status") as database,
+        ):
+            try:
+                await require_same_log(connection, database)
+            except LogLost as error:
+                return str(error)
+    return None
 
 
 async def _version(deployment: Deployment) -> str:

@@ -20,6 +20,7 @@ from infra.config import Deployment
 from infra.database.engine import Database
 from infra.same_log import LogLost
 from infra.settings.bucket import SettingsNotProvisioned
+from mnemon.health.examining import examine
 from tests.integration.conftest import Stock
 from tests.integration.folded import contents_of
 from tests.integration.test_redelivery import swept
@@ -68,10 +69,13 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
     await provision(connection)
     with pytest.raises(LogLost, match=f"ends at position 0.*position {seq}.*nats stream restore"):
         await consumed(deployment, "persist", "retrieve")
+    problems = (await examine(deployment)).problems
+    assert any(each.startswith("the log ends at position 0") for each in problems)
     assert await log_end(connection.jetstream()) == 0
     for _ in range(seq):  # a backup
         await stock.say("said before")
     await consumed(deployment, "persist", "retrieve")
+    assert not any("the log ends" in each for each in (await examine(deployment)).problems)
 
 
 @pytest.fixture
