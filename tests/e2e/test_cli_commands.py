@@ -167,6 +167,19 @@ async def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     assert "cannot be used" in found.err
 
 
+async def test_a_folder_that_is_not_there_is_not_begun(tmp_path: Path) -> None:
+    found = await mnemon("reindex", "--data", tmp_path / "none")
+    assert found.code == 3
+    assert f"mnemon up --data {tmp_path / 'none'}" in found.err
+    assert not (tmp_path / "none").exists()
+
+
+async def test_nobody_is_asked_about_what_cannot_be_done(tmp_path: Path) -> None:
+    found = await mnemon("erase", "acme", "u1", "--data", tmp_path)
+    assert found.code == 3
+    assert "for good?" not in found.err
+
+
 async def test_a_wrong_variable(tmp_path: Path) -> None:
     found = await mnemon("up", "--data", tmp_path, PG_HOST="localhost", PG_PORT="high")
     assert found.code == 2
