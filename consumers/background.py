@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from importlib import import_module
 
 import structlog
 from tenacity import AsyncRetrying, wait_exponential
@@ -103,6 +104,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 async def _consume(names: Sequence[str]) -> None:
     """Consume until the other end of standard input is closed, as it also is by a kill."""
+    for name in names:
+        import_module(f"consumers.{name}.handler")
+    # Not before: whoever starts the stack waits for that.
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
