@@ -1,6 +1,7 @@
 """Real servers for the tests: a nats-server per test, and a PostgreSQL per worker with a schema per test."""
 
 import os
+import signal
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,21 +33,35 @@ def _as_every_process_begins() -> None:
     heed_cancellations()
 
 
+class _Quick(Postgres):
+    """No test takes the machine's power away."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return *super().command, "-c", "fsync=off"
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def database_url() -> AsyncIterator[str]:
     """A PostgreSQL for this worker."""
     # Not tmp_path: every start of pytest closes the folders above it for PostgreSQL's own account.
     with tempfile.TemporaryDirectory(prefix="mnemon-test-") as folder:
-        server = Postgres(Path(folder), None)
+        server = _Quick(Path(folder), None)
         await server.start()
         yield server.url
         await server.stop()
 
 
+class _Fleeting(NatsServer):
+    """Nobody reads its folder afterwards: it need not take an eighth of a second to leave it in order."""
+
+    ending = ((signal.SIGKILL, 5.0),)
+
+
 @pytest_asyncio.fixture
 async def nats_url(tmp_path: Path) -> AsyncIterator[str]:
     """A nats-server of the test's own, without streams."""
-    server = NatsServer(tmp_path, None)
+    server = _Fleeting(tmp_path, None)
     await server.start()
     yield server.url
     await server.stop()

@@ -54,7 +54,7 @@ class NatsServer(ServerProcess):
 
     part = "broker"
     name = "nats-server"
-    ending = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
+    ending: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
 
     def __init__(self, data: Path, port: int | None, key: str | None = None) -> None:
         super().__init__(data)

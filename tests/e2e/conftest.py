@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from asyncio.subprocess import Process
@@ -16,7 +17,10 @@ import psutil
 import pytest
 import pytest_asyncio
 
+from infra.config import Deployment
+from infra.database.migrate import migrate
 from infra.embedded.folder import Endpoints
+from infra.embedded.postgres import Postgres
 
 PATIENCE = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""
@@ -160,13 +164,35 @@ async def shared() -> AsyncIterator[Up]:
                 await up.stop()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def initialised() -> AsyncIterator[Path]:
+    """A folder with a database that is made and migrated: to make it is a third of a first start."""
+    with _folder() as data:
+        data.mkdir(mode=0o700)
+        server = Postgres(data, None)
+        await server.start()
+        deployment = Deployment(database_dsn=server.url)
+        assert deployment.database_url
+        migrate(deployment.database_url, deployment.database_schema)
+        await server.stop()
+        yield data
+
+
 @pytest_asyncio.fixture
-async def up(data: Path) -> AsyncIterator[Up]:
-    """`mnemon up`, not started yet."""
+async def fresh_up(data: Path) -> AsyncIterator[Up]:
+    """`mnemon up`, not started yet, and nothing is in its folder, as there is nothing in that of `shared`."""
     up = Up(data)
     yield up
     with suppress(AssertionError, ProcessLookupError):
         await up.stop()
+
+
+@pytest.fixture
+def up(fresh_up: Up, initialised: Path) -> Up:
+    """`mnemon up`, not started yet."""
+    # `cp`: the database's files stay those of its account.
+    subprocess.run(["cp", "-a", initialised, fresh_up.data], check=True)
+    return fresh_up
 
 
 @pytest_asyncio.fixture

@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import nats
@@ -45,23 +46,25 @@ async def test_what_it_announces_answers(shared: Up) -> None:
     assert await history(shared.endpoints.nats, await say(shared.endpoints.nats, "hi")) == ["hi"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_all_of_it_in_seconds(stack: Up, number: signal.Signals) -> None:
+async def ends_in_seconds(up: Up, number: signal.Signals) -> None:
     begun = time.monotonic()
-    assert await stack.stop(number) == 0
+    assert await up.stop(number) == 0
     assert time.monotonic() - begun < 10
-    assert stack.endpoints is None
-    assert stack.servers() == {}
-
-
-async def test_a_signal_while_it_starts_leaves_nothing(up: Up) -> None:
-    await up.begin()
-    await until(lambda: (up.data / "run").exists())
-    assert await up.stop(signal.SIGINT) == 0
-    assert up.servers() == {}
     assert up.endpoints is None
+    assert up.servers() == {}
+
+
+async def test_a_signal_ends_all_of_it_in_seconds_and_while_it_starts_leaves_nothing(fresh_up: Up) -> None:
+    await fresh_up.begin()
+    await until(lambda: (fresh_up.data / "run").exists())
+    assert await fresh_up.stop(signal.SIGINT) == 0
+    assert fresh_up.endpoints is None
+    assert fresh_up.servers() == {}
     # What was half made is made anew.
-    await up.start()
+    await fresh_up.start()
+    await ends_in_seconds(fresh_up, signal.SIGTERM)
+    await fresh_up.start()
+    await ends_in_seconds(fresh_up, signal.SIGINT)
 
 
 async def test_a_second_one_says_who_holds_the_folder(shared: Up) -> None:
@@ -143,10 +146,12 @@ async def asked_until(url: str, seq: int) -> list[str]:
             return found
 
 
-async def test_fixed_ports(up: Up, unused_tcp_port_factory: object) -> None:
-    assert callable(unused_tcp_port_factory)
+async def test_fixed_ports_a_named_consumer_and_a_configured_server(
+    up: Up, unused_tcp_port_factory: Callable[[], int]
+) -> None:
     nats_port, database_port = unused_tcp_port_factory(), unused_tcp_port_factory()
-    endpoints = await up.start("--nats-port", str(nats_port), "--database-port", str(database_port))
+    ports = "--nats-port", str(nats_port), "--database-port", str(database_port)
+    endpoints = await up.start("--only", "persist", *ports)
     assert endpoints.nats == f"nats://127.0.0.1:{nats_port}"
     with psycopg.connect(endpoints.database) as connection:
         assert connection.info.port == database_port
@@ -154,24 +159,17 @@ async def test_fixed_ports(up: Up, unused_tcp_port_factory: object) -> None:
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(f"postgresql://postgres:guess@127.0.0.1:{database_port}/mnemon")
 
-
-async def test_only_the_named_consumers_run(up: Up) -> None:
-    await up.start("--only", "persist")
     status = await mnemon("status", "--data", up.data, "--json")
     assert json.loads(status.out)["broker"]["services"] == {}
     assert "persist" in up.log
     assert "retrieve" not in up.log
     assert status.code == 0, status
 
-
-async def test_a_configured_server_is_used_instead(stack: Up, up: Up) -> None:
-    assert stack.endpoints is not None
-    other = Up(stack.data.with_name("other"))
-    endpoints = await other.start(MNEMON_NATS_URL=stack.endpoints.nats)
-    assert endpoints.nats == stack.endpoints.nats
+    other = Up(up.data.with_name("other"))
+    assert (await other.start(MNEMON_NATS_URL=endpoints.nats)).nats == endpoints.nats
     assert set(other.servers()) == {"postgres"}
     assert await other.stop() == 0
-    assert set(stack.servers()) == {"nats-server", "postgres"}
+    assert set(up.servers()) == {"nats-server", "postgres"}
 
 
 async def test_the_log_is_json_where_nobody_watches(shared: Up) -> None:
