@@ -15,6 +15,9 @@ from mnemon.health.streams import StreamState, streams_of
 SPAN: Final = 300.0
 """Seconds that are kept for the plots."""
 
+LEAST_SPAN: Final = 60.0
+"""Seconds that a plot has at least, however short somebody has looked."""
+
 _FRESH: Final = 1.0
 """Seconds within which one look does for all who look."""
 

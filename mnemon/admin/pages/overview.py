@@ -12,7 +12,7 @@ from mnemon.admin.figures import Figures, Traffic
 from mnemon.admin.picture import Shown, pictures
 from mnemon.admin.plots import spark
 from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.watching import SPAN, Sample, Watch
+from mnemon.admin.watching import LEAST_SPAN, Sample, Watch
 from mnemon.health.lags import Lag, moving
 
 pages = Pages("Overview", "/")
@@ -54,12 +54,14 @@ async def _seen(visit: Visit) -> dict[str, Any]:
     samples = await watch.samples()
     flow, fares = figures.traffic(samples), figures.consumers(samples)
     wide, tall = pictures(_shown(samples[-1], flow, fares))
-    plots = {name: spark(getattr(flow, name).points, SPAN) for name in ("published", "asked", "waiting")}
+    span = max(LEAST_SPAN, samples[-1].look.at - samples[0].look.at)
+    plots = {name: spark(getattr(flow, name).points, span) for name in ("published", "asked", "waiting")}
     return {
         "wide": wide,
         "tall": tall,
         "flow": flow,
         "plots": plots,
+        "span": span,
         "readers": _readers(samples),
         "dead_letters": samples[-1].dead_letters,
         "retrieving": samples[-1].served.processes,
