@@ -63,5 +63,9 @@ async def dropped(place: Site, name: str) -> str:
             "See what there is: mnemon rebuild --list",
         )
     await drop_generation(of_generation(place.deployment, found.kind, found.up_to))
+    to = of_generation(place.deployment, "next")
+    if found.kind == "former" and not await place.found(to.database_schema):
+        # Its vectors, where going back to it was cut off.
+        await drop_generation(to)
     await generations.drop(place.database, found.schema)
     return found.schema

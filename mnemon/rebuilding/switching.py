@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
+
 from infra.broker.position import applied_position, delivered_position
 from infra.config import Deployment
 from infra.database import generations, vector_records
@@ -29,10 +31,14 @@ from infra.vectors.generations import (
     settle_exchange,
 )
 from infra.vectors.holding import Holder, tell_of_exchange
+from infra.vectors.port import VectorsInUse
 from mnemon.rebuilding.embedding import embedding_of, is_embedding, set_embedding
 from mnemon.rebuilding.live import unswept
 from mnemon.rebuilding.making import Made, Watching, vectors_of
 from mnemon.rebuilding.vector_replay import VectorReplay
+
+EXCHANGE: Final = 20.0
+"""Seconds for an exchange that is under way in another process: it loads all vectors."""
 
 ROUNDS: Final = 10
 """How often what came meanwhile is looked for at most, where nobody can be made to wait."""
@@ -70,12 +76,15 @@ async def finish(place: Site, progress: Watching) -> bool:
     reached = await vector_records.reached(place.database, place.live)
     if reached is None:
         return False
-    to = of_generation(place.deployment, "next")
-    if await are_there(to):
-        if await made_by_of(to) != await made_by_of(place.deployment):
-            # First: cut off in between, nobody writes vectors of one model among those of the other.
-            await set_embedding(place, await embedding_of(place, to))
-        await _exchange(place, to, reached, progress)
+    # Whoever asked for it before may be dead, and the process that was asked has them open.
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception_type(VectorsInUse),
+        stop=stop_after_delay(EXCHANGE),
+        wait=wait_fixed(0.1),
+        reraise=True,
+    ):
+        with attempt:
+            await _exchange_what_is_there(place, reached, progress)
     if place.deployment.qdrant_url:
         await _index_the_rest(place, progress)
     await vector_records.forget(place.database, place.live)
@@ -110,6 +119,15 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             await generations.drop(place.database, to.database_schema)
         async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
             yield Made(rows, vectors)
+
+
+async def _exchange_what_is_there(place: Site, reached: int, progress: Watching) -> None:
+    to = of_generation(place.deployment, "next")
+    if await are_there(to):
+        if await made_by_of(to) != await made_by_of(place.deployment):
+            # First: cut off in between, nobody writes vectors of one model among those of the other.
+            await set_embedding(place, await embedding_of(place, to))
+        await _exchange(place, to, reached, progress)
 
 
 async def _exchange(place: Site, to: Deployment, reached: int, progress: Watching) -> None:
