@@ -11,9 +11,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NotRequired, cast
+from typing import Annotated, Any, Final, NotRequired, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -43,7 +44,7 @@ class MemoryUser:
 class _State(AgentState[Any]):
     """With the log position of what the user said."""
 
-    memory_seq: NotRequired[int | None]
+    memory_seq: NotRequired[Annotated[int | None, PrivateStateAttr]]
 
 
 class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):

@@ -1,6 +1,5 @@
 """`mnemon mcp` as clients of the protocol see it: through the official client library."""
 
-import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from contracts.function_tools import definitions
 from tests.e2e.conftest import Up, mnemon
 from tests.e2e.talking import talk
 
@@ -36,7 +36,7 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
     # As clients did it before 2026: others of these tests speak as they do since.
     async with Client(StdioServerParameters(command=sys.executable, args=arguments), mode="legacy") as client:
         told = {tool.name: tool for tool in (await client.list_tools()).tools}
-        printed = json.loads((await mnemon("tools", "--format", "mcp")).out)
+        printed = definitions("mcp")
         assert [told[tool["name"]].input_schema for tool in printed] == [
             tool["inputSchema"] for tool in printed
         ]
