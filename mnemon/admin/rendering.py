@@ -23,7 +23,7 @@ def _templates() -> Environment:
     return environment
 
 
-_NOTHING: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": None}
+_NOTHING: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": None, "frame": "base.html"}
 
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:

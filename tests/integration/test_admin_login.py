@@ -61,6 +61,8 @@ async def test_a_session_is_of_the_browser_that_logged_in(browser: httpx.AsyncCl
     assert "The broker does not answer" in page.text
     assert page.headers["cache-control"] == "no-store"
     assert "'unsafe" not in page.headers["content-security-policy"]
+    part = await browser.get("/overview/live", headers={"x-fragment": "1"})
+    assert ("The broker does not answer" in part.text, "<html" in part.text) == (True, False)
 
     name, value = next(iter(browser.cookies.items()))
     out = await browser.post("/logout", data={"proof": await proof(browser)}, headers=ORIGIN)
