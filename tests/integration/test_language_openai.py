@@ -97,6 +97,27 @@ class TestOpenAI(BatchesSuite):
         server.state.answering = lambda _: "<think>\nIs it tea?\n</think>\n\nThey drink tea."
         assert (await model.complete(asking("I like tea", schema=None))).text == "They drink tea."
 
+    @pytest.mark.parametrize(
+        ("said", "shown"),
+        [
+            ("They drink tea.", "They drink tea."),
+            ("<think>\nIs it tea?\n</think>\n\nThey drink tea.", "They drink tea."),
+            ("<thin air> is no thought", "<thin air> is no thought"),
+            ("<think> to no end", ""),
+        ],
+    )
+    async def test_an_answer_comes_piece_by_piece(
+        self, said: str, shown: str, server: ProviderServer, model: OpenAIModel
+    ) -> None:
+        server.state.answering = lambda _: said
+        pieces = [piece async for piece in model.stream([{"role": "user", "content": "Tea?"}])]
+        assert "".join(pieces) == shown
+
+    async def test_a_stream_tells_what_went_wrong(self, server: ProviderServer, model: OpenAIModel) -> None:
+        server.state.key = "another"
+        with pytest.raises(ModelRefused, match="refuses the key"):
+            await anext(model.stream([{"role": "user", "content": "Tea?"}]))
+
     async def test_who_has_not_paid_is_told_so(
         self, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:

@@ -23,6 +23,7 @@ from infra.models.language.port import (
     Request,
     RequestRefused,
 )
+from infra.models.language.thoughts import without_thoughts
 
 USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
@@ -76,9 +77,9 @@ class OpenAIModel:
                 model=self.model, messages=cast("Any", list(messages)), stream=True
             )
             async with chunks:
-                async for chunk in chunks:
-                    for choice in chunk.choices:
-                        yield choice.delta.content or ""
+                said = (each.delta.content or "" async for chunk in chunks for each in chunk.choices)
+                async for piece in without_thoughts(said):
+                    yield piece
 
     async def _completion(self, request: Request) -> Mapping[str, Any]:
         """What the server answers, asked in the best way that it takes."""
