@@ -48,7 +48,10 @@ def trouble(error: Exception) -> Trouble | None:
             return Trouble(409, "The memory refuses", error.message, "Go back, and mend what it names.")
         case nats.js.errors.APIError():
             return Trouble(503, "The broker refuses", str(error.description), "`mnemon status` says more.")
-        case nats.errors.Error() | TimeoutError():
+        case nats.errors.Error():
             said = str(error) or "There was no answer in time."
             return Trouble(503, "The broker does not answer", said, "Try again in a moment.")
+        case TimeoutError():
+            said = "The broker or the database hangs."
+            return Trouble(503, "There is no answer in time", said, "`mnemon status` says which it is.")
     return None

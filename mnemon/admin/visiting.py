@@ -1,8 +1,9 @@
 """A visit of a page, and how pages are declared: nobody sees one, or changes anything, without a session."""
 
+import asyncio
 import functools
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,6 +21,9 @@ from mnemon.admin.rendering import render
 from mnemon.admin.troubles import Trouble, trouble
 
 log = structlog.get_logger("admin")
+
+PATIENCE: Final = 20.0
+"""Seconds that a page may take; what it asks gives up before, as long as it answers at all."""
 
 PROOF: Final = "proof"
 """The field of every form that other sites cannot know."""
@@ -83,7 +87,7 @@ class Visit:
         return self.page("trouble.html", status=why.status, trouble=why)
 
 
-Handler = Callable[[Visit], Awaitable[Response]]
+Handler = Callable[[Visit], Coroutine[Any, Any, Response]]
 
 
 class Pages:
@@ -133,7 +137,7 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
             return visit.refusal(why)
         visit = Visit(request, session, section, form)
     try:
-        return await handler(visit)
+        return await _in_time(handler(visit))
     except (InvalidId, InvalidBody) as error:
         return visit.refusal(Trouble(400, "That cannot be", str(error), "Go back, and mend it."))
     except Exception as error:
@@ -144,6 +148,20 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
         log.error("a page failed", path=request.url.path, exc_info=error)
         said = f"{type(error).__name__}: a fault of ours."
         return visit.refusal(Trouble(500, "This page failed", said, "The log of mnemon says more."))
+
+
+async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:
+    """The page, if it comes soon. Else it is left alone: what waits for a hanging database cannot be stopped.
+
+    Raises:
+        TimeoutError: it takes too long.
+    """
+    making = asyncio.ensure_future(page)
+    await asyncio.wait([making], timeout=PATIENCE)
+    if making.done():
+        return making.result()
+    making.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody asks for it any more
+    raise TimeoutError
 
 
 def _to_login(request: Request) -> Response:
