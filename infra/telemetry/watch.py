@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import nats.errors
@@ -139,13 +139,14 @@ class Watch:
         schema = self._deployment.database_schema
         try:
             await in_time(require_head(database, schema))
-            if time.monotonic() - self._measured_at > SELDOM:
-                _measure(await in_time(generations(database, schema)))
-                self._measured_at = time.monotonic()
         except DatabaseUnavailable as error:
-            return [f"the database does not answer: {error}"]
+            return [f"the database cannot be used: {error}"]
         except SchemaTooNew as error:
             return [str(error)]
+        if time.monotonic() - self._measured_at > SELDOM:
+            with suppress(DatabaseUnavailable):
+                _measure(await in_time(generations(database, schema)))
+                self._measured_at = time.monotonic()
         return []
 
     async def _points(self) -> list[str]:

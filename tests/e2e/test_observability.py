@@ -121,7 +121,7 @@ async def all_panels(up: Up, watching: Prometheus) -> None:
             left -= {query for query in left if await watching.has_data(query)}
             if not left:
                 break
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(1)
     rules = await watching.rules()
     assert {rule["health"] for rule in rules.values()} == {"ok"}, rules
     assert {name for name, rule in rules.items() if rule["state"] != "inactive"} == set()

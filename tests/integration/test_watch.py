@@ -50,7 +50,7 @@ async def test_it_says_why_it_is_not_ready(
             ]
             assert metrics.READY.values == {(): 0}
             await database.close()
-            assert [reason for reason in await watching.look() if "the database does not answer" in reason]
+            assert [reason for reason in await watching.look() if "the database cannot be used" in reason]
         assert await watching.look() == ["it is ending"]
 
 
