@@ -146,6 +146,8 @@ async def test_a_date_is_judged_as_of_then(place: Site, stock: Stock) -> None:
         seq = await fact(stock, "saved", "Anna is in Rome", tier="working", expires_at=expires.isoformat())
         stored = (await stock.connection.jetstream().get_msg("LOG", seq)).time or expires
     await kept(place, seq)
+    found = await stock.ask("search", query="Rome", as_of=seq)
+    assert (found["seen_seq"], found["degraded"]) == (seq, ["memories"]), "there are no vectors"
     async with asyncio.timeout(60):
         while "Rome" in shown(await stock.ask("context", min_seq=seq)):
             await asyncio.sleep(0.05)

@@ -63,7 +63,9 @@ async def _found(
         view.now,
         min_seq,
     )
-    return search_reply(found, limit, min(found.seq, indexed), explain=request.explain)
+    # A former moment is what it is, also where nothing of it could be read.
+    seen = indexed if request.as_of is not None else min(found.seq, indexed)
+    return search_reply(found, limit, seen, explain=request.explain)
 
 
 def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV1:
