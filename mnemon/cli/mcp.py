@@ -59,11 +59,13 @@ async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
     from infra.telemetry.logging import configure_logging
     from mnemon.mcp.server import memory_server
     from mnemon.mcp.transports import serve_stdio
+    from producers.events import check_id
 
     configure_logging()
     # There is nothing to put in order, and a thread that reads standard input cannot be told to end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with connected(deployment, tenant) as memory:
+        check_id("user", user)
         await serve_stdio(memory_server(memory, lambda _: user))
     return Ending.DONE
 
@@ -76,6 +78,7 @@ async def _http(deployment: "Deployment", tenant: str, user: str | None, host: s
     from mnemon.mcp.server import memory_server
     from mnemon.mcp.transports import http_application, named_user
     from mnemon.serving import serving
+    from producers.events import check_id
 
     configure_logging()
     given = os.environ.get(TOKEN)
@@ -86,6 +89,8 @@ async def _http(deployment: "Deployment", tenant: str, user: str | None, host: s
         refuse(Ending.WRONG_USE, f"{host}:{port}: {error.strerror}", "Choose another: --http PORT")
     with Stop() as stop:
         async with connected(deployment, tenant) as memory:
+            if user is not None:
+                check_id("user", user)
             server = memory_server(memory, named_user if user is None else lambda _: user)
             async with serving(http_application(server, host, token), listening):
                 typer.echo(f"mnemon mcp answers at {shown(listening)}/mcp")

@@ -2,6 +2,7 @@
 
 import hmac
 from typing import Any, Final
+from urllib.parse import unquote
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
@@ -43,7 +44,12 @@ def named_user(context: ServerRequestContext[Any]) -> str:
         NoUser: it names none.
     """
     request = context.request
-    user = request.headers.get(USER_HEADER) if isinstance(request, Request) else None
+    given = request.headers.get(USER_HEADER, "") if isinstance(request, Request) else ""
+    try:
+        # Bytes that are not ASCII come as Latin-1, whatever they are.
+        user = unquote(given.encode("latin-1").decode(), errors="strict")
+    except UnicodeError as error:
+        raise NoUser(f"the header {USER_HEADER} is not UTF-8, percent-encoded or not") from error
     if not user:
         raise NoUser(f"whose memory? Send the header {USER_HEADER}, or start the server with --user")
     return user

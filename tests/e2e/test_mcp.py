@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 from mcp import types
@@ -14,6 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from contracts.function_tools import definitions
+from mnemon import MemoryClient
 from tests.e2e.conftest import Up, mnemon
 from tests.e2e.talking import talk
 
@@ -71,6 +73,7 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
 
 
 async def test_over_http(shared: Up) -> None:
+    assert shared.endpoints
     async with talk("mcp", "--tenant", "mcp", "--http", "0", "--data", shared.data) as command:
         url = re.search(r"http://\S+", await command.heard("answers at"))
         token = re.search(r"Bearer (\S+)", await command.heard("Authorization"))
@@ -79,13 +82,15 @@ async def test_over_http(shared: Up) -> None:
         async with httpx2.AsyncClient() as stranger:
             assert (await stranger.post(url[0], json={})).status_code == 401
         async with (
-            _over_http(url[0], token[1], "boris") as boris,
+            _over_http(url[0], token[1], quote("Борис")) as boris,
             _over_http(url[0], token[1], "vera") as vera,
         ):
             saved = await call(boris, "memory_save", text="Plays the cello in a quartet")
             assert (await call(vera, "memory_read"))["facts"] == []
             (hit,) = (await call(boris, "memory_search", query="cello"))["hits"]
             assert hit["id"] == saved["id"]
+            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
+                assert len((await memory.read("Борис")).facts) == 1
             await call(boris, "memory_forget", id=saved["id"])
             assert (await call(boris, "memory_search", query="cello"))["hits"] == []
         async with _over_http(url[0], token[1], "") as nobody:
