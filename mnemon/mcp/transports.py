@@ -26,7 +26,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 def http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
     """The server over streamable HTTP, at `/mcp`.
 
-    Nothing is kept between two requests, so that any number of such processes may stand behind one address.
+    There are no sessions, so that any number of such processes may stand behind one address.
 
     Args:
         server: what is served.
