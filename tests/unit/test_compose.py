@@ -138,6 +138,7 @@ def test_the_image_has_what_servers_need_and_is_not_root() -> None:
     assert set(extras[1].split(",")) == PROJECT["project"]["optional-dependencies"].keys() - {
         "admin",  # part of `server`
         "chat",  # for a person at a terminal
+        "langchain",  # for bots
         "embedded",  # its servers are containers of their own
         "fastembed",  # its models are downloaded, and the image has no folder for them
         "all",
