@@ -5,12 +5,11 @@ import json
 import sys
 import time
 
+from bench.processes import FAR
 from consumers.app import running
 from infra.broker.connect import connect
 from infra.broker.position import applied_position
 from infra.config import Deployment
-
-_FAR = "2099-01-01T00:00:00Z"
 
 
 async def drain(deployment: Deployment, workers: int, last_seq: int) -> None:
@@ -18,7 +17,7 @@ async def drain(deployment: Deployment, workers: int, last_seq: int) -> None:
     connection = await connect(str(deployment.nats_url), name="bench")
     stream_context = connection.jetstream()
     # Paused until everything stands, so that only the work is measured.
-    await stream_context.pause_consumer("LOG", "dedupe", pause_until=_FAR)
+    await stream_context.pause_consumer("LOG", "dedupe", pause_until=FAR)
     async with running(["dedupe"] * workers, deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "dedupe")

@@ -7,12 +7,11 @@ import time
 
 import psutil
 
+from bench.processes import FAR
 from consumers.app import running
 from infra.broker.connect import connect
 from infra.broker.position import applied_position
 from infra.config import Deployment
-
-_FAR = "2099-01-01T00:00:00Z"
 
 
 async def drain(deployment: Deployment, last_seq: int) -> None:
@@ -20,7 +19,7 @@ async def drain(deployment: Deployment, last_seq: int) -> None:
     connection = await connect(str(deployment.nats_url), name="bench")
     stream_context = connection.jetstream()
     # Paused until everything stands, so that only the work is measured, as it is of the plain loop.
-    await stream_context.pause_consumer("LOG", "persist", pause_until=_FAR)
+    await stream_context.pause_consumer("LOG", "persist", pause_until=FAR)
     async with running(["persist"], deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "persist")

@@ -10,6 +10,9 @@ import psutil
 
 from infra.config import Deployment
 
+FAR = "2099-01-01T00:00:00Z"
+"""Until then a consumer is paused on the server: it is resumed once all is there that is to be measured."""
+
 
 @asynccontextmanager
 async def serving(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:

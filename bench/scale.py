@@ -1,98 +1,91 @@
-"""From the log to committed and acknowledged: two processes of persist against one."""
+"""Two processes of a consumer against one: of persist, and of those that ask language models."""
 
-import asyncio
-import time
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
 from statistics import median
-from typing import Any
-from uuid import uuid4
+from typing import Any, NamedTuple
 
 import psutil
-from nats.aio.client import Client
 
-from bench.load import fill
-from bench.processes import consuming
-from contracts.streams import LOG
+from bench import scale_models, scale_persist
 from infra.broker.connect import connect
-from infra.broker.position import applied_position
-from infra.broker.topology import begin_again
 from infra.config import Deployment
-from infra.database.migrate import migrate
 
-_FAR = "2099-01-01T00:00:00Z"
+TARGETS = {"at_least": {"compact_two_to_one": 1.3, "extract_two_to_one": 1.3}}
+"""persist has none: PostgreSQL and nats-server keep two cores busy without it."""
+
+Drain = Callable[[int], Awaitable[tuple[float, dict[str, float]]]]
+"""Has so many processes work off what waits; gives what they did a second, and who kept the cores busy."""
+
+
+class _Taken(NamedTuple):
+    """Of one or of two processes: the rates of all rounds, and the cores of the last."""
+
+    rates: list[float]
+    cores: dict[str, float]
 
 
 async def run(
     deployment: Deployment,
     *,
     messages: int = 100_000,
+    conversations: int = 200,
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one and two, turn about, over the same messages, each time into tables of their own.
+    """Measure one and two, turn about, over as much work.
 
     Args:
-        deployment: an empty stack, already provisioned.
-        messages: messages in the log.
+        deployment: an empty stack, already provisioned and migrated.
+        messages: messages in the log, for persist; each time into tables of its own.
+        conversations: that wait to be compacted, or to be read for facts, each time others.
         rounds: measurements of each; the medians count.
         report: told what is going on.
 
     Returns:
-        `ratios`: `two_to_one` of the rates. `per_second` has the rates, in messages; `cores` how many the
-        processes of persist keep busy, and how many are busy on the whole machine: the rest of them are the
-        servers', and whatever else runs there.
+        `ratios`: `..._two_to_one` of the rates, of each consumer. `per_second` has the rates: messages of
+        persist, conversations of compact and extract. `cores`: how many each process keeps busy, each
+        server, and all of the machine: what is at its end there binds, or the model's time does.
     """
     connection = await connect(str(deployment.nats_url), name="bench")
-    rates: dict[int, list[float]] = {1: [], 2: []}
-    cores: dict[int, dict[str, float]] = {}
+    measured: dict[str, dict[int, _Taken]] = {}
     try:
-        last = await fill(connection, messages)
-        for number in range(1, rounds + 1):
-            for processes in rates:
-                seconds, cores[processes] = await _drained(connection, deployment, processes, last)
-                rates[processes].append(messages / seconds)
-            report(f"round {number} of {rounds}: one {rates[1][-1]:,.0f}/s, two {rates[2][-1]:,.0f}/s")
+        # First: what persist is measured with would wait to be compacted, too.
+        for name in scale_models.CONSUMERS:
+            async with scale_models.waiting(name, connection, deployment, conversations) as drain:
+                measured[name] = await _turn_about(name, drain, rounds, report)
+        async with scale_persist.waiting(connection, deployment, messages) as drain:
+            measured["persist"] = await _turn_about("persist", drain, rounds, report)
     finally:
         await connection.close()
     return {
-        "ratios": {
-            # Round by round: what else the machine does touches neighbours alike.
-            "two_to_one": median(two / one for one, two in zip(rates[1], rates[2], strict=True)),
-        },
-        "targets": {},
+        "ratios": {f"{name}_two_to_one": _ratio(taken) for name, taken in measured.items()},
+        "targets": TARGETS,
         "messages": messages,
-        "per_second": {str(each): [round(rate) for rate in taken] for each, taken in rates.items()},
-        "cores": {"of_the_machine": psutil.cpu_count(), **{str(each): busy for each, busy in cores.items()}},
+        "conversations": conversations,
+        "per_second": {
+            name: {str(number): [round(rate) for rate in of.rates] for number, of in taken.items()}
+            for name, taken in measured.items()
+        },
+        "cores": {"of the machine": psutil.cpu_count()}
+        | {name: {str(number): of.cores for number, of in taken.items()} for name, taken in measured.items()},
     }
 
 
-async def _drained(
-    connection: Client, deployment: Deployment, processes: int, last: int
-) -> tuple[float, dict[str, float]]:
-    """Seconds that so many processes take for the whole log, and how many cores are busy meanwhile."""
-    stream_context = connection.jetstream()
-    located = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
-    assert located.database_url is not None
-    await asyncio.to_thread(migrate, located.database_url, located.database_schema)
-    await begin_again(connection, LOG, "persist")
-    # Paused until everything stands, so that only the work is measured.
-    await stream_context.pause_consumer(LOG, "persist", pause_until=_FAR)
-    async with AsyncExitStack() as ends:
-        working = [await ends.enter_async_context(consuming(["persist"], located)) for _ in range(processes)]
-        used = [_used(each) for each in working]
-        psutil.cpu_percent()
-        begun = time.perf_counter()
-        await stream_context.resume_consumer(LOG, "persist")
-        while await applied_position(stream_context) < last:
-            await asyncio.sleep(0.025)
-        seconds = time.perf_counter() - begun
-        machine = psutil.cpu_percent() / 100 * (psutil.cpu_count() or 1)
-        persist = sum(map(_used, working)) - sum(used)
-    return seconds, {"persist": round(persist / seconds, 2), "all": round(machine, 2)}
+async def _turn_about(
+    name: str, drain: Drain, rounds: int, report: Callable[[str], None]
+) -> dict[int, _Taken]:
+    taken = {1: _Taken([], {}), 2: _Taken([], {})}
+    for number in range(1, rounds + 1):
+        for processes, of in taken.items():
+            rate, cores = await drain(processes)
+            of.rates.append(rate)
+            of.cores.clear()
+            of.cores.update(cores)
+        one, two = (of.rates[-1] for of in taken.values())
+        report(f"{name}, round {number} of {rounds}: one {one:,.0f}/s, two {two:,.0f}/s")
+    return taken
 
 
-def _used(process: psutil.Process) -> float:
-    """Seconds of a processor."""
-    times = process.cpu_times()
-    return times.user + times.system
+def _ratio(taken: dict[int, _Taken]) -> float:
+    """Round by round: what else the machine does touches neighbours alike."""
+    return round(median(two / one for one, two in zip(taken[1].rates, taken[2].rates, strict=True)), 2)
