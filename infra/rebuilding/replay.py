@@ -44,12 +44,14 @@ class Replay:
         database: the generation.
         schema: its name.
         reached: the log up to here is in it, for good.
+        events: that were read for it here; what is erased leaves positions without one.
     """
 
     def __init__(self, connection: Client, database: Database, schema: str, reached: int) -> None:
         self.database = database
         self.schema = schema
         self.reached = reached
+        self.events = 0
         self._connection = connection
 
     async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
@@ -71,6 +73,7 @@ class Replay:
             async with aclosing(reading) as answers:
                 async for read in answers:
                     page = [delivery for _, delivery in read]
+                    self.events += len(page)
                     if len(under_way) == WRITERS:
                         await self._written(under_way.popleft(), at)
                     rows = rows_of(page)

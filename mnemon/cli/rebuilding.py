@@ -77,14 +77,13 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
         await require_no_former(place)
         async with made(place, "next", progress) as generation:
             rows, vectors = generation
-            first, begun = rows.reached, perf_counter()
+            begun = perf_counter()
             await catch_up(place, rows, progress)
-            seconds, begun = perf_counter() - begun, perf_counter()
+            events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
             await generation.catch_up(place, progress)
             vector_seconds = perf_counter() - begun
             await take_over(place, generation, progress)
         await finish(place, progress)
-    events = rows.reached - first
     indexed = f"\nIts vectors were made in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
     tell(
         as_json,

@@ -106,8 +106,10 @@ async def test_the_leader_dies_three_times_and_who_is_erased_meanwhile_stays_gon
                 assert not await users_that_miss_something(talk, three.url, range(talk.users))
                 assert all(consumer.is_alive for consumer in consumers), "somebody had to be started again"
                 await forgetting.is_gone()
-        rebuilt = await mnemon("rebuild", **environment)
+        rebuilt = await mnemon("rebuild", "--json", **environment)
         assert rebuilt.code == 0, rebuilt.err
+        replayed = json.loads(rebuilt.out)
+        assert replayed["events"] < replayed["position"], "nothing is where the erased events were"
         assert stored_rows(database_url, schema, OTHERS) == (1, 1), "of the one who stays"
         # What servers tell each other stays for two minutes, until they write a snapshot.
         assert all("$SYS" in path.parts for path in found_in(three.folders, SECRET))
