@@ -11,10 +11,9 @@ import typer
 
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.importing import check_owner
-from mnemon.cli.target import DataOption, target
+from mnemon.cli.target import DataOption, served
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
     from infra.database.engine import Database
     from infra.database.rows import Owner
     from mnemon.exporting.writing import Format, Written
@@ -85,11 +84,11 @@ def _export(
     if everybody == (tenant is not None) or (user is not None and tenant is None):
         refuse(Ending.WRONG_USE, "say of whom: --tenant T --user U, or --tenant T, or --all")
     check_owner(tenant, user)
-    perform(_write(target(data, "broker", "database"), form, first, output, (tenant, user), as_json))
+    perform(_write(data, form, first, output, (tenant, user), as_json))
 
 
 async def _write(
-    deployment: "Deployment",
+    data: Path | None,
     form: "Format",
     first: str | None,
     output: Path,
@@ -100,18 +99,22 @@ async def _write(
     from infra.database.engine import Database
     from mnemon.exporting.writing import NotProjected, Written, settled, write
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-export")
-    try:
-        written = Written(await settled(connection))
-    except NotProjected as error:
-        refuse(Ending.PART_MISSING, str(error), "Look how far behind it is: mnemon status")
-    finally:
-        await connection.close()
-    async with Database(deployment, name="mnemon-export") as database:
-        with _opened(output) as put, _bar() as progress:
-            if first is not None:
-                put(first)
-            await write(database, _owners(database, whose), form, put, written, progress)
+    async with served(data, "broker", "database") as servers:
+        connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")
+        try:
+            written = Written(await settled(connection))
+        except NotProjected as error:
+            next_step = (
+                "Look how far behind it is: mnemon status" if servers.is_running else "Start it: mnemon up"
+            )
+            refuse(Ending.PART_MISSING, str(error), next_step)
+        finally:
+            await connection.close()
+        async with Database(servers.deployment, name="mnemon-export") as database:
+            with _opened(output) as put, _bar() as progress:
+                if first is not None:
+                    put(first)
+                await write(database, _owners(database, whose), form, put, written, progress)
     _show(written, output, as_json)
     return Ending.DONE
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from producers.publishing import Progress, Published
 
 app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
-app.command("markdown")(markdown)
-app.command("postgres")(postgres)
 
 
 @app.command("jsonl")
@@ -60,6 +58,9 @@ def jsonl(
     check_owner(tenant, user)
     found = Files(files, Lines(tenant, user).read)
     import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+app.command("markdown")(markdown)
 
 
 @app.command("telegram")
@@ -110,6 +111,9 @@ def openai(
     check_owner(tenant, user)
     found = Files(files, lambda file: read(file, user))
     import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+app.command("postgres")(postgres)
 
 
 @app.command("locomo")

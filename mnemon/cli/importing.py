@@ -76,7 +76,8 @@ class Files:
             except OSError as error:
                 refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
             except NotReadable as error:
-                refuse(Ending.WRONG_USE, f"{path}: {error}")
+                again = "Of a file that breaks off, the beginning may be in: it does not come in twice"
+                refuse(Ending.WRONG_USE, f"{path}: {error}", again)
 
 
 def check_owner(tenant: str | None, user: str | None) -> None:

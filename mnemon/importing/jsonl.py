@@ -1,6 +1,7 @@
 """Lines of an export of mnemon (`mnemon.memory_lines`), as events."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -39,6 +40,7 @@ class Lines:
     user: str | None = None
     _seen: str | None = None
     _conversations: dict[str, str] = field(default_factory=dict)
+    _without_id: Counter[str] = field(default_factory=Counter)
 
     def read(self, file: BinaryIO) -> Iterator[Found]:
         """The events of an export, in its order.
@@ -88,14 +90,19 @@ class Lines:
         except InvalidBody as error:
             raise _Wrong(f"body.{error.field}", error.problem) from error
         if event.id is None:
-            written = json.dumps(record, sort_keys=True).encode()
-            event = event.model_copy(update={"id": import_id("jsonl", sha256(written).hexdigest())})
+            event = event.model_copy(update={"id": self._made_id(record)})
         if owner != source:
             conversation, event = self._moved(source, owner, conversation, event)
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
             raise _Wrong("n", "must be a number from 1 on")
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
+
+    def _made_id(self, record: dict[str, Any]) -> str:
+        """The same each time the file is read; who says the same twice has said it twice."""
+        digest = sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        self._without_id[digest] += 1
+        return import_id("jsonl", digest, self._without_id[digest])
 
     def _moved(
         self, source: tuple[str, str], owner: tuple[str, str], conversation: str | None, event: Event

@@ -39,7 +39,8 @@ def read(file: BinaryIO, user: str) -> Iterator[Found]:
                 begins.append((_begun(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
-            raise NotReadable(f"no JSON, or it breaks off: {error}") from error
+            said = str(error).partition("\n")[0]
+            raise NotReadable(f"no JSON, or it breaks off: {said}") from error
         if not begins:
             raise NotReadable("there are no conversations: is it conversations.json of the export?")
         for _, position in sorted(begins):

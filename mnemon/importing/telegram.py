@@ -87,7 +87,8 @@ class Telegram:
                 elif event in ("string", "number") and name in ("id", "name", "type") and _is_of_chat(prefix):
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
-            raise NotReadable(f"no JSON, or it breaks off: {error}") from error
+            said = str(error).partition("\n")[0]
+            raise NotReadable(f"no JSON, or it breaks off: {said}") from error
         if not seen:
             raise NotReadable("there are no messages: is it result.json, exported in the JSON format?")
 

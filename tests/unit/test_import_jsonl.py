@@ -47,6 +47,8 @@ def test_a_line_without_an_id_has_always_the_same() -> None:
     line = {**SAID, "body": {"role": "user", "content": "hi"}}
     assert one(line).event.id == one(line).event.id
     assert one(line).event.id != one({**line, "n": 2}).event.id
+    first, second = read(line, line)
+    assert first.event.id != second.event.id, "who says the same twice has said it twice"
 
 
 @pytest.mark.parametrize(
