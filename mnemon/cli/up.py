@@ -11,7 +11,7 @@ from mnemon.cli.ending import Ending, perform, refuse, refuse_folder
 from mnemon.cli.metrics_port import MetricsPort, addresses, shown_at, shown_beside
 from mnemon.cli.naming import consumers_named
 from mnemon.cli.stopping import Stop
-from mnemon.cli.target import configured
+from mnemon.cli.target import DEFAULT_DATA, configured
 from mnemon.spelled import spelled
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ class Ports(NamedTuple):
     database: int | None
     admin: int | None
 
-
-DEFAULT_DATA = Path("mnemon-data")
 
 _PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
 
@@ -156,6 +154,7 @@ def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page
 
 def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | None") -> None:
     """What runs where."""
+    from consumers.app import FRONT
     from infra.broker.connect import shown
 
     titles = {server.part: server.title for server in stack.servers}
@@ -168,7 +167,8 @@ def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | 
         "folder": str(stack.data),
     }
     typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
-    at = addresses(stack.deployment, shown_beside(stack.deployment))
+    beside = [] if FRONT.issuperset(names) else [shown_beside(stack.deployment)]
+    at = addresses(stack.deployment, *beside)
     lines |= {"metrics": ", ".join(at)} if at else {}
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
     for name, value in lines.items():
