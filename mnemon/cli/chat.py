@@ -14,8 +14,7 @@ import typer
 from mnemon.cli.asking import connected
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.stopping import Stop
-from mnemon.cli.target import configured, target
-from mnemon.cli.up import DEFAULT_DATA
+from mnemon.cli.target import DEFAULT_DATA, configured, target
 
 if TYPE_CHECKING:
     from infra.config import Deployment

@@ -1,6 +1,6 @@
 """Which servers a command works on: those of a folder, or those that are configured."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
@@ -21,6 +21,9 @@ DataOption = Annotated[
     ),
 ]
 
+DEFAULT_DATA = Path("mnemon-data")
+"""Where `mnemon up` keeps everything, unless it is told otherwise."""
+
 _VARIABLES = {
     "broker": ("nats_url", "MNEMON_NATS_URL"),
     "database": ("database_url", "DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"),
@@ -30,16 +33,17 @@ _VARIABLES = {
 def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
     """The deployment that a command works on. Ends the command when it is not running, or not configured."""
     if data is not None:
-        return _running_in(data)
+        return _running_in(data, needed)
     deployment = configured()
     missing = [
         name for part in needed for field, name in [_VARIABLES[part]] if not getattr(deployment, field)
     ]
     if missing:
+        running = DEFAULT_DATA if (DEFAULT_DATA / "endpoints.json").exists() else "DIR"
         refuse(
             Ending.PART_MISSING,
             "no servers are configured",
-            f"Set {' and '.join(missing)}, or name the folder of a running stack: --data DIR",
+            f"Set {' and '.join(missing)}, or name the folder of a running stack: --data {running}",
         )
     return deployment
 
@@ -90,7 +94,7 @@ def configured() -> "Deployment":
         refuse(Ending.WRONG_USE, f"in the environment, {'.'.join(map(str, first['loc']))}: {first['msg']}")
 
 
-def _running_in(data: Path) -> "Deployment":
+def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
     from infra.config import Deployment
     from infra.embedded.folder import Endpoints
     from infra.embedded.logins import FolderLogins
@@ -99,4 +103,6 @@ def _running_in(data: Path) -> "Deployment":
     if endpoints is None:
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
     nats = FolderLogins(data).at(endpoints.nats, "operator")
-    return Deployment(nats_url=nats, database_dsn=endpoints.database, qdrant_url=endpoints.qdrant)
+    # What reads the address takes longer to import than all else that a command of a bot's does.
+    database = endpoints.database if "database" in needed else None
+    return Deployment(nats_url=nats, database_dsn=database, qdrant_url=endpoints.qdrant)
