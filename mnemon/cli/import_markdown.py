@@ -14,7 +14,6 @@ from mnemon.cli.target import DataOption
 if TYPE_CHECKING:
     from infra.config import Deployment
     from infra.database.rows import Owner
-    from mnemon.importing.report import Report
 
 
 def markdown(
@@ -54,8 +53,8 @@ def markdown(
     files = list(_files(paths))
     owners = _rewritable(files, tenant, user) if rewrite and not dry_run else {}
 
-    async def write_anew(deployment: "Deployment", report: "Report") -> None:
-        await _rewrite(deployment, owners, report.last_seq)
+    async def write_anew(deployment: "Deployment") -> None:
+        await _rewrite(deployment, owners)
 
     import_files(
         Files(files, Markdown(tenant, user).read),
@@ -97,7 +96,7 @@ def _rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dic
     return owners
 
 
-async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]", last_seq: int) -> None:
+async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
     from infra.broker.connect import connect
     from infra.database.engine import Database
     from mnemon.exporting.writing import NotProjected
@@ -106,7 +105,7 @@ async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]", last_s
     connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:
         async with Database(deployment, name="mnemon-import") as database:
-            await rewrite(connection, database, owners, last_seq)
+            await rewrite(connection, database, owners)
     except NotProjected as error:
         refuse(
             Ending.PART_MISSING, f"{error}; no file is changed", "Import again when it runs: mnemon status"

@@ -33,7 +33,7 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="- is what comes from the standard input.")
 ]
 
-After = Callable[["Deployment", "Report"], Awaitable[None]]
+After = Callable[["Deployment"], Awaitable[None]]
 Part = Literal["broker", "database"]
 Reader = Callable[[BinaryIO], "Iterator[Found]"]
 
@@ -164,7 +164,7 @@ async def _bring(
     with _bar(files) as progress:
         await bring(deployment, found, tenant, report, progress)
     if after:
-        await after(deployment, report)
+        await after(deployment)
     show(report, False, as_json)
     return ending(report)
 

@@ -93,8 +93,9 @@ class _Place:
         return _Place(self.tenant, self.user, _SECTIONS.get(heading, "facts"), tier)
 
     def found(self, place: str, line: str) -> Iterator[Found]:
-        if self.user is None:
-            raise NotReadable("it does not say whose it is: --user names it")
+        if self.user is None or self.tenant is None:
+            missing = "tenant" if self.tenant is None else "user"
+            raise NotReadable(f"it does not say whose it is: --{missing} names the {missing}")
         readers: dict[Section, Callable[[str, str], list[Event]]] = {
             "facts": self._fact,
             "data": self._field,

@@ -6,6 +6,8 @@ from typing import Final
 
 from nats.aio.client import Client
 
+from contracts.subjects import memory_subject
+from infra.broker.log_reader import last_position
 from infra.broker.position import Position
 from infra.database.engine import Database
 from infra.database.rows import Owner
@@ -21,21 +23,22 @@ def backup_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.bak")
 
 
-async def rewrite(connection: Client, database: Database, files: Mapping[Path, Owner], last_seq: int) -> None:
+async def rewrite(connection: Client, database: Database, files: Mapping[Path, Owner]) -> None:
     """Write each file anew with what is known of its user, and keep what it was.
 
     Args:
         connection: where the log is.
         database: where the rows are.
         files: with the users whom they are of.
-        last_seq: log position of the last fact that came in; 0 where all were there.
 
     Raises:
         NotProjected: not all of it is decided on, and written; no file is changed.
         DatabaseUnavailable, nats.errors.Error: some of the files may be rewritten.
         OSError: a file cannot be written.
     """
-    if await Position("dedupe").reach(connection.jetstream(), last_seq, PATIENCE) < last_seq:
+    subjects = [memory_subject(*owner, "fact.proposed") for owner in files.values()]
+    proposed = max([await last_position(connection, each) for each in subjects], default=0)
+    if await Position("dedupe").reach(connection.jetstream(), proposed, PATIENCE) < proposed:
         raise NotProjected("dedupe has not decided yet on all that came in")
     position = await settled(connection)
     for path, owner in files.items():

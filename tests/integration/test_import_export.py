@@ -40,8 +40,10 @@ from mnemon.importing import bringing
 from mnemon.importing.bringing import Bringing
 from mnemon.importing.found import Found, Incoming
 from mnemon.importing.jsonl import Lines
+from mnemon.importing.markdown import Markdown
 from mnemon.importing.postgres import Reading
 from mnemon.importing.report import Report
+from mnemon.importing.rewriting import backup_of, rewrite
 from producers.client import MemoryClient
 from producers.events import ChatEvent
 from tests.integration.conftest import Stock
@@ -130,6 +132,21 @@ async def another(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[Depl
         await server.stop()
 
 
+async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, folder: Path) -> None:
+    old = folder / "77.md"
+    old.write_text("- Prefers to speak Russian\n- Is it so?\n\n## User data\n\n- city: Kazan\n")
+    report = Report()
+    with old.open("rb") as file:
+        found = each(list(Markdown(TENANT).read(file)))
+    await Bringing(connection, TENANT, report, lambda _: None).bring(found)
+    assert [(one.place, one.field) for one in report.first] == [("line 2", "text")]
+    async with Database(deployment) as database:
+        await rewrite(connection, database, {old: (TENANT, "77")})
+    assert "- [id:pf_001] [t:profile] [imp:high] Prefers to speak Russian\n" in old.read_text()
+    assert "- city: Kazan\n" in old.read_text()
+    assert backup_of(old).read_text().startswith("- Prefers to speak Russian\n- Is it so?\n")
+
+
 async def test_the_memory_of_the_demo_comes_back_as_it_was(
     deployment: Deployment,
     connection: Client,
@@ -140,6 +157,7 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with running(("persist", "index", "dedupe", "retrieve"), located):
         await say_the_sample(located, connection)
+        await an_old_file_is_rewritten(connection, located, tmp_path)
         before = await exported(connection, located)
         known = await exported(connection, located, markdown.lines)
     events = {json.loads(line)["event"] for line in before}
