@@ -29,6 +29,12 @@ def _no_configuration_from_outside() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _processes_find_what_an_installation_has() -> None:
+    absent = str(Path(__file__).with_name("absent"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (absent, os.environ.get("PYTHONPATH"))))
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _as_every_process_begins() -> None:
     heed_cancellations()
 
