@@ -109,9 +109,7 @@ async def _bury(
     try:
         await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     except Exception as error:  # whatever it is, the message must stay
-        log.warning(
-            "dead letter not stored, will be tried again", seq=delivery.sequence, error=repr(error)
-        )
+        log.warning("dead letter not stored, will be tried again", seq=delivery.sequence, error=repr(error))
         await message.nak(delay_after(delivery.deliveries))
         return
     metrics.DEAD_LETTERS.add(consumer, outcome.reason)
