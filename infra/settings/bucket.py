@@ -2,12 +2,19 @@
 
 import asyncio
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import nats.errors
 import structlog
 from nats.aio.client import Client
-from nats.js.errors import BucketNotFoundError, KeyNotFoundError
+from nats.js.api import Header
+from nats.js.errors import (
+    APIError,
+    BucketNotFoundError,
+    KeyNotFoundError,
+    KeyWrongLastSequenceError,
+    NotFoundError,
+)
 from nats.js.kv import KeyValue
 
 from contracts.base import InvalidBody
@@ -19,6 +26,12 @@ log = structlog.get_logger("settings")
 
 TIMEOUT = 5.0
 """Seconds for the server to answer."""
+
+_BY: Final = "Mnemon-By"
+"""The header that has the name of the connection by which an entry was set, such as `mnemon-admin`."""
+
+_OVERTAKEN: Final = (10071, 10164)
+"""What the server calls it when a key has changed since it was read."""
 
 
 class SettingsNotProvisioned(Exception):
@@ -78,6 +91,44 @@ async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
     except KeyNotFoundError as error:
         return b"", error.entry.revision if error.entry else 0  # what was deleted has a revision too
     return entry.value or b"", entry.revision or 0
+
+
+async def put(connection: Client, key: str, body: bytes, last: int) -> int:
+    """Write an entry, with who does; nats-py's `update` has no room for that.
+
+    Returns:
+        Its revision.
+
+    Raises:
+        KeyWrongLastSequenceError: the newest entry is not `last` any more.
+        nats.errors.Error: it is not known whether it is written.
+    """
+    headers = {
+        Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: str(last),
+        _BY: str(connection.options["name"] or ""),
+    }
+    try:
+        acknowledged = await connection.jetstream(timeout=TIMEOUT).publish(
+            f"$KV.{SETTINGS}.{key}", body, headers=headers
+        )
+    except APIError as error:
+        if error.err_code in _OVERTAKEN:
+            raise KeyWrongLastSequenceError(description=error.description) from error
+        raise
+    return acknowledged.seq
+
+
+async def set_by(connection: Client, revision: int) -> str | None:
+    """The name of the connection by which an entry was set; None where nobody has said.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        message = await connection.jetstream(timeout=TIMEOUT).get_msg(f"KV_{SETTINGS}", revision)
+    except NotFoundError:
+        return None
+    return (message.headers or {}).get(_BY) or None
 
 
 async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:

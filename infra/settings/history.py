@@ -1,5 +1,6 @@
 """What was set before, and the way back to it."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ from nats.js.errors import BadRequestError, KeyNotFoundError
 from contracts.base import InvalidBody
 from contracts.settings import settings_key
 from contracts.settings_document import NOTHING, Document, flat, in_force, read_document
-from infra.settings.bucket import entries, newest_default, open_bucket
+from infra.settings.bucket import entries, newest_default, open_bucket, set_by
 from infra.settings.store import change
 
 
@@ -38,6 +39,8 @@ class Revision:
     deleted: bool = False
     problem: str | None = None
     """Why it could not be in force now."""
+    by: str | None = None
+    """The name of the connection that set it, such as `mnemon-admin`; None where another client has."""
 
 
 async def history(connection: Client, tenant: str | None = None) -> list[Revision]:
@@ -53,7 +56,9 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
     default = (await newest_default(bucket)).document
     revisions = []
     before = NOTHING
-    for entry in await entries(bucket, key):
+    found = await entries(bucket, key)
+    setters = await asyncio.gather(*(set_by(connection, entry.revision or 0) for entry in found))
+    for entry, by in zip(found, setters, strict=True):
         changes: tuple[Changed, ...] = ()
         problem = None
         try:
@@ -64,7 +69,8 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
         except InvalidBody as error:
             problem = str(error)
         at: Any = entry.created  # nats-py calls it an int
-        revisions.append(Revision(entry.revision or 0, at, changes, entry.operation is not None, problem))
+        is_deletion = entry.operation is not None
+        revisions.append(Revision(entry.revision or 0, at, changes, is_deletion, problem, by))
     return revisions
 
 

@@ -20,6 +20,7 @@ from infra.settings.bucket import (
     newest_default,
     newest_of_tenant,
     open_bucket,
+    put,
     say_invalid,
     stop,
     valid_default,
@@ -226,7 +227,7 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
         if present.revision and body == present.body:
             return present.revision
         try:
-            return await bucket.update(key, body, present.revision, validate_keys=False)
+            return await put(connection, key, body, present.revision)
         except KeyWrongLastSequenceError:
             await asyncio.sleep(attempt * BACK_OFF)
     raise SettingsContended("others change the same settings all the time; try again")

@@ -96,7 +96,7 @@ def unset(
 
 @app.command("history")
 def history(tenant: TenantOption = None, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show what was changed and when, oldest first: the last 64 times.
+    """Show what was changed, when and by which program, oldest first: the last 64 times.
 
     Example: `mnemon settings history --data ./memory`
     """
@@ -203,8 +203,11 @@ async def _history(connection: "Client", tenant: str | None, as_json: bool) -> N
         typer.echo(json.dumps([_as_json(revision) for revision in revisions], ensure_ascii=False))
     else:
         show_table(
-            ("revision", "at (UTC)", "what changed"),
-            [(each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", _in_words(each)) for each in revisions],
+            ("revision", "at (UTC)", "by", "what changed"),
+            [
+                (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _in_words(each))
+                for each in revisions
+            ],
         )
 
 
@@ -252,6 +255,7 @@ def _as_json(revision: "Revision") -> dict[str, Any]:
     shown = {
         "revision": revision.revision,
         "at": revision.at.isoformat(),
+        "by": revision.by,
         "changes": [_change_as_json(change) for change in revision.changes],
         "deleted": revision.deleted,
     }

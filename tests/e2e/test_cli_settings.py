@@ -131,6 +131,7 @@ async def test_history_and_rollback(settings: Settings, connection: Client) -> N
         (second, [{"setting": "recent_messages", "before": 3, "after": 4}]),
         (third, [{"setting": "limits.per_user", "before": 60}]),
     ]
+    assert {each["by"] for each in revisions} == {"mnemon-settings"}
     shown = (await settings("history")).out
     assert "recent_messages: 3 → 4" in shown
     assert "limits.per_user: 60 → not set" in shown

@@ -44,6 +44,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert 'value="many"' in refused, "what was typed is not lost"
 
         history = words(await browser.see("/settings/history", tenant="acme"))
+        assert "by mnemon-admin" in history
         assert "limits.profile not set → 60" in history
         gone = words(await browser.send("/settings/unset", tenant="acme", name="limits.profile"))
         assert "limits.profile is not set any more" in gone

@@ -33,6 +33,13 @@ async def test_history_says_what_was_changed_and_when(connection: Client) -> Non
     assert [each.revision for each in await history(connection, "acme")] == [other]
 
 
+async def test_history_says_who_has_set_something(connection: Client) -> None:
+    bucket = await connection.jetstream().key_value(SETTINGS)
+    await change(connection, setting(recent_messages=3))
+    await bucket.put("default", b'{"recent_messages": 4}')
+    assert [each.by for each in await history(connection)] == ["test", None]
+
+
 async def test_rollback_puts_a_former_value_in_force_again(connection: Client) -> None:
     first = await change(connection, setting(recent_messages=3, limits__per_user=100))
     second = await change(connection, setting(recent_messages=4, wait_for_log_ms=5))
