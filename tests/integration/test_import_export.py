@@ -208,10 +208,11 @@ async def test_who_is_erased_is_in_no_export_and_can_be_brought_in_again(
     assert not any("Forget" in line for line in before)
     assert (await bring(connection, before)).published == 0, "all of it is there"
 
-    assert "error" not in await stock.ask("erase", "acme.u2")
-    assert await exported(connection, mnemon) == before[:1]
-    assert (await bring(connection, before)).published == 3, "though the server has its ids in mind"
-    assert await exported(connection, mnemon) == before
+    for _ in range(2):  # the second time the server has in mind the ids that came in the first time
+        assert "error" not in await stock.ask("erase", "acme.u2")
+        assert await exported(connection, mnemon) == before[:1]
+        assert (await bring(connection, before)).published == 3
+        assert await exported(connection, mnemon) == before
 
 
 CONVERSATIONS = """
