@@ -1,5 +1,6 @@
 """`mnemon mcp` as clients of the protocol see it: through the official client library."""
 
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -9,10 +10,12 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
+import nats
 from mcp import types
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from nats.aio.subscription import Subscription
 
 from contracts.function_tools import definitions
 from mnemon import MemoryClient
@@ -33,6 +36,16 @@ def text(result: types.CallToolResult) -> str:
     return block.text
 
 
+@asynccontextmanager
+async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
+    assert up.endpoints
+    connection = await nats.connect(up.endpoints.nats)
+    asked = await connection.subscribe(subject)
+    await connection.flush()
+    yield asked
+    await connection.close()
+
+
 async def test_over_standard_input_and_output(shared: Up) -> None:
     arguments = ["-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", str(shared.data)]
     # As clients did it before 2026: others of these tests speak as they do since.
@@ -46,8 +59,10 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
 
         saved = await call(client, "memory_save", text="Prefers night trains to planes")
         assert saved["decision"] == "saved"
-        found = await call(client, "memory_search", query="train or plane?")
-        assert [hit["id"] for hit in found["hits"]] == [saved["id"]], "just saved, found at once"
+        async with overheard(shared, "ask.mcp.anna.search.v1") as asked:
+            found = await call(client, "memory_search", query="train or plane?")
+            assert [hit["id"] for hit in found["hits"]] == [saved["id"]]
+            assert json.loads((await asked.next_msg()).data)["min_seq"] == saved["seen_seq"]
         context = await client.call_tool("memory_context", {"query": "How do I get to Porto?"})
         assert "Prefers night trains to planes" in text(context)
         (contents,) = (await client.read_resource("mnemon://context")).contents
