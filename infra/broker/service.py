@@ -111,9 +111,11 @@ class AskService:
     @asynccontextmanager
     async def completed(self) -> AsyncIterator[None]:
         """On exit the requests in hand are answered: to be left after the subscribers stop."""
-        yield
-        if self._waiting:
-            await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
+        try:
+            yield
+        finally:
+            if self._waiting:
+                await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
 
     async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
         """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -258,3 +259,16 @@ async def test_a_save_that_nobody_decides(
         assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)
         assert "still be decided" in reply["error"]["message"]
         assert code(await stock.ask("forget", query="nuts")) == "unavailable"
+
+
+async def test_a_request_in_hand_is_answered_whatever_ends_the_process(
+    deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saving, "PATIENCE", 2)
+    proposed = await stock.connection.subscribe("memory.acme.u1.fact.proposed.v1")
+    with suppress(InterruptedError):
+        async with running(("retrieve",), deployment):
+            asking = asyncio.create_task(stock.ask("save", text="Likes tea"))
+            await proposed.next_msg(60)
+            raise InterruptedError
+    assert "no decision within 2 s" in (await asking)["error"]["message"]
