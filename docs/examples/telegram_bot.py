@@ -121,7 +121,7 @@ async def answer(
 
 
 async def excuse(event: ErrorEvent, message: Message) -> None:
-    log.error("no answer: %s", event.exception)
+    log.warning("no answer: %s", event.exception)
     match event.exception:
         case AskFailed(code="not_found"):
             await message.answer("I know nothing of the kind.")
