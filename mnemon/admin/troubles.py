@@ -9,6 +9,7 @@ from infra.broker.connect import BrokerUnreachable
 from infra.broker.presence import StreamsMissing
 from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
 from infra.settings.bucket import SettingsNotProvisioned
+from infra.settings.store import SettingsContended
 from producers.errors import AskFailed
 
 
@@ -33,6 +34,8 @@ def trouble(error: Exception) -> Trouble | None:
                 str(error),
                 "Pages come back with it by themselves; `mnemon status` says what it lacks.",
             )
+        case SettingsContended():
+            return Trouble(409, "Somebody else was faster", str(error), "Go back, and try again.")
         case SettingsNotProvisioned() | StreamsMissing():
             return Trouble(503, "The streams are not there", str(error), "Run `mnemon provision`.")
         case AskFailed(code="unavailable" | "timeout"):

@@ -1,0 +1,105 @@
+"""The generations of rows and vectors as the page shows them, and the end of one.
+
+It brings the engine of the vectors with it, a third of a second: who needs it imports it when somebody looks.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from infra.database import vector_records
+from infra.database.locking import is_locked
+from infra.rebuilding.making import InTheWay, Site, site_alone
+from infra.vectors.port import VectorsUnavailable
+from mnemon.admin.parts import Parts
+from mnemon.rebuilding.listing import Listed, dropped, listed
+from mnemon.rebuilding.live import counted
+
+_NOTES: Final = {
+    "live": "Readers and bots are served from it.",
+    "former": "In use before the last switch, and kept to go back to.",
+    "as of": "As of log position {0}: bots and commands ask it with `as_of`.",
+    "next": "Made, and not in use yet.",
+    "made": "It is being made.",
+    "left": "An earlier attempt has left it. The same command goes on from there.",
+}
+
+
+class Shown(NamedTuple):
+    """A generation as the page shows it.
+
+    Attributes:
+        goal: the log position that it is brought to; None where it is the live one, or rests.
+        note: what a person may do with it.
+        points: of its vectors, where a look at them costs nothing.
+    """
+
+    listed: Listed
+    goal: int | None
+    note: str
+    points: int | None
+
+    @property
+    def share(self) -> float:
+        """How much of the way is done; vectors come after rows."""
+        if not self.goal:
+            return 1.0
+        vectors = self.listed.generation.vectors
+        done = [self.listed.position or 0, *(() if vectors is None else (vectors,))]
+        return sum(done) / len(done) / self.goal
+
+
+async def shown(parts: Parts) -> tuple[Sequence[Shown], bool]:
+    """All generations, and whether somebody is at them now.
+
+    Raises:
+        BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
+    """
+    place = await _place(parts)
+    is_busy = await is_locked(place.database, "rebuild", place.live)
+    end = await place.log_end()
+    found = []
+    for each in await listed(place):
+        kind, up_to = each.generation.kind, each.generation.up_to
+        is_made = not each.generation.is_complete
+        found.append(
+            Shown(
+                each,
+                (up_to or end) if is_made else None,
+                _NOTES["left" if is_made and not is_busy else "made" if is_made else kind].format(up_to),
+                await _points(place, each) if kind == "live" else None,
+            )
+        )
+    return found, is_busy
+
+
+async def removed(parts: Parts, name: str) -> str:
+    """Remove a generation that is not in use; its whole name.
+
+    Raises:
+        InTheWay: it cannot be done now.
+        BrokerUnreachable, DatabaseUnavailable: something of it is still there.
+    """
+    async with site_alone((await _place(parts)).deployment) as place:
+        if await vector_records.reached(place.database, place.live) is not None:
+            raise InTheWay(
+                "a switch was cut off before the vectors were exchanged", "Complete it first: mnemon rebuild"
+            )
+        try:
+            return await dropped(place, name)
+        except VectorsUnavailable as error:
+            raise InTheWay(str(error), "Try again when the vectors' engine answers") from error
+
+
+async def _points(place: Site, live: Listed) -> int | None:
+    try:
+        return await counted(place, live.vectors)
+    except VectorsUnavailable:
+        return None
+
+
+async def _place(parts: Parts) -> Site:
+    """The servers, and the folder of the vectors where they are those of `mnemon up`."""
+    deployment = parts.deployment
+    if parts.data and not (deployment.qdrant_url or deployment.vectors_folder):
+        deployment = deployment.model_copy(update={"vectors_folder": parts.data / "vectors"})
+    return Site(deployment, await parts.broker(), await parts.database())
