@@ -43,9 +43,9 @@ class Shown(NamedTuple):
         """How much of the way is done; vectors come after rows."""
         if not self.goal:
             return 1.0
-        vectors = self.listed.generation.vectors
-        done = [self.listed.position or 0, *(() if vectors is None else (vectors,))]
-        return sum(done) / len(done) / self.goal
+        rows, vectors = self.listed.position or 0, self.listed.generation.vectors
+        done = rows if vectors is None else (rows + vectors) / 2
+        return done / self.goal
 
 
 async def shown(parts: Parts) -> tuple[Sequence[Shown], bool]:
