@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from infra.database import vector_records
 from infra.database.locking import is_locked
 from infra.rebuilding.making import InTheWay, Site, site_alone
+from infra.vectors.generations import is_held
 from infra.vectors.port import VectorsUnavailable
 from mnemon.admin.parts import Parts
 from mnemon.rebuilding.listing import Listed, dropped, listed
@@ -30,7 +31,7 @@ class Shown(NamedTuple):
     Attributes:
         goal: the log position that it is brought to; None where it is the live one, or rests.
         note: what a person may do with it.
-        points: of its vectors, where a look at them costs nothing.
+        points: of its vectors; None where no process can say.
     """
 
     listed: Listed
@@ -91,6 +92,9 @@ async def removed(parts: Parts, name: str) -> str:
 
 
 async def _points(place: Site, live: Listed) -> int | None:
+    """As the process says that holds the vectors: who opened them here would be in its way."""
+    if not is_held(live.vectors):
+        return None
     try:
         return await counted(place, live.vectors)
     except VectorsUnavailable:
