@@ -13,11 +13,9 @@ import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from consumers.app import CONSUMERS, running
+from consumers.app import running
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.memory import ProfileSetV1
-from contracts.model_settings import Compaction, Extraction
-from contracts.settings import SettingsV1
 from contracts.streams import LOG
 from contracts.subjects import event_filter
 from infra.broker.connect import connect
@@ -28,11 +26,9 @@ from infra.database.engine import Database
 from infra.database.migrate import migrate
 from infra.database.other_chats import ChatLogs, NotThere, other_database, said
 from infra.embedded.nats_server import NatsServer
-from infra.settings.store import write as write_settings
 from mnemon.demo.facts import tell
-from mnemon.demo.learning import _settled as learned
 from mnemon.demo.learning import learn
-from mnemon.demo.run import SURPRISE, TENANT, in_runs
+from mnemon.demo.run import ANSWERING, SURPRISE, TENANT, in_runs
 from mnemon.demo.sample import read_sample
 from mnemon.exporting import jsonl, markdown
 from mnemon.exporting.writing import Format, Written, everybody, settled, write
@@ -105,7 +101,7 @@ def cleared() -> set[str]:
 
 @asynccontextmanager
 async def another(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[Deployment, Client]]:
-    """A deployment of which nobody has heard, with everything running that could ask a model."""
+    """A deployment of which nobody has heard."""
     tmp_path.mkdir()
     server = NatsServer(tmp_path, None)
     await server.start()
@@ -119,13 +115,8 @@ async def another(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[Depl
     migrate(deployment.database_url, deployment.database_schema)
     connection = await connect(server.url, name="test")
     await provision(connection)
-    settings = SettingsV1(
-        extraction=Extraction(provider="offline", mode="online", idle_seconds=1),
-        compaction=Compaction(provider="offline"),
-    )
-    await write_settings(connection, settings)
     try:
-        async with running(CONSUMERS, deployment):
+        async with running(ANSWERING, deployment):
             yield deployment, connection
     finally:
         await connection.close()
@@ -155,7 +146,7 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("persist", "index", "dedupe", "retrieve"), located):
+    async with running(ANSWERING, located):
         await say_the_sample(located, connection)
         await an_old_file_is_rewritten(connection, located, tmp_path)
         before = await exported(connection, located)
@@ -178,7 +169,7 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
         assert (begun.already_there, begun.published, begun.refused) == (200, len(before) - 200, 0)
         assert (await there.jetstream().stream_info(LOG)).state.messages == len(before), "nothing is doubled"
         assert await exported(there, other) == before
-        await learned(there)
+        await learn(there, TENANT, other, None)
         assert await exported(there, other) == before
         assert await exported(there, other, markdown.lines) == known
         assert await last_position(there, event_filter("model.called")) == 0, "no model was asked"
