@@ -163,5 +163,5 @@ def _bar() -> "Iterator[Callable[[Written], None]]":
 def _show(written: "Written", output: Path, as_json: bool) -> None:
     """Beside what goes to the standard output, not in it."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
-    about = f"{written.users:,} users, {written.lines:,} lines, as of log position {written.position:,}."
+    about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."
     typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))

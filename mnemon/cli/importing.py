@@ -116,7 +116,7 @@ def import_files(
     """Bring in what files hold, and do what comes `after` it; or say what would come in. Ends the command."""
     with _kept(refused) as report:
         if dry_run:
-            perform(_count(_each(files.found()), tenant, report, as_json))
+            perform(_count(_each(files.found()), files, tenant, report, as_json))
         needed: tuple[Part, ...] = ("broker", "database") if after else ("broker",)
         deployment = target(data, *needed)
         perform(_bring(deployment, _each(files.found()), files, tenant, report, as_json, after))
@@ -134,7 +134,7 @@ def import_rows(
     """The same of what comes from a database."""
     with _kept(refused) as report:
         if dry_run:
-            perform(_count(found, tenant, report, as_json))
+            perform(_count(found, None, tenant, report, as_json))
         perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
 
 
@@ -144,11 +144,17 @@ async def _each(found: "Iterator[Found]") -> "AsyncIterator[Found]":
 
 
 async def _count(
-    found: "AsyncIterator[Found]", tenant: str | None, report: "Report", as_json: bool
+    found: "AsyncIterator[Found]",
+    files: Files | None,
+    tenant: str | None,
+    report: "Report",
+    as_json: bool,
 ) -> Ending:
     from mnemon.importing.bringing import counted
 
-    show(await counted(found, tenant, report), True, as_json)
+    with _bar(files) as progress:
+        await counted(found, tenant, report, progress)
+    show(report, True, as_json)
     return ending(report)
 
 
@@ -228,7 +234,7 @@ def _bar(files: Files | None) -> "Iterator[Progress]":
         yield lambda report: bar.update(
             task,
             completed=files.position if files else 0,
-            events=report.published + report.already_there,
+            events=report.events.total(),
         )
 
 

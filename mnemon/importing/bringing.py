@@ -36,9 +36,15 @@ _ON_ITS_WAY: Final = 0
 Progress = Callable[[Report], None]
 
 
-async def counted(found: AsyncIterator[Found], tenant: str | None, report: Report) -> Report:
-    """What would come in; nothing does."""
+async def counted(
+    found: AsyncIterator[Found], tenant: str | None, report: Report, progress: Progress
+) -> Report:
+    """What would come in; nothing does. `progress` is told now and then."""
+    number = 0
     async for each in found:
+        number += 1
+        if number % BATCH == 0:
+            progress(report)
         match each:
             case Incoming():
                 wire = spelled(str(each.tenant or tenant), each)

@@ -22,7 +22,7 @@ async def report_on(*found: Found) -> Report:
         for each in found:
             yield each
 
-    return await counted(source(), "acme", Report())
+    return await counted(source(), "acme", Report(), lambda _: None)
 
 
 async def test_kinds_users_and_what_is_left_are_counted() -> None:
