@@ -122,6 +122,17 @@ async def test_what_models_have_in_hand(stock: Stock, deployment: Deployment) ->
                 await put(connection, batch)
             cut = [StoredWindow("acme", "u1", "c", 1, 9), StoredWindow("acme", "u2", "c", 2, 9, 0, "b0", 1)]
             await put_windows(connection, cut, now)
+            for model, usd in (("m", 0.5), ("unknown", None)):
+                await connection.execute(
+                    "INSERT INTO model_calls VALUES"
+                    " ('acme', 'u1', %s, 1, %s, 'openai', %s, 'extract', false, 900, 300, 100, %s)",
+                    (model, now, model, usd),
+                )
+        used = await browser.see("/usage", tenant="acme", by="model")
+        assert f"{now.day} {now:%b}: openai/m $0.5<" in used, "the bar of today"
+        assert "acme extract openai/m 1 0 900 300 100 $0.5000" in words(used)
+        assert "for want of a price when it was asked: unknown, 1 of 2 calls." in words(used)
+        assert "acme extract openai/unknown 1 0 900 300 100 –" in words(used)
         shown = words(await browser.see("/usage/batches"))
         assert [shown.index(each) for each in ("p0", "p1", "p2")] == sorted(
             shown.index(each) for each in ("p0", "p1", "p2")
