@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import Any
 
 from contracts.base import Event
+from contracts.chat import ToolCall
 from contracts.identity import started_conversation
 from contracts.memory import FactEvent
 from contracts.registry import EVENTS
@@ -108,6 +109,14 @@ async def _merged(*streams: AsyncGenerator[Placed, None]) -> AsyncGenerator[Told
         await pull(number)
 
 
+def _calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
+    """Uses of tools, with what the contract knows of them: the row has them as the bot sent them."""
+    if kept is None:
+        return None
+    calls = (ToolCall.model_validate(each) for each in kept)
+    return [each.model_dump(mode="json", exclude_none=True) for each in calls]
+
+
 class _Writing:
     """Writes the lines of one user, in order, and numbers the messages."""
 
@@ -126,7 +135,7 @@ class _Writing:
             "sent_at": kept.sent_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
             "name": kept.name,
             "task_id": kept.task_id,
-            "tool_calls": kept.tool_calls,
+            "tool_calls": _calls(kept.tool_calls),
             "metadata": kept.metadata,
         }
         body = {name: value for name, value in body.items() if value is not None}

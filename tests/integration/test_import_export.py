@@ -190,7 +190,8 @@ async def test_who_is_erased_is_in_no_export_and_can_be_brought_in_again(
 ) -> None:
     assert mnemon
     await stock.say("Remember Vera", "acme.u1.-")
-    await stock.say("Remember Ivan", "acme.u2.-", id="named")
+    call = {"name": "search", "type": "function", "arguments": {"for": None}}
+    await stock.say("Remember Ivan", "acme.u2.-", id="named", tool_calls=[call], metadata={"a": None})
     await stock.say("Forget this", "acme.u2.c")
     await stock.publish("chat.acme.u2.c.cleared.v1")
     before = await exported(connection, mnemon)
