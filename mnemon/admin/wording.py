@@ -16,6 +16,11 @@ def number(value: float | None) -> str:
     return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
 
 
+def counted(value: int, noun: str) -> str:
+    """How many there are of something; its plural ends in s."""
+    return f"{number(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def age(seconds: float | None) -> str:
     """A stretch of time in one unit."""
     if seconds is None:
@@ -73,8 +78,9 @@ def ticked(text: str) -> Markup:
     )
 
 
-FILTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "number": number,
+    "counted": counted,
     "age": age,
     "size": size,
     "moment": moment,

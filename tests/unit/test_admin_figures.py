@@ -83,6 +83,7 @@ def test_every_part_stands_within_both_pictures() -> None:
 
 def test_figures_in_words() -> None:
     assert [wording.number(each) for each in (None, 0, 0.25, 3.0, 12_345)] == ["–", "0", "0.2", "3", "12,345"]
+    assert [wording.counted(each, "fact") for each in (0, 1, 1200)] == ["0 facts", "1 fact", "1,200 facts"]
     assert [wording.age(each) for each in (None, 12, 100, 7200, 200_000)] == [
         "–",
         "12 s",
