@@ -14,8 +14,8 @@ from bench.provider_server.faults import Fault
 from bench.provider_server.server import ProviderServer
 from consumers.extract import decide, judging
 from contracts.memory import Window
+from infra.broker import lifetime
 from infra.broker.appending import LogEvent
-from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import KEY, MODEL, WAITING, Extracting
@@ -204,7 +204,10 @@ async def test_what_cannot_be_used_harms_nobody_else(
     assert "I like tea" not in caplog.text
 
 
-async def test_an_end_is_not_held_up_by_a_model_that_thinks(extracting: Extracting) -> None:
+async def test_an_end_is_not_held_up_by_a_model_that_thinks(
+    extracting: Extracting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifetime, "GRACEFUL_TIMEOUT", 3.0)
     extracting.server.state.seconds = 60
     async with extracting.running():
         await extracting.stock.say("I like tea")
@@ -212,7 +215,7 @@ async def test_an_end_is_not_held_up_by_a_model_that_thinks(extracting: Extracti
             while not extracting.server.state.requests:
                 await asyncio.sleep(0.02)
         begun = time.monotonic()
-    assert time.monotonic() - begun < GRACEFUL_TIMEOUT + 5
+    assert time.monotonic() - begun < 3 + 15
     extracting.server.state.seconds = 0
     async with extracting.running():
         await extracting.has(1, "window.answered")
