@@ -175,7 +175,7 @@ _FIELDS: Final = """
     ORDER BY seq, key
 """
 
-_OWNED: Final = ("messages", "starts", "profile_sets", "memory_events")
+_OWNED: Final = ("messages", "starts", "clears", "profile_sets", "memory_events")
 
 _OF_TABLE: Final = """(
     SELECT DISTINCT tenant, user_id FROM {}

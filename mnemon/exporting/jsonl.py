@@ -63,18 +63,23 @@ async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
 async def _said(memory: WholeMemory) -> AsyncGenerator[Told, None]:
     """What was said, and what was made of it.
 
+    What is about messages follows the last of them that is left, whatever happened to the conversation since.
     Where the message is gone that a conversation started with, its start is named: later ones may be on `-`.
     """
-    named: Turn | None = None
+    held: list[Turn] = []
     async with aclosing(_merged(_turns(memory), _messages(memory), _stretches(memory))) as merged:
         async for each in merged:
-            if named is not None and not (isinstance(each, KeptMessage) and each.seq == named.seq):
-                yield named
-            named = each if isinstance(each, Turn) and each.event == "named" else None
-            if named is None:
-                yield each
-    if named is not None:
-        yield named
+            if isinstance(each, Turn):
+                held.append(each)
+                continue
+            if isinstance(each, KeptMessage):
+                for turn in held:
+                    if turn.event != "named" or turn.seq != each.seq:
+                        yield turn
+                held = []
+            yield each
+    for turn in held:
+        yield turn
 
 
 async def _turns(memory: WholeMemory) -> AsyncGenerator[Placed, None]:

@@ -13,6 +13,7 @@ import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
+from bench.all_events import fill
 from consumers.app import running
 from contracts.chat import ClearedV1, MessageV1, StartedV1
 from contracts.memory import ProfileSetV1
@@ -100,7 +101,9 @@ def cleared() -> set[str]:
 
 
 @asynccontextmanager
-async def another(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[Deployment, Client]]:
+async def another(
+    tmp_path: Path, database_url: str, names: tuple[str, ...] = ANSWERING
+) -> AsyncIterator[tuple[Deployment, Client]]:
     """A deployment of which nobody has heard."""
     tmp_path.mkdir()
     server = NatsServer(tmp_path, None)
@@ -116,7 +119,7 @@ async def another(tmp_path: Path, database_url: str) -> AsyncIterator[tuple[Depl
     connection = await connect(server.url, name="test")
     await provision(connection)
     try:
-        async with running(ANSWERING, deployment):
+        async with running(names, deployment):
             yield deployment, connection
     finally:
         await connection.close()
@@ -183,6 +186,20 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
         conflicting = await bring(there, [line for line in others if "fact.saved" in line])
         assert {refused.field for refused in conflicting.first} == {"fact_id"}
         assert conflicting.published == 0
+
+
+async def test_whatever_happened_to_it_a_memory_comes_back_as_it_was(
+    deployment: Deployment, connection: Client, tmp_path: Path, database_url: str
+) -> None:
+    async with running(("persist",), deployment):
+        await fill(connection, 2000, seed=7, users=3)
+        before = await exported(connection, deployment)
+        known = await exported(connection, deployment, markdown.lines)
+    async with another(tmp_path / "other", database_url, ("persist",)) as (other, there):
+        report = await bring(there, before)
+        assert (report.published, report.refused) == (len(before), 0)
+        assert await exported(there, other) == before
+        assert await exported(there, other, markdown.lines) == known
 
 
 async def test_who_is_erased_is_in_no_export_and_can_be_brought_in_again(
