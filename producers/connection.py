@@ -33,12 +33,20 @@ async def connect(url: str, **options: Any) -> Client:
     connection = Client()
     connected = False
     failures: list[Exception] = []
+    remarks: set[str] = set()
 
     async def report(error: Exception) -> None:
         failures.append(error)
         if not connected and len(failures) >= len(servers):
             raise error  # every server had its turn; nats-py would go on for ever
-        log.warning("%s", error or type(error).__name__)
+        remark = str(error) or type(error).__name__
+        # Each attempt to connect again fails in the same words, twice a second.
+        log.log(logging.DEBUG if remark in remarks else logging.WARNING, "%s", remark)
+        remarks.add(remark)
+
+    async def tell_again() -> None:
+        log.info("connected again")
+        remarks.clear()
 
     settings: dict[str, Any] = {
         "name": "mnemon-client",
@@ -49,6 +57,7 @@ async def connect(url: str, **options: Any) -> Client:
         "ping_interval": 10,
         "connect_timeout": 3,
         "error_cb": report,
+        "reconnected_cb": tell_again,
     }
     try:
         await connection.connect(servers, **{**settings, **login, **options})

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -182,6 +183,39 @@ async def test_a_server_that_is_gone_gives_an_empty_context(tmp_path: Path) -> N
         async with asyncio.timeout(2):
             context = await memory.context("u1", query="hi")
         assert context.degraded == ("memory",)
+
+
+class Remarks(logging.Handler):
+    """What a logger is told, as it comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: asyncio.Queue[tuple[int, str]] = asyncio.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.put_nowait((record.levelno, record.getMessage()))
+
+
+async def test_a_server_that_stays_away_is_remarked_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG, "mnemon.client")
+    remarks = Remarks()
+    monkeypatch.setattr(logging.getLogger("mnemon.client"), "handlers", [remarks])
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    async with MemoryClient.connect(server.url, tenant="acme", timeouts=IMPATIENT), asyncio.timeout(60):
+        await server.stop()
+        heard: list[tuple[int, str]] = []
+        while sum(level == logging.DEBUG for level, _ in heard) < 3:
+            heard.append(await remarks.said.get())
+        await server.start()
+        while (logging.INFO, "connected again") not in heard:
+            heard.append(await remarks.said.get())
+    await server.stop()
+    warnings = [remark for level, remark in heard if level == logging.WARNING]
+    assert warnings
+    assert len(warnings) == len(set(warnings))
 
 
 async def test_without_a_server_there_is_no_client() -> None:
