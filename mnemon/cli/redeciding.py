@@ -86,14 +86,14 @@ async def _make(redeciding: "Redeciding") -> "Outcome":
 def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
     from contracts.settings_document import with_value
 
-    pairs = [name_and_value(each) for each in assignments]
-    for name, _ in pairs:
-        if not name.startswith(_GROUP):
+    for each in assignments:
+        if not each.startswith(_GROUP):
             refuse(
                 Ending.WRONG_USE,
-                f"--redecide {name}: facts are decided anew by the settings of dedupe only",
+                f"--redecide {each.partition('=')[0]}: facts are decided anew by the settings of dedupe only",
                 "Such as: --redecide dedupe.update_threshold=0.8",
             )
+    pairs = [name_and_value(each) for each in assignments]
 
     def edit(document: "Document") -> "Document":
         for name, value in pairs:

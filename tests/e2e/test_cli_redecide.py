@@ -31,8 +31,3 @@ async def test_facts_and_settings_are_changed_and_told(
         assert (told["users"], told["merged"], told["rewritten"], told["changed"]) == (1, 1, 1, True)
         assert [each["user"] for each in told["first"]] == ["u1", "u1"]
         assert (await read(connection)).dedupe.update_threshold == 0.05
-
-
-async def test_other_settings_decide_nothing_anew() -> None:
-    refused = await mnemon("rebuild", "--redecide", "policy.min_length=1")
-    assert (refused.code, "settings of dedupe only" in refused.err) == (2, True)
