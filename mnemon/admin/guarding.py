@@ -62,7 +62,7 @@ class Guard:
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
             return
         origin = headers.get("origin")
-        if scope["method"] not in ("GET", "HEAD") and origin and urlsplit(origin).netloc != host:
+        if scope["method"] not in ("GET", "HEAD") and origin and _host_of(origin) != host:
             said = f"This came from {origin}, not from {host}: it is not done.\n"
             await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
             return
@@ -81,6 +81,13 @@ class Guard:
     def _is_ours(self, host: str) -> bool:
         name = _name(host)
         return name == "localhost" or name in self._names or _is_address(name)
+
+
+def _host_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _name(host: str) -> str:

@@ -83,7 +83,7 @@ class Knob:
             return typed
         try:
             return json.loads(typed)
-        except ValueError:
+        except (ValueError, RecursionError):
             return typed
 
 

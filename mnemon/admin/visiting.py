@@ -28,7 +28,13 @@ PATIENCE: Final = 20.0
 PROOF: Final = "proof"
 """The field of every form that other sites cannot know."""
 
+_IDS: Final = frozenset({"tenant", "user", "conversation", "name"})
+"""Fields that say whose or which: one with a blank at its end is another than the one without."""
+
 NOTICE: Final = "mnemon-notice"
+
+_LONGEST_NOTICE: Final = 300
+"""Characters, of any script: browsers leave out a cookie of more than 4096 bytes."""
 
 FRAGMENT: Final = "x-fragment"
 """The header of what asks for a part of a page, to put it in the place of what it was."""
@@ -41,7 +47,8 @@ class Visit:
     """One request of somebody who has logged in.
 
     Attributes:
-        form: what a form sent, each field once and stripped of blanks around it; empty where none did.
+        form: what a form sent, each field once, and but for ids stripped of blanks around it; empty where
+            none did.
         parts: the servers.
     """
 
@@ -77,8 +84,9 @@ class Visit:
         response = RedirectResponse(address, status_code=303)
         if said:
             access: Access = self.request.app.state.access
+            shown = said if len(said) <= _LONGEST_NOTICE else f"{said[:_LONGEST_NOTICE]} …"
             response.set_cookie(
-                NOTICE, access.seal(said), path="/", httponly=True, samesite="strict", max_age=60
+                NOTICE, access.seal(shown), path="/", httponly=True, samesite="strict", max_age=60
             )
         return response
 
@@ -131,7 +139,8 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
     visit = Visit(request, session, section)
     if request.method == "POST":
         async with request.form() as sent:
-            form = {name: value.strip() for name, value in sent.items() if isinstance(value, str)}
+            texts = {name: value for name, value in sent.items() if isinstance(value, str)}
+        form = {name: text if name in _IDS else text.strip() for name, text in texts.items()}
         if not hmac.compare_digest(form.pop(PROOF, "").encode(), session.proof.encode()):
             why = Trouble(403, "This form is not ours", SESSION_OVER, "Go back and reload the page.")
             return visit.refusal(why)

@@ -80,11 +80,19 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         data = words(await browser.send("/user/data/set", **WHOSE, name="age", value="34"))
         assert "age is set." in data
         assert "age 34" in data
+        long = words(await browser.send("/user/data/set", **WHOSE, name="n" * 400, value="[" * 5000))
+        assert f" {'n' * 300} … " in long, "a browser would not keep a longer notice"
         task = words(await browser.send("/user/task", **WHOSE, action="add", text="Buy tickets"))
         assert "Buy tickets" in task
         assert "such as" in words(
             await browser.send("/user/task", 422, **WHOSE, action="add", text="x", due_at="?")
         )
+
+        # With a blank at its end it is the id of somebody else, and the name of another field.
+        await browser.send("/user/data/set", **WHOSE, name="age ", remove="1")
+        other = WHOSE | {"user": "anna "}
+        assert "is erased" in await browser.send("/user/erase", **other, confirmed="anna ")
+        assert "age 34" in words(await browser.see("/user/data", **WHOSE))
 
         # The overview has seen it.
         overview = words(await browser.see("/"))

@@ -26,7 +26,7 @@ async def history(visit: Visit) -> Response:
 async def erase(visit: Visit) -> Response:
     """Forget one conversation for good."""
     whose, conversation = Whose.of(visit.form), visit.form["conversation"]
-    if visit.form.get("confirmed") != conversation:
+    if visit.form.get("confirmed") != conversation.strip():
         return await _history(
             visit, whose, conversation, "Type the id of the conversation as it stands above."
         )

@@ -23,9 +23,12 @@ async def data(visit: Visit) -> Response:
 async def set_field(visit: Visit) -> Response:
     """Set one field, or remove it."""
     whose, name = Whose.of(visit.form), visit.form.get("name", "")
+    removes = "remove" in visit.form
+    if not removes:
+        name = name.strip()  # typed, and not one that there is
     if not name:
         return await _data(visit, whose, {"name": "Give the field a name."})
-    value = None if "remove" in visit.form else _value(visit.form.get("value", ""))
+    value = None if removes else _value(visit.form.get("value", ""))
     memory = await whose.memory(visit)
     try:
         reply = await memory.set_profile(whose.user, {name: value})
@@ -73,7 +76,7 @@ def _value(text: str) -> Any:
     """JSON, or else a text."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -20,7 +20,7 @@ async def before(visit: Visit) -> Response:
 async def erase(visit: Visit) -> Response:
     """Forget the user, once the id is typed."""
     whose = Whose.of(visit.form)
-    if visit.form.get("confirmed") != whose.user:
+    if visit.form.get("confirmed") != whose.user.strip():
         return await _before(visit, whose, "Type the id of the user as it stands above.")
     memory = await whose.memory(visit)
     reply = await memory.erase(whose.user)
