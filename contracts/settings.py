@@ -1,5 +1,6 @@
 """Run-time settings: kept in the key-value bucket `settings`, watched by every process."""
 
+from string import Formatter
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -43,11 +44,16 @@ def _known_zone(name: str) -> str:
 
 
 def _usable_template(template: str) -> str:
+    expected = "may hold {time} and {text}, and no other braces"
     try:
-        shown = template.format(time="", text="what was said")
-    except (AttributeError, KeyError, IndexError, ValueError) as error:
-        raise ValueError("may hold {time} and {text}, and no other braces") from error
-    if "what was said" not in shown:
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        raise ValueError(expected) from error
+    fields = {field for _, field, _, _ in pieces if field is not None}
+    # A width such as {text:>999999999} would fill the memory of who shows a message.
+    if not fields <= {"time", "text"} or any(width or conversion for _, _, width, conversion in pieces):
+        raise ValueError(expected)
+    if "text" not in fields:
         raise ValueError("must hold {text}")
     return template
 
