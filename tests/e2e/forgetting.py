@@ -68,7 +68,7 @@ class Forgetting:
         """Erase the one; returns when all of it is done."""
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
             receipt = await memory.erase(GONE)
-            assert receipt.removed["model_batches"] == 1
+            assert receipt.removed.get("model_batches") == 1 or "model_batches" in receipt.pending, receipt
             async with asyncio.timeout(PATIENCE):
                 while set((await memory.erase(GONE)).pending) - {"vectors"}:
                     await asyncio.sleep(0.1)
