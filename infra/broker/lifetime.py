@@ -113,6 +113,17 @@ async def connected(broker: NatsBroker) -> AsyncIterator[Client]:
         await broker.stop()
 
 
+async def subscribed(connection: Client) -> None:
+    """Return when the server has read all subscriptions: until then a caller is told that nobody answers.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    # nats-py's ping overtakes what waits to be sent: it is the second one that comes after them.
+    await connection.flush()
+    await connection.flush()
+
+
 @asynccontextmanager
 async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterator[None]:
     """Run the broker's subscribers. On enter the server knows of them; on exit the batch in hand is finished.
@@ -123,10 +134,7 @@ async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterat
     """
     await broker.start()
     connection: Client = broker.config.connection_state.connection
-    # Until the server has read the subscriptions, a caller is told that nobody answers. nats-py's ping
-    # overtakes what waits to be sent: it is the second one that comes after them.
-    await connection.flush()
-    await connection.flush()
+    await subscribed(connection)
     watching = asyncio.create_task(look_after(connection, durables))
     _running.add(broker)
     try:

@@ -22,6 +22,7 @@ from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
 from contracts.tools import SearchReplyV1
 from infra.broker.admission import Admission
 from infra.broker.headers import header_value
+from infra.broker.lifetime import subscribed
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.precedence import answering
 from infra.telemetry import metrics, tracing
@@ -106,6 +107,7 @@ class AskService:
             name=self.name, version=self.version, description="Long-term memory for chat bots"
         )
         async with _Listing(connection, config, self._endpoints):
+            await subscribed(connection)
             yield
 
     @asynccontextmanager
