@@ -11,6 +11,7 @@ from rich.text import Text
 from contracts.ask import ContextReplyV1, ContextSection
 from contracts.fact_lines import importance_word
 from contracts.tools import SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
+from mnemon.printable import printable
 
 BAR: Final = 24
 """Columns of the bar of the section that takes most."""
@@ -42,7 +43,7 @@ class Screen:
 
     def piece(self, text: str) -> None:
         """A piece of an answer, as it comes."""
-        self._console.print(Text(text), end="", soft_wrap=True)
+        self._console.print(Text(printable(text)), end="", soft_wrap=True)
 
     def end(self) -> None:
         """The answer is through."""
@@ -52,7 +53,7 @@ class Screen:
         """What a model gets, and what it takes of its room."""
         for message in reply.messages:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
-            self._console.print(Text(message.content), soft_wrap=True)
+            self._console.print(Text(printable(message.content)), soft_wrap=True)
         if not reply.messages:
             self.note("Nothing.")
         self._console.print()
@@ -67,7 +68,9 @@ class Screen:
         table = _table("id", "tier", "importance", "until", "fact")
         for fact in facts:
             until = f"{fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
-            table.add_row(fact.id, fact.tier, importance_word(fact.importance), until, Text(fact.text))
+            table.add_row(
+                fact.id, fact.tier, importance_word(fact.importance), until, Text(printable(fact.text))
+            )
         self._console.print(table)
 
     def saved(self, reply: SaveReplyV1) -> None:
@@ -132,7 +135,7 @@ def _name(hit: SearchHit) -> str:
 
 
 def _explained(hit: SearchHit) -> Text:
-    text = Text(" ".join(hit.text.split()))
+    text = Text(printable(" ".join(hit.text.split())))
     if hit.parts:
         parts = ", ".join(f"{name} {part:.2f}" for name, part in hit.parts.items())
         text.append(f"\n{parts}", style="dim")

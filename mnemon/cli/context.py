@@ -7,6 +7,7 @@ import typer
 from mnemon.cli.asking import AsOfOption, MinSeqOption, TenantOption, UserOption, as_of, ask
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
+from mnemon.printable import printable
 
 if TYPE_CHECKING:
     from contracts.ask import Reply
@@ -62,11 +63,11 @@ def _show(reply: "Reply") -> None:
 
     assert isinstance(reply, ContextReplyV1)
     if reply.text is not None:
-        typer.echo(reply.text)
+        typer.echo(printable(reply.text))
     else:
         for message in reply.messages:
             typer.secho(f"{message.name or message.role:>10}  ", dim=True, nl=False)
-            typer.echo(message.content)
+            typer.echo(printable(message.content))
     sections = ", ".join(
         f"{name} {section.tokens}" + (f" ({section.left_out} left out)" if section.left_out else "")
         for name, section in reply.sections.items()

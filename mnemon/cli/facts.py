@@ -20,6 +20,7 @@ from mnemon.cli.asking import (
 from mnemon.cli.ending import Ending
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
+from mnemon.printable import printable
 
 if TYPE_CHECKING:
     from contracts.tools import FactReplyV1, FactsReplyV1, ForgetReplyV1, SaveReplyV1, SearchReplyV1
@@ -213,14 +214,14 @@ def _show_facts(reply: "FactsReplyV1") -> None:
     from contracts.fact_lines import fact_line
 
     for fact in reply.facts:
-        typer.echo(fact_line(fact))
+        typer.echo(printable(fact_line(fact)))
     if not reply.facts:
         typer.echo("no facts")
 
 
 def _show_hits(reply: "SearchReplyV1") -> None:
     for hit in reply.hits:
-        typer.echo(f"- [{hit.score:.3f}] [{hit.scope}:{hit.id}] {' '.join(hit.text.split())}")
+        typer.echo(f"- [{hit.score:.3f}] [{hit.scope}:{hit.id}] {printable(' '.join(hit.text.split()))}")
         if hit.parts:
             typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
     if not reply.hits:
@@ -237,9 +238,9 @@ def _show_fact(reply: "FactReplyV1") -> None:
     from contracts.fact_lines import fact_line
 
     if reply.fact is not None:
-        typer.echo(fact_line(reply.fact))
+        typer.echo(printable(fact_line(reply.fact)))
     for version in reply.versions:
-        typer.secho(f"  was: {' '.join(version.text.split())}", dim=True)
+        typer.secho(f"  was: {printable(' '.join(version.text.split()))}", dim=True)
 
 
 def _show_forgotten(reply: "ForgetReplyV1") -> None:

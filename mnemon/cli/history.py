@@ -7,6 +7,7 @@ import typer
 from mnemon.cli.asking import AsOfOption, TenantOption, as_of, ask
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
+from mnemon.printable import printable
 
 if TYPE_CHECKING:
     from contracts.ask import HistoryReplyV1
@@ -42,6 +43,6 @@ def _show(reply: "HistoryReplyV1") -> None:
     for message in reply.messages:
         speaker = message.name or message.role
         typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}  ", dim=True, nl=False)
-        typer.echo(message.content)
+        typer.echo(printable(message.content))
     if not reply.messages:
         typer.echo("no messages")
