@@ -81,7 +81,8 @@ class ServerProcess(ABC):
         for orphan in self.orphans():
             log.warning("ending an orphan of an earlier run", server=self.name, pid=orphan.pid)
             await self._end(orphan)
-        self.log_path.parent.mkdir(exist_ok=True)
+        # Passed to it open, so that nobody else needs to get there: PostgreSQL may write of a row.
+        self.log_path.parent.mkdir(mode=0o700, exist_ok=True)
         self.pid_path.parent.mkdir(exist_ok=True)
         await self.prepare()
         with self.log_path.open("ab") as output:

@@ -135,6 +135,7 @@ async def test_any_folder_will_do(data: Path, name: str) -> None:
     await broker.start()
     with psycopg.connect(database.url) as connection:
         assert connection.execute("SHOW fsync").fetchone() == ("on",)
+    assert not database.log_path.parent.stat().st_mode & 0o077
     await broker.stop()
     await database.stop()
 
