@@ -206,7 +206,8 @@ def _kept(refused: Path | None) -> "Iterator[Report]":
         yield Report()
         return
     try:
-        file = refused.open("w", encoding="utf-8")
+        # Half a character of a record is written as JSON names it.
+        file = refused.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")
 

@@ -79,9 +79,9 @@ class Speaker:
 def import_id(*parts: object) -> str:
     """An id made of where something stands in its source: readable, unless that is too long for one."""
     readable = ":".join(str(part) for part in parts)
-    if len(readable.encode()) <= ID_LIMIT and readable.isprintable():
+    if readable.isprintable() and len(readable.encode()) <= ID_LIMIT:
         return readable
-    return f"{parts[0]}:{sha256(readable.encode()).hexdigest()}"
+    return f"{parts[0]}:{sha256(readable.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def at_second(seconds: object) -> datetime | None:

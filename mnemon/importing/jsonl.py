@@ -84,7 +84,7 @@ class Lines:
         contract = REGISTRY[name]
         address = Address(contract.space, *owner, conversation, name, version)
         try:
-            event = decode(address, json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
+            event = decode(address, _encoded(body))
         except UnknownEvent as error:
             raise _Wrong("event", str(error)) from error
         except InvalidBody as error:
@@ -130,6 +130,24 @@ def _object(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise _Wrong("line", "is no JSON object")
     return record
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    """A body as it goes on the wire. JSON can name half a character, which is no text."""
+    try:
+        return _wire(body)
+    except UnicodeEncodeError as error:
+        for name, value in body.items():
+            try:
+                _wire({name: value})
+            except UnicodeEncodeError:
+                field = name if name.isprintable() else ascii(name)[1:-1]
+                raise _Wrong(f"body.{field}", "holds a lone surrogate, which is not Unicode text") from error
+        raise
+
+
+def _wire(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def _check_header(record: dict[str, Any]) -> None:

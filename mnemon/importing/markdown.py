@@ -169,4 +169,6 @@ def _saved(read: Line, proposed: FactProposedV1) -> FactSavedV1 | None:
 
 def _digest(user: str, section: str, line: str) -> str:
     """The same for the same line of the same user, wherever it stands."""
-    return sha256("\0".join((user, section, " ".join(line.split()))).encode()).hexdigest()[:32]
+    return sha256(
+        "\0".join((user, section, " ".join(line.split()))).encode(errors="surrogatepass")
+    ).hexdigest()[:32]

@@ -143,4 +143,4 @@ def _text(written: Any) -> str:
 
 
 def _digest(*parts: object) -> str:
-    return sha256("\0".join(map(str, parts)).encode()).hexdigest()[:32]
+    return sha256("\0".join(map(str, parts)).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -68,6 +68,8 @@ def test_a_line_without_an_id_has_always_the_same() -> None:
         ({**SAID, "body": "hi"}, "body"),
         ({**SAID, "body": {"role": "critic", "content": "hi"}}, "body.role"),
         ({**SAID, "body": {"role": "user", "content": "x" * 1_100_000}}, "body.body"),
+        ({**SAID, "body": {"role": "user", "content": "\ud83d"}}, "body.content"),
+        ({**SAID, "body": {"role": "user", "content": "hi", "\ud83d": 1}}, "body.\\ud83d"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said_of_it_alone(line: Any, field: str) -> None:

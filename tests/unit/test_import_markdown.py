@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from contracts.memory import Fact, FactProposedV1, FactSavedV1, ProfileSetV1, TaskAddedV1, TaskDoneV1
 from mnemon.importing.found import Incoming, NotReadable, Refused
 from mnemon.importing.markdown import Markdown
+from mnemon.importing.spelling import spelled
 from mnemon.markdown_lines import (
     Line,
     fact_read,
@@ -176,6 +177,13 @@ def test_what_a_mark_cannot_say_is_refused(line: str, field: str) -> None:
     [refused] = read(f"- Lives in Lisbon\n{line}\n")[1:]
     assert isinstance(refused, Refused)
     assert (refused.place, refused.field, refused.source) == ("line 2", field, line)
+
+
+def test_a_user_who_is_no_text_is_refused() -> None:
+    [found] = read('<!-- mnemon {"tenant": "acme", "user": "\\ud83d"} -->\n- Has a cat called Biscuit')
+    refused = spelled("acme", found)
+    assert isinstance(refused, Refused)
+    assert refused.field == "user"
 
 
 def test_the_same_line_has_the_same_id_wherever_it_stands() -> None:

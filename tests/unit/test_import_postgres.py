@@ -66,3 +66,5 @@ def test_memory_in_another_shape_is_refused() -> None:
     assert isinstance(refused, Refused)
     [refused] = MOSCOW.known(KnownRow("42", "s1", {"key_facts": "a"}))
     assert refused.field == "memory.key_facts"  # type: ignore[union-attr]
+    [refused, _] = MOSCOW.known(KnownRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))
+    assert refused.field == "text"  # type: ignore[union-attr]

@@ -1,0 +1,33 @@
+"""What an import says and writes, whatever its source."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from mnemon.cli.importing import Files, import_files
+from mnemon.importing.jsonl import Lines
+
+
+def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
+    """The exit code of a look at lines, and the file of what is refused."""
+    source, refused = tmp_path / "lines.jsonl", tmp_path / "refused.jsonl"
+    source.write_text(text)
+    with pytest.raises(typer.Exit) as ended:
+        import_files(
+            Files([source], Lines().read),
+            tenant=None,
+            dry_run=True,
+            refused=refused,
+            data=None,
+            as_json=False,
+        )
+    return ended.value.exit_code, refused
+
+
+def test_half_a_character_of_what_is_refused_is_written_as_it_came(tmp_path: Path) -> None:
+    body = {"role": "user", "content": "hi", "id": " m "}
+    line = {"tenant": "acme", "user": "u1", "event": "message.v1", "note": "\ud83d", "body": body}
+    code, refused = looked_at(tmp_path, json.dumps(line))
+    assert (code, json.loads(refused.read_text())["record"]) == (1, line)
