@@ -55,7 +55,7 @@ def fact_written(fact_id: str, fact: Fact) -> str:
 
 def field_written(name: str, value: Any) -> str:
     """A field of a user's data as a line; JSON where a text would be read as something else."""
-    is_plain = isinstance(value, str) and value.isprintable() and field_read(f"x: {value}") == ("x", value)
+    is_plain = isinstance(value, str) and value.isprintable() and _is_read_as_text(value)
     if not name.isprintable() or field_read(f"{name}: 1") != (name, 1):
         name = _json(name)
     return f"- {name}: {value if is_plain else _json(value)}"
@@ -78,7 +78,7 @@ def owner_read(line: str) -> tuple[str, str] | None:
         try:
             named = json.loads(found[1])
             return str(named["tenant"]), str(named["user"])
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, RecursionError):
             return None
     return None
 
@@ -116,7 +116,11 @@ def task_read(line: str) -> tuple[Line, bool]:
 
 
 def field_read(line: str) -> tuple[str, Any] | None:
-    """A field of a user's data; None where the line is none."""
+    """A field of a user's data; None where the line is none.
+
+    Raises:
+        WrongMark: its value is nested too deeply.
+    """
     rest = _BULLET.sub("", line, count=1).strip()
     if rest.startswith('"'):
         try:
@@ -136,6 +140,15 @@ def field_read(line: str) -> tuple[str, Any] | None:
         return name, json.loads(value)
     except ValueError:
         return name, value
+    except RecursionError as error:
+        raise WrongMark("line", "is nested too deeply") from error
+
+
+def _is_read_as_text(value: str) -> bool:
+    try:
+        return field_read(f"x: {value}") == ("x", value)
+    except WrongMark:
+        return False
 
 
 def _plain(text: str) -> str:

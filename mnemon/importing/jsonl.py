@@ -66,7 +66,9 @@ class Lines:
                     continue
                 yield self._event(place, record)
             except _Wrong as error:
-                yield Refused(place, error.name, error.reason, line.decode(errors="replace").rstrip("\n"))
+                yield Refused(place, error.name, error.reason, _shown(line))
+            except RecursionError:
+                yield Refused(place, "line", "is nested too deeply", _shown(line))
 
     def _event(self, place: str, record: dict[str, Any]) -> Incoming:
         name, version = _named(record.get("event"))
@@ -120,6 +122,10 @@ class Lines:
             changes["lineage"] = lineage.model_copy(update={"conversation": names[lineage.conversation]})
         moved = None if conversation is None else names.get(conversation, conversation)
         return moved, event.model_copy(update=changes) if changes else event
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").rstrip("\n")
 
 
 def _object(line: bytes) -> dict[str, Any]:

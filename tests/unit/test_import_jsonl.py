@@ -79,6 +79,15 @@ def test_what_is_wrong_with_a_line_is_said_of_it_alone(line: Any, field: str) ->
     assert isinstance(good, Incoming)
 
 
+@pytest.mark.parametrize("depth", [300, 900, 980, 100_000])
+def test_a_line_that_is_nested_too_deeply_is_refused_whatever_reads_it(depth: int) -> None:
+    body = b'{"role": "user", "content": "hi", "x": ' + b"[" * depth + b"]" * depth + b"}"
+    line = b'{"tenant": "acme", "user": "u1", "event": "message.v1", "body": ' + body + b"}"
+    refused, good = read(line, SAID)
+    assert isinstance(refused, Refused)
+    assert isinstance(good, Incoming)
+
+
 def test_a_newer_format_is_not_guessed_at() -> None:
     with pytest.raises(NotReadable, match="upgrade"):
         read({**HEADER, "version": 2})

@@ -179,6 +179,17 @@ def test_what_a_mark_cannot_say_is_refused(line: str, field: str) -> None:
     assert (refused.place, refused.field, refused.source) == ("line 2", field, line)
 
 
+@pytest.mark.parametrize("depth", [300, 100_000])
+def test_data_that_is_nested_too_deeply_is_refused(depth: int) -> None:
+    refused, city = read(f"## User data\n- x: {'[' * depth}{']' * depth}\n- city: Lisbon\n")
+    assert isinstance(refused, Refused)
+    assert refused.place == "line 2"
+    assert isinstance(city, Incoming)
+    told = "[" * depth
+    assert field_read(field_written("x", told)) == ("x", told)
+    assert owner_read(f'<!-- mnemon {{"tenant": {told}}} -->') is None
+
+
 def test_a_user_who_is_no_text_is_refused() -> None:
     [found] = read('<!-- mnemon {"tenant": "acme", "user": "\\ud83d"} -->\n- Has a cat called Biscuit')
     refused = spelled("acme", found)
