@@ -6,7 +6,7 @@ the user's current conversation, and what is learned of it is learned last; mean
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final
 
@@ -60,7 +60,12 @@ def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[Found]:
         return
     speaker = Speaker(user, f"openai-{name}")
     said_at: datetime | None = None
-    for node in _branch(mapping, conversation.get("current_node")):
+    try:
+        branch = _branch(mapping, conversation.get("current_node"))
+    except ValueError as error:
+        yield Refused(place, "mapping", str(error), {"id": name, "title": title})
+        return
+    for node in branch:
         message = node.get("message")
         if not isinstance(message, dict):
             continue  # the root of the tree says nothing
@@ -76,17 +81,28 @@ def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[Found]:
 
 
 def _branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
-    """The nodes from the root to the current one; where none is named, to the one that was added last."""
-    if leaf not in mapping:
-        leaves = [key for key, node in mapping.items() if not node.get("children")]
+    """The nodes from the root to the current one; where none is named, to the one that was added last.
+
+    Raises:
+        ValueError: something among them is no node.
+    """
+    if not isinstance(leaf, str) or leaf not in mapping:
+        leaves = [key for key in mapping if not _node(mapping, key).get("children")]
         leaf = leaves[-1] if leaves else None
     branch: list[dict[str, Any]] = []
     seen: set[object] = set()
-    while leaf in mapping and leaf not in seen:
+    while isinstance(leaf, str) and leaf in mapping and leaf not in seen:
         seen.add(leaf)
-        branch.append(mapping[str(leaf)])
+        branch.append(_node(mapping, leaf))
         leaf = branch[-1].get("parent")
     return branch[::-1]
+
+
+def _node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
+    node = mapping[key]
+    if not isinstance(node, dict):
+        raise ValueError(f"{key!r} is no node of the tree")
+    return node
 
 
 def _message(
@@ -100,7 +116,7 @@ def _message(
     content = message.get("content")
     author = message.get("author")
     role = author.get("role") if isinstance(author, dict) else None
-    if role not in _ROLES:
+    if str(role) not in _ROLES:
         return Refused(place, "author.role", f"{role!r} is none of {', '.join(sorted(_ROLES))}", message)
     if not isinstance(content, dict):
         return Refused(place, "content", "is missing", message)
@@ -157,4 +173,4 @@ def _begun(conversation: dict[str, Any]) -> float:
 
 def _start(conversation: dict[str, Any]) -> datetime | None:
     begun = _begun(conversation)
-    return datetime.fromtimestamp(begun, UTC) if begun else None
+    return at_second(begun) if begun else None

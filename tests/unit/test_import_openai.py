@@ -97,6 +97,32 @@ def test_what_cannot_be_a_message_is_refused_with_its_field() -> None:
     assert [(each.field, type(each)) for each in refused] == [("mapping", Refused), ("author.role", Refused)]
 
 
+@pytest.mark.parametrize(
+    ("about", "field"),
+    [
+        ({"mapping": {**BRANCHED["mapping"], "z": None}, "current_node": None}, "mapping"),
+        ({"mapping": {**BRANCHED["mapping"], "z": None}, "current_node": "z"}, "mapping"),
+        (tree(node("a", None, "user", "x", create_time=None), create_time=1e300), "create_time"),
+        (tree(node("a", None, "user", "x", create_time=None), create_time="inf"), "create_time"),
+        (tree(node("a", None, "user", "x", author={"role": ["user"]})), "author.role"),
+    ],
+)
+def test_what_is_wrong_with_a_conversation_does_not_end_the_import(about: Any, field: str) -> None:
+    other = tree(node("a", None, "user", "x"), conversation_id="c9", create_time=0.5)
+    outcome = found({**BRANCHED, **about}, other)
+    assert [each.field for each in outcome if isinstance(each, Refused)] == [field]
+    assert [each.conversation for each in outcome if isinstance(each, Incoming)] == ["openai-c9"]
+
+
+@pytest.mark.parametrize("named", [["a1"], {"a1": 1}, 7])
+def test_a_current_node_that_is_no_name_counts_as_none(named: Any) -> None:
+    assert contents({**BRANCHED, "current_node": named})[-1] == ("assistant", "A second answer")
+
+
+def test_a_node_beside_the_branch_may_be_empty() -> None:
+    assert len(contents({**BRANCHED, "mapping": {**BRANCHED["mapping"], "z": None}})) == 2
+
+
 def test_the_oldest_conversation_comes_first() -> None:
     newest = tree(node("a", None, "user", "new"), create_time=9.0, conversation_id="c9")
     assert [content for _, content in contents(newest, BRANCHED)] == ["A question", "A first answer", "new"]
