@@ -1,6 +1,7 @@
 """`mnemon export`."""
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -134,8 +135,9 @@ async def _owners(database: "Database", whose: tuple[str | None, str | None]) ->
 def _opened(output: Path) -> Iterator[Callable[[str], None]]:
     """Writes lines; into a file that is there when all of them are."""
     if output == Path("-"):
-        yield lambda line: print(line)
-        sys.stdout.flush()
+        yield _print
+        with _while_read():
+            sys.stdout.flush()
         return
     part = output.with_name(f"{output.name}.part")
     try:
@@ -146,6 +148,22 @@ def _opened(output: Path) -> Iterator[Callable[[str], None]]:
         refuse(Ending.WRONG_USE, f"{error.filename or output} cannot be written: {error.strerror}")
     finally:
         part.unlink(missing_ok=True)
+
+
+def _print(line: str) -> None:
+    with _while_read():
+        print(line)
+
+
+@contextmanager
+def _while_read() -> Iterator[None]:
+    """Ends the command without a word where whoever reads its output has enough of it, such as `head`."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere: Python would complain of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(Ending.NOT_SO) from None
 
 
 @contextmanager

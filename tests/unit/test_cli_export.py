@@ -1,0 +1,29 @@
+"""What an export writes, and where."""
+
+import os
+import subprocess
+import sys
+
+EXPORT = """
+import sys
+from pathlib import Path
+import typer
+from mnemon.cli.export import _opened
+
+try:
+    with _opened(Path("-")) as put:
+        for _ in range(int(sys.argv[1])):
+            put("a line")
+except typer.Exit as ended:
+    sys.exit(ended.exit_code)
+"""
+
+
+def test_a_reader_who_has_enough_ends_it_without_a_word() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as output:
+        for lines in "1", "100000":
+            command = [sys.executable, "-c", EXPORT, lines]
+            ended = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, check=False)
+            assert (ended.returncode, ended.stderr) == (1, b"")
