@@ -14,6 +14,7 @@ import ijson
 from ijson.common import JSONError
 
 from mnemon.importing.found import Found, Left, NotReadable, Refused, Speaker, at_second, import_id
+from mnemon.importing.nesting import events
 
 _ROLES: Final = {"user", "assistant", "tool", "system"}
 _NOT_SAID: Final = {
@@ -28,12 +29,12 @@ def read(file: BinaryIO, user: str) -> Iterator[Found]:
     """The messages of an export, conversation by conversation, the oldest first.
 
     Raises:
-        NotReadable: it is no such file, or breaks off.
+        NotReadable: it is no such file, breaks off, or is nested too deeply.
     """
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []
         try:
-            for conversation in ijson.items(file, "item", use_float=True):
+            for conversation in ijson.items(events(file), "item"):
                 if not isinstance(conversation, dict):
                     raise NotReadable("an item of the list is no conversation")
                 begins.append((_begun(conversation), aside.tell()))

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, BinaryIO, Final
 
-import ijson
 from ijson.common import JSONError, ObjectBuilder
 
 from mnemon.importing.found import Found, Left, NotReadable, Refused, Speaker, at_second, import_id, in_zone
+from mnemon.importing.nesting import events
 
 _OF_ONE_PERSON: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
@@ -56,13 +56,13 @@ class Telegram:
         """The messages of an export, in its order.
 
         Raises:
-            NotReadable: it is no such file, or breaks off.
+            NotReadable: it is no such file, breaks off, or is nested too deeply.
         """
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None
         inside = skipped = ""
         try:
-            for prefix, event, value in ijson.parse(file, use_float=True):
+            for prefix, event, value in events(file):
                 if skipped:
                     skipped = "" if event == "end_array" and prefix == skipped else skipped
                     continue

@@ -137,3 +137,9 @@ def test_a_tree_that_goes_in_a_circle_comes_to_an_end() -> None:
 def test_other_files_are_told_apart(text: bytes) -> None:
     with pytest.raises(NotReadable):
         list(read(io.BytesIO(text), "u1"))
+
+
+@pytest.mark.parametrize("text", [b"[" * 3000, b'[{"a": ' + b"[" * 3000])
+def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
+    with pytest.raises(NotReadable, match="nested too deeply"):
+        list(read(io.BytesIO(text), "u1"))

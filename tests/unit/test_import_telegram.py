@@ -121,3 +121,9 @@ def test_other_files_are_told_apart() -> None:
     for text in b'{"a": 1}', b"[]", b'{"messages": [{"id": 1', b"no":
         with pytest.raises(NotReadable):
             list(Telegram().read(io.BytesIO(text)))
+
+
+@pytest.mark.parametrize("text", [b"[" * 3000, b'[{"a": ' + b"[" * 3000])
+def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
+    with pytest.raises(NotReadable, match="nested too deeply"):
+        list(Telegram().read(io.BytesIO(text)))
