@@ -244,7 +244,10 @@ def show(report: "Report", dry_run: bool, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(report.figures(), ensure_ascii=False))
         return
-    show_table(("event", "found"), sorted(report.events.items()))
+    if report.events:
+        show_table(("event", "found"), sorted(report.events.items()))
+    else:
+        typer.echo("0 events found.")
     for reason, count in report.left.most_common():
         typer.echo(f"{count:,} left out: {reason}")
     if report.refused:

@@ -31,3 +31,10 @@ def test_half_a_character_of_what_is_refused_is_written_as_it_came(tmp_path: Pat
     line = {"tenant": "acme", "user": "u1", "event": "message.v1", "note": "\ud83d", "body": body}
     code, refused = looked_at(tmp_path, json.dumps(line))
     assert (code, json.loads(refused.read_text())["record"]) == (1, line)
+
+
+def test_a_source_without_events_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _ = looked_at(tmp_path, "")
+    assert (code, capsys.readouterr().out) == (0, "0 events found.\nNothing was sent.\n")
