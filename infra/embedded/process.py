@@ -21,6 +21,9 @@ START_TIMEOUT = 120.0
 
 _POLL = 0.01
 
+_FATAL = "FATAL:", "PANIC:", "[FTL]"
+"""How servers mark the reason for which they end."""
+
 
 class ServerFailed(Exception):
     """A server of the stack does not start; the message has its own last words and where the rest stands."""
@@ -43,6 +46,7 @@ class ServerProcess(ABC):
         self.log_path = data / "logs" / f"{self.name}.log"
         self.pid_path = data / "run" / f"{self.name}.pid"
         self._process: asyncio.subprocess.Process | None = None
+        self._log_begin = 0
 
     @property
     @abstractmethod
@@ -86,6 +90,7 @@ class ServerProcess(ABC):
         self.pid_path.parent.mkdir(exist_ok=True)
         await self.prepare()
         with self.log_path.open("ab") as output:
+            self._log_begin = output.tell()
             self._process = await asyncio.create_subprocess_exec(
                 *self.command,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -165,8 +170,13 @@ class ServerProcess(ABC):
             raise cancelled
 
     def _last_words(self) -> str:
-        lines = self.log_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return f"{lines[-1] if lines else 'it said nothing'} (the rest is in {self.log_path})"
+        """Why it failed, as it said itself: after the reason it may go on to say that it ends."""
+        with self.log_path.open("rb") as log_file:
+            log_file.seek(self._log_begin)
+            lines = log_file.read().decode(errors="replace").strip().splitlines()
+        reason = next((line for line in reversed(lines) if any(mark in line for mark in _FATAL)), None)
+        said = reason or (lines[-1] if lines else "it said nothing")
+        return f"{said} (the rest is in {self.log_path})"
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -12,6 +12,7 @@ from tenacity import (
     RetryCallState,
     retry_if_exception_type,
     stop_after_attempt,
+    stop_after_delay,
     wait_exponential,
 )
 
@@ -30,6 +31,9 @@ from infra.same_log import require_same_log
 log = structlog.get_logger("embedded")
 
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
+
+_RELEASE = 5.0
+"""Seconds in which what a killed server has shared is let go."""
 
 
 class Stack:
@@ -153,8 +157,9 @@ def _log_key(deployment: Deployment) -> str | None:
 
 
 async def _start(server: ServerProcess) -> None:
-    # What a killed predecessor's backends share is let go a moment after they are told to end.
-    patience = stop_after_attempt(3)
+    # What a killed predecessor's backends share is let go a moment after they are told to end, on a busy
+    # machine some moments after.
+    patience = stop_after_attempt(3) & stop_after_delay(_RELEASE)
     async for attempt in AsyncRetrying(
         wait=_BACKOFF,
         stop=patience,

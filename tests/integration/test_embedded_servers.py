@@ -82,6 +82,21 @@ async def test_a_stale_lock_of_postgresql_that_names_a_stranger(
     await server.stop()
 
 
+async def test_what_a_killed_postgresql_shares_yet_is_the_reason_that_is_named(data: Path) -> None:
+    server = Postgres(data, None)
+    await server.start()
+    postmaster = psutil.Process(int(server.pid_path.read_text()))
+    lingering, *_ = postmaster.children()
+    lingering.suspend()
+    try:
+        postmaster.kill()
+        await server.ended()
+        with pytest.raises(ServerFailed, match="FATAL: .*still in use"):
+            await server.start()
+    finally:
+        lingering.kill()
+
+
 async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
     abandoned = NatsServer(data, None)
     await abandoned.start()
