@@ -91,7 +91,7 @@ async def test_what_a_killed_postgresql_shares_yet_is_the_reason_that_is_named(d
     try:
         postmaster.kill()
         await server.ended()
-        with pytest.raises(ServerFailed, match="FATAL: .*still in use"):
+        with pytest.raises(ServerFailed, match=r"FATAL: .*still in use"):
             await server.start()
     finally:
         lingering.kill()
