@@ -126,7 +126,7 @@ class Up:
 
     def servers(self) -> dict[str, psutil.Process]:
         """The servers that run on the folder, by name."""
-        return {process.name(): process for process in _on(self.data)}
+        return {process.info["name"]: process for process in _on(self.data)}
 
     def pids(self) -> set[int]:
         """The ids of all processes that serve the folder."""
@@ -211,6 +211,6 @@ async def _start(*arguments: str | Path, environment: dict[str, str], output: in
 
 def _on(data: Path) -> list[psutil.Process]:
     marks = {str(data / "nats" / "nats-server.conf"), str(data / "postgres")}
-    return [
-        process for process in psutil.process_iter(["cmdline"]) if marks & set(process.info["cmdline"] or ())
-    ]
+    # Read as they are found: a moment later one may have ended.
+    found = psutil.process_iter(["name", "cmdline"])
+    return [process for process in found if marks & set(process.info["cmdline"] or ())]
