@@ -16,5 +16,5 @@ def listening_on(host: str, port: int) -> socket.socket:
 def shown(listening: socket.socket) -> str:
     """Where a browser of this machine finds it."""
     host, port = listening.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to be opened, not listened on
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -7,10 +7,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BigInteger, Select, bindparam, select
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from infra.database import timeline as parts
-from infra.database.engine import Connection, Database, Query
+from infra.database.engine import Connection, Database, Query, Statement
 from infra.database.memories import SUMMARIES, named, sequence
 from infra.database.reading import visible_messages
 from infra.database.rows import Owner
@@ -105,14 +104,8 @@ def _stretches() -> Select[Any]:
     )
 
 
-def _compiled(query: Select[Any]) -> tuple[str, dict[str, Any]]:
-    """The text for a cursor of the server's, and the parameters that it has of itself."""
-    compiled = query.compile(dialect=PGDialect_psycopg())  # type: ignore[no-untyped-call]
-    return str(compiled), dict(compiled.params)
-
-
-_MESSAGES: Final = _compiled(_messages())
-_STRETCHES: Final = _compiled(_stretches())
+_MESSAGES: Final = Statement(_messages())
+_STRETCHES: Final = Statement(_stretches())
 
 _TURNS: Final = """
     SELECT seq, 'started', event_id, conversation, discard_previous FROM starts
@@ -211,12 +204,12 @@ class WholeMemory:
 
     async def messages(self) -> AsyncGenerator[KeptMessage, None]:
         """What was said, in the order of the log."""
-        async for row in self._rows("messages", *_MESSAGES):
+        async for row in self._rows("messages", *_MESSAGES.compiled):
             yield KeptMessage._make(row[1:])
 
     async def stretches(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
         """Summaries and what was read, each with the position of the last message that it is about."""
-        async for to_seq, *row in self._rows("stretches", *_STRETCHES):
+        async for to_seq, *row in self._rows("stretches", *_STRETCHES.compiled):
             yield to_seq, KeptMemory._make(row)
 
     async def turns(self) -> AsyncGenerator[Turn, None]:
