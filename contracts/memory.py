@@ -46,6 +46,12 @@ class Decision(Contract):
     duplicate_threshold: float | None = Field(default=None, description="Above it: the same fact.")
     update_threshold: float | None = Field(default=None, description="Above it: the fact is rewritten.")
     embedding_model: Text | None = Field(default=None, description="What the similarity was measured with.")
+    evidence: Text | None = Field(
+        default=None, description="For a person: what agrees in the two facts, or what tells them apart."
+    )
+    undecided: tuple[Identifier, ...] = Field(
+        default=(), description="Facts that may say the same. All are kept; a language model may decide later."
+    )
 
 
 class Fact(Contract):
