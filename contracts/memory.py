@@ -35,6 +35,10 @@ class Lineage(Contract):
     )
     model: Text | None = Field(default=None, description="The model that was asked.")
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
+    answer: Identifier | None = Field(
+        default=None,
+        description="The answer of a model it came in: facts of one answer do not replace each other.",
+    )
 
 
 class Decision(Contract):
@@ -50,7 +54,8 @@ class Decision(Contract):
         default=None, description="For a person: what agrees in the two facts, or what tells them apart."
     )
     undecided: tuple[Identifier, ...] = Field(
-        default=(), description="Facts that may say the same. All are kept; a language model may decide later."
+        default=(),
+        description="Facts that may say the same. All are kept; a model may decide later.",
     )
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from consumers.dedupe.comparison import Likeness
 from consumers.dedupe.correcting import Change, corrections
 from consumers.dedupe.decide import Proposal, decide
-from consumers.dedupe.redeciding import Likeness, decided_anew, texts
+from consumers.dedupe.redeciding import Meanings, decided_anew, texts
 from consumers.dedupe.standing import Logged, standing
 from consumers.dedupe.state import UserFacts
 from contracts.base import Event
@@ -19,6 +20,7 @@ from infra.vectors.port import Dense
 OWNER = "acme", "u1"
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 THRESHOLDS = Thresholds(update=0.8, duplicate=0.95, relevant=0.5)
+LIKENESS = Likeness("given", THRESHOLDS)
 
 
 def by(update: float, duplicate: float = 1, limits: FactLimits | None = None, **said: Any) -> SettingsV1:
@@ -33,8 +35,8 @@ class User:
         self.log: list[Logged] = []
         self.facts = UserFacts()
         self.now = BEGIN
-        self.meanings: dict[str, Dense] = {}
-        self.likeness = Likeness("given", THRESHOLDS, self.meanings)
+        self.vectors: dict[str, Dense] = {}
+        self.meanings = Meanings(LIKENESS, self.vectors)
         self._proposed: list[Proposal] = []
 
     @property
@@ -55,7 +57,7 @@ class User:
     def propose(self, text: str, degrees: float, **said: Any) -> None:
         """Propose a fact; the similarity of two is the cosine of the angle between them."""
         angle = np.radians(degrees)
-        self.meanings.setdefault(text, np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
+        self.vectors.setdefault(text, np.array([np.cos(angle), np.sin(angle)], dtype=np.float32))
         lineage = Lineage(sources=(len(self.log) + 1,), extractor="offline")
         event = FactProposedV1(text=text, lineage=lineage, **said)
         event_id = f"p{len(self.log)}"
@@ -67,8 +69,8 @@ class User:
         for proposal in self._proposed:
             known = self.facts
             words = " ".join(proposal.event.text.split())
-            nearest = self.likeness.nearest(words, known.live(proposal.at))
-            for _, event in decide(proposal, known, nearest, by, THRESHOLDS, "given"):
+            nearest = self.meanings.nearest(words, known.live(proposal.at))
+            for _, event in decide(proposal, known, nearest, by, LIKENESS):
                 self.publish(event)
         self._proposed.clear()
 
@@ -79,16 +81,15 @@ class User:
     def rewrite(self, fact_id: str, text: str) -> None:
         """Change a fact by hand."""
         former = self.facts.facts[fact_id].fact
-        self.meanings.setdefault(text, np.array([0, 1], dtype=np.float32))
+        self.vectors.setdefault(text, np.array([0, 1], dtype=np.float32))
         fact = former.model_copy(update={"text": text})
         self.publish(FactUpdatedV1(fact_id=fact_id, fact=fact, former=former))
 
     def redecide(self, settings: SettingsV1) -> list[Change]:
         """Have all decided anew; returns what that changed."""
         found = standing(self.log)
-        meanings = {text: self.meanings[text] for text in texts(self.log, found)}
-        likeness = Likeness("given", THRESHOLDS, meanings)
-        anew = decided_anew(self.log, found, settings, likeness)
+        vectors = {text: self.vectors[text] for text in texts(self.log, found)}
+        anew = decided_anew(self.log, found, settings, Meanings(LIKENESS, vectors))
         needed = corrections(OWNER, found, anew, settings.limits, self.now)
         for _, event in needed.decided:
             self.publish(event)

@@ -1,29 +1,57 @@
-"""Words that a comparison of facts has to know, by language: read from the TOML files beside this module."""
+"""Words that a comparison of facts has to know, by language.
+
+The folder `words` has a file of grammar and lists (TOML) and a thesaurus (one group of words a line) of each.
+"""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any, Final
 
-from consumers.alignment.morphology import forms, normalize
+from consumers.alignment.morphology import forms, is_cyrillic, lemmas, normalize, stem
 
 LANGUAGES: Final = ("en", "ru")
 
-MARKS: Final = ("stop", "light", "negation", "ended", "changed", "plan", "attributes", "professions")
+MARKS: Final = (
+    "stop",
+    "light",
+    "negation",
+    "ended",
+    "changed",
+    "plan",
+    "attributes",
+    "professions",
+    "numbered",
+)
 """Lists of words; every other table of the files maps a name to words."""
 
 TABLES: Final = ("dates", "people", "slots")
 
+EXACT: Final = ("dates", "people", "professions", "ended", "changed")
+"""Tables whose words are matched without stemming, since their stems are those of other words."""
+
+_EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A word or phrase of the lexicon: its words' forms, the table it stands in, and its concept there."""
+    """A word or phrase of the lexicon.
+
+    Attributes:
+        words: the forms of its words.
+        table: where it stands.
+        concept: its meaning there.
+        is_compound: it has several words with content, each of which says something by itself.
+    """
 
     words: tuple[frozenset[str], ...]
     table: str
     concept: str
+    is_compound: bool = False
 
     def matches(self, words: Sequence[frozenset[str]]) -> bool:
         """Whether words that begin a text are this phrase."""
@@ -34,10 +62,19 @@ class Entry:
 
 @dataclass(slots=True)
 class Lexicon:
-    """Every entry by the forms of its first word, the longest phrases first; numbers by form."""
+    """The words of all languages.
+
+    Attributes:
+        entries: by the forms of their first word.
+        numbers: by form.
+        roles: meanings of prepositions that have a contrary one.
+        grammar: lists of words that tell the structure of a sentence.
+    """
 
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    grammar: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def phrases(self, words: Sequence[frozenset[str]]) -> list[Entry]:
         """The entries that stand at the beginning of these words, the longest first."""
@@ -56,36 +93,60 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """The lexicon of all languages, loaded once per process in 0.2 s."""
+    """The lexicon of all languages, loaded once per process in 0.7 s."""
     loaded = Lexicon()
+    folder = files(__package__) / "words"
     for language in LANGUAGES:
-        text = files(__package__).joinpath(f"{language}.toml").read_text(encoding="utf-8")
-        document = tomllib.loads(text)
-        for entry in _entries(document, language):
+        document = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
+        thesaurus = (folder / f"{language}.txt").read_text(encoding="utf-8")
+        bare = {stem(word) for mark in ("stop", "light") for word in document[mark].split()}
+        for entry in chain(_entries(document), _groups(thesaurus, language, bare)):
             for form in entry.words[0]:
                 loaded.entries.setdefault(form, []).append(entry)
+        for role, words in document["roles"].items():
+            loaded.roles |= dict.fromkeys(words.split(), role)
+        for name, words in document["grammar"].items():
+            loaded.grammar[name] = loaded.grammar.get(name, frozenset()).union(normalize(words).split())
         for word, number in document["numbers"].items():
-            for form in forms(normalize(word)):
-                loaded.numbers[form] = float(number)
+            loaded.numbers |= dict.fromkeys(forms(normalize(word)), float(number))
     return loaded
 
 
-def _entries(document: Mapping[str, Any], language: str) -> Iterator[Entry]:
+def is_in_table(word: str, table: str) -> bool:
+    """Whether a lower-case word stands by itself in a table."""
+    return any(
+        entry.table == table and len(entry.words) == 1
+        for form in (*forms(word), *map(exact, lemmas(word)))
+        for entry in lexicon().entries.get(form, ())
+    )
+
+
+def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:
     for mark in MARKS:
-        value = document[mark]
-        listed = value["words"] if isinstance(value, dict) else value
-        separator = "," if "," in listed else None
-        yield from (_entry(each, mark, mark) for each in _split(listed, separator))
+        separator = "," if "," in document[mark] else None
+        yield from (_entry(each, mark, mark) for each in _split(document[mark], separator))
     for table in TABLES:
         for concept, listed in document[table].items():
             yield from (_entry(each, table, concept) for each in _split(listed, ","))
-    for number, line in enumerate(document["same"]["groups"].strip().splitlines()):
-        yield from (_entry(each, "same", f"{language}{number}") for each in _split(line, ","))
     for axis, poles in document["opposites"].items():
         for pole, listed in zip("+-", poles.split("|"), strict=True):
             yield from (_entry(each, "opposites", f"{axis}{pole}") for each in _split(listed, None))
-    for pole, listed in document["feelings"].items():
-        yield from (_entry(each, "feelings", pole) for each in _split(listed, None))
+
+
+def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
+    """The words of each line say the same. They are dictionary forms: a stem more is enough to meet them.
+
+    Args:
+        thesaurus: the lines.
+        language: of the words.
+        bare: stems of words without content.
+    """
+    for number, line in enumerate(thesaurus.splitlines()):
+        for each in _split(line, ","):
+            parts = normalize(each).casefold().split()
+            words = tuple(frozenset((word, stem(word))) for word in parts)
+            is_compound = sum(stem(word) not in bare for word in parts) > 1
+            yield Entry(words, "same", f"{language}{number}", is_compound)
 
 
 def _split(listed: str, separator: str | None) -> list[str]:
@@ -94,4 +155,14 @@ def _split(listed: str, separator: str | None) -> list[str]:
 
 def _entry(words: str, table: str, concept: str) -> Entry:
     parts = normalize(words).casefold().replace("_", " ").split()
+    exact_tables = _EXACT_IN_RUSSIAN if is_cyrillic(words) else EXACT
+    if table in exact_tables and len(parts) == 1:
+        found = lemmas(parts[0])
+        words_as_they_are = {parts[0]} if parts[0] in found else found
+        return Entry((frozenset(map(exact, words_as_they_are)),), table, concept)
     return Entry(tuple(forms(part) for part in parts), table, concept)
+
+
+def exact(word: str) -> str:
+    """The form by which a dictionary form is met as it is: "manager" is no "managed", "другой" no "друг"."""
+    return f"={word}"

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 from anyascii import anyascii
 
 from consumers.alignment.morphology import is_cyrillic
-from consumers.alignment.statement import Kind, Statement, Term, contradicts
+from consumers.alignment.statement import Kind, Statement, Term
+from consumers.alignment.syntax import contradicts
 
 WordSimilarity: TypeAlias = Callable[[str, str], float]
 """Cosine similarity of two words, -1 to 1."""
@@ -86,7 +87,7 @@ def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
         return 0.9 if _romanized(a.text) == _romanized(b.text) else 0.0
     if _have_one_root(a.text, b.text):
         return 0.8
-    if similarity is None or is_cyrillic(a.text) or is_cyrillic(b.text):
+    if similarity is None or not (_is_english_word(a.text) and _is_english_word(b.text)):
         return 0.0
     near = similarity(a.text, b.text)
     return near * 0.8 if near > SIMILAR else 0.0
@@ -100,6 +101,10 @@ def are_opposite(a: Term, b: Term) -> bool:
 def have_contrary_roles(a: Term, b: Term) -> bool:
     """Whether two terms that match are in contrary places, such as from Rome and to Rome."""
     return bool(a.role and b.role) and contradicts(a.role, b.role)
+
+
+def _is_english_word(text: str) -> bool:
+    return " " not in text and not is_cyrillic(text)
 
 
 @lru_cache(maxsize=50_000)
@@ -117,25 +122,22 @@ def _have_one_root(a: str, b: str) -> bool:
 
 
 def _is_substituted(old: Statement, new: Statement, matched: dict[int, int]) -> bool:
-    ids_new = {j: i for i, j in matched.items()}
-    a = [f"={token}" if isinstance(token, int) and token in matched else _name(old, token) for token in old.tokens]
-    b = [f"={ids_new[token]}" if isinstance(token, int) and token in ids_new else _name(new, token) for token in new.tokens]
-    blocks = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
-    kept = 0
-    for tag, i1, i2, j1, j2 in blocks:
-        if tag == "equal":
-            kept += sum(token.startswith("=") for token in a[i1:i2])
-            continue
-    moved = len(matched) - kept
-    if moved > 0:
-        return False
-    for tag, i1, i2, j1, j2 in blocks:
-        if tag == "replace" and _has_content(old, old.tokens[i1:i2]) and _has_content(new, new.tokens[j1:j2]):
-            return True
-    return False
+    """Whether all that matches stands in the same order, and words with content replace others in between."""
+    of_new = {j: i for i, j in matched.items()}
+    a = [_mark(old, token, token if token in matched else None) for token in old.tokens]
+    b = [_mark(new, token, of_new.get(token) if isinstance(token, int) else None) for token in new.tokens]
+    changes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    kept = sum(mark.startswith("=") for tag, i1, i2, _, _ in changes if tag == "equal" for mark in a[i1:i2])
+    return kept == len(matched) and any(
+        tag == "replace" and _has_content(old, old.tokens[i1:i2]) and _has_content(new, new.tokens[j1:j2])
+        for tag, i1, i2, j1, j2 in changes
+    )
 
 
-def _name(statement: Statement, token: int | str) -> str:
+def _mark(statement: Statement, token: int | str, pair: int | str | None) -> str:
+    """A token as it is compared: by the pair that it belongs to, else by its word."""
+    if isinstance(pair, int):
+        return f"={pair}"
     return token if isinstance(token, str) else statement.terms[token].text
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 FORMS: Final = 3
 """Readings of a Russian word that count: others are rarer than one in ten."""
 
+WORDS: Final = 20_000
+"""Words that a process remembers the forms of: 10 MB."""
+
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
 
@@ -30,17 +33,27 @@ def is_cyrillic(word: str) -> bool:
     return _CYRILLIC.search(word) is not None
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=WORDS)
 def forms(word: str) -> frozenset[str]:
     """The forms by which a lower-case word is matched: stems, and for Russian dictionary forms too."""
     if not is_cyrillic(word):
-        return frozenset((_stem("english", word),))
-    readings = _morphology().parse(word)[:FORMS]
-    lemmas = {reading.normal_form.replace("ё", "е") for reading in readings}
-    return frozenset(lemmas | {_stem("russian", word)})
+        return frozenset((stem(word),))
+    found = lemmas(word) | {stem(word)}
+    if "Poss" in grammemes(word):
+        # Of "Настина" the stem of "Настя".
+        found |= {lemma[:-2] for lemma in found if lemma.endswith(("ин", "ов", "ев"))}
+    return found
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=WORDS)
+def lemmas(word: str) -> frozenset[str]:
+    """Dictionary forms of a lower-case Russian word; an English word is its own."""
+    if not is_cyrillic(word):
+        return frozenset((word,))
+    return frozenset(each.normal_form.replace("ё", "е") for each in _morphology().parse(word)[:FORMS])
+
+
+@lru_cache(maxsize=WORDS)
 def grammemes(word: str) -> frozenset[str]:
     """OpenCorpora's grammemes of the likeliest reading of a Russian word; none for another language."""
     if not is_cyrillic(word):
@@ -48,15 +61,28 @@ def grammemes(word: str) -> frozenset[str]:
     return frozenset(map(str, _morphology().parse(word)[0].tag.grammemes))
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=WORDS)
 def is_proper_name(word: str) -> bool:
     """Whether a Russian dictionary knows a lower-case word as a proper name before all else."""
     return not grammemes(word).isdisjoint(NAME_TAGS)
 
 
-@lru_cache(maxsize=100_000)
-def _stem(language: str, word: str) -> str:
-    return str(_stemmer(language).stemWord(word))
+def is_verb(word: str) -> bool:
+    """Whether a Russian word is a verb; of an English word alone that cannot be told."""
+    return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
+
+
+def is_ordinal(word: str) -> bool:
+    """Whether a number tells a place in an order: 3rd, third, 3-й, третий."""
+    if word[0].isdigit():
+        return "-" in word or word.endswith(("st", "nd", "rd", "th"))
+    return "Anum" in grammemes(word) or word in ("first", "second", "third") or word.endswith("th")
+
+
+@lru_cache(maxsize=WORDS)
+def stem(word: str) -> str:
+    """The Snowball stem of a lower-case word, by its script."""
+    return str(_stemmer("russian" if is_cyrillic(word) else "english").stemWord(word))
 
 
 @cache

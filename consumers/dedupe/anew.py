@@ -9,9 +9,10 @@ from typing import Final
 
 from nats.aio.client import Client
 
+from consumers.dedupe.comparison import Likeness
 from consumers.dedupe.correcting import Change, Corrections, corrections
 from consumers.dedupe.deciding import log_event
-from consumers.dedupe.redeciding import Likeness, decided_anew, texts
+from consumers.dedupe.redeciding import Meanings, decided_anew, texts
 from consumers.dedupe.standing import Logged, standing
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
@@ -24,6 +25,7 @@ from infra.database.engine import Database
 from infra.database.locking import locked
 from infra.database.rows import happened_at, read
 from infra.models.embedding import Embedder
+from infra.models.wordllama import word_similarity
 from infra.vectors.port import Dense, Owner
 
 EMBEDDED: Final = 500
@@ -70,8 +72,8 @@ class DecidingAnew:
         for start in range(0, len(absent), EMBEDDED):
             some = absent[start : start + EMBEDDED]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
-        likeness = Likeness(self._embedder.model, self._embedder.thresholds, meanings)
-        anew = decided_anew(log, found, settings, likeness)
+        likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
+        anew = decided_anew(log, found, settings, Meanings(likeness, meanings))
         return corrections(owner, found, anew, settings.limits, datetime.now(UTC))
 
     async def _log(self, owner: Owner) -> list[Logged]:

@@ -1,21 +1,22 @@
-"""What becomes of a proposed fact. No I/O, no clock, no randomness.
+"""Decides on a proposed fact. No I/O, no clock, no randomness.
 
-`examine` decides what words decide. What it leaves open, a `Candidate`, is compared with the nearest fact by
-`settle`. "Now" is when the proposal came into the log: a decision is the same whenever it is made.
+`examine` decides what the words alone decide. A `Candidate` that it leaves is compared with the known facts
+by `settle`. "Now" is when the proposal came into the log: a decision is the same whenever it is made.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Final
 
+from consumers.alignment.relation import Relation, Verdict, relate
 from consumers.dedupe.classify import classify
+from consumers.dedupe.comparison import Comparison, Likeness, Nearest, compare, thresholds_for
 from consumers.dedupe.rewriting import restated, rewritten
 from consumers.dedupe.room import Eviction, make_room
 from consumers.dedupe.state import KnownFact, UserFacts
 from consumers.policy.refusing import refusal
-from consumers.policy.wording import Overlap, overlap, words
+from consumers.policy.wording import words
 from contracts.base import ID_LIMIT, Event
 from contracts.memory import (
     Decision,
@@ -30,12 +31,9 @@ from contracts.memory import (
     Reason,
 )
 from contracts.settings import Dedupe, SettingsV1
-from infra.models.embedding import Thresholds
 
 Decided = tuple[str, Event]
 """The name of an event, such as `fact.saved`, and the event. Its `id` follows from the proposal's."""
-
-_BEST_FIRST: Final = (Overlap.SAME, Overlap.LESS, Overlap.DENIED, Overlap.MORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,85 +54,93 @@ class Candidate:
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """The user's fact that is nearest in meaning, and its cosine similarity."""
-
-    fact_id: str
-    similarity: float
-
-
 def decide(
     proposal: Proposal,
     known: UserFacts,
-    nearest: Nearest | None,
+    nearest: Sequence[Nearest],
     settings: SettingsV1,
-    thresholds: Thresholds | None = None,
-    model: str | None = None,
+    likeness: Likeness,
 ) -> list[Decided]:
-    """`examine`, and `settle` if need be: for callers who have the nearest fact at hand."""
+    """Decide on a proposal whose nearest facts are known: `examine`, then `settle`."""
     match examine(proposal, known, settings):
         case Candidate() as candidate:
-            return settle(candidate, known, nearest, settings, thresholds, model)
+            return settle(candidate, known, nearest, settings, likeness)
         case decided:
             return decided
 
 
 def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candidate | list[Decided]:
-    """Refuse a proposal, or find the fact whose words it repeats or whose place it takes.
+    """Refuse a proposal, or find the fact whose very words it repeats.
 
     Returns:
-        The events, in the order in which they are to be published; or what is left to compare by meaning.
+        The events, in the order in which they are to be published; or the candidate that is left to compare.
     """
     event, at = proposal.event, proposal.at
     if refused := refusal(event.text, settings.policy):
         return [_rejected(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
         return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
-    fact = classify(event, at, settings.limits)
-    candidate = Candidate(proposal, fact)
-    met = _met_in_words(fact.text, known.live(at))
-    replaced = known.live_fact(event.supersedes, at) if event.supersedes else None
-    if replaced is not None:
-        return _supersede(candidate, replaced, met, known, settings)
-    if met is None:
+    candidate = Candidate(proposal, classify(event, at, settings.limits))
+    other = _find_same_words(candidate.fact.text, known.live(at))
+    if other is None or (event.supersedes and known.live_fact(event.supersedes, at)):
         return candidate
-    other, how = met
-    by = Decision(proposal_id=proposal.id, nearest=other.id)
-    if how in (Overlap.SAME, Overlap.LESS):
-        return _write(candidate, other, restated(other.fact, event, at, settings.limits), by, known, settings)
-    return _write(
-        candidate, other, rewritten(other.fact, fact, event, at, settings.limits), by, known, settings
-    )
+    by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
+    return _write(candidate, other, restated(other.fact, event, at, settings.limits), by, known, settings)
 
 
 def settle(
     candidate: Candidate,
     known: UserFacts,
-    nearest: Nearest | None,
+    nearest: Sequence[Nearest],
     settings: SettingsV1,
-    thresholds: Thresholds | None = None,
-    model: str | None = None,
+    likeness: Likeness,
 ) -> list[Decided]:
-    """Decide by the nearest fact in meaning; None when there is none, or nothing embeds.
+    """Decide by what the known facts say.
+
+    Args:
+        candidate: the fact as it would be.
+        known: the user's facts.
+        nearest: those that are nearest in meaning; none where nothing embeds.
+        settings: of the tenant.
+        likeness: what similarities mean.
 
     Returns:
         The events, in the order in which they are to be published.
     """
-    proposal, at = candidate.proposal, candidate.proposal.at
-    other = known.live_fact(nearest.fact_id, at) if nearest else None
-    by = _compared(proposal, nearest if other else None, settings.dedupe, thresholds, model)
-    similarity, duplicate, update = by.similarity, by.duplicate_threshold, by.update_threshold
-    if other is None or similarity is None:
-        return _save(candidate, by, known, settings)
-    event, limits = proposal.event, settings.limits
-    if duplicate is not None and similarity > duplicate and settings.dedupe.on_duplicate == "confirm":
+    proposal, at, text = candidate.proposal, candidate.proposal.at, candidate.fact.text
+    facts = known.live(at)
+    replaced = known.live_fact(proposal.event.supersedes, at) if proposal.event.supersedes else None
+    doubt = None
+    if replaced is not None:
+        verdict = relate(replaced.fact.text, text, likeness.words)
+        if verdict.is_related:
+            return _supersede(candidate, replaced, verdict, known, settings)
+        facts = [each for each in facts if each.id != replaced.id]
+        doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
+    comparison = compare(text, facts, nearest, likeness, settings.dedupe)
+    by = _compared(proposal, text, comparison, likeness, settings.dedupe, doubt)
+    best = comparison.best
+    if best is None:
+        return save(candidate, by, known, settings)
+    if best.verdict.relation is Relation.UPDATE and _are_siblings(proposal, best.known):
+        # A model that tells both in one answer means two facts.
+        undecided = by.model_copy(
+            update={"undecided": (best.known.id,), "evidence": "both came in one answer: both are kept"}
+        )
+        return save(candidate, undecided, known, settings)
+    event, limits, other = proposal.event, settings.limits, best.known
+    is_said = best.verdict.relation is Relation.SAME
+    if is_said and (best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"):
         return _write(candidate, other, restated(other.fact, event, at, limits), by, known, settings)
-    lowest = min((bound for bound in (duplicate, update) if bound is not None), default=None)
-    if lowest is not None and similarity > lowest:
-        fact = rewritten(other.fact, candidate.fact, event, at, limits)
-        return _write(candidate, other, fact, by, known, settings)
-    return _save(candidate, by, known, settings)
+    return _write(
+        candidate, other, rewritten(other.fact, candidate.fact, event, at, limits), by, known, settings
+    )
+
+
+def _are_siblings(proposal: Proposal, known: KnownFact) -> bool:
+    """Whether a proposal and a fact came in one answer of a model."""
+    answer = proposal.event.lineage.answer
+    return answer is not None and answer == known.answer
 
 
 def undecidable(proposal: Proposal, error: str) -> Decided:
@@ -142,56 +148,59 @@ def undecidable(proposal: Proposal, error: str) -> Decided:
     return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
 
 
-def _met_in_words(text: str, facts: Sequence[KnownFact]) -> tuple[KnownFact, Overlap] | None:
-    """The fact whose words hold the text's or are held by them: the closest, of those the longest."""
+def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
     said = words(text)
-    met = [(known, how) for known in facts if (how := overlap(said, words(known.fact.text)))]
-    return min(met, key=lambda pair: (_BEST_FIRST.index(pair[1]), -len(pair[0].fact.text)), default=None)
+    return next((known for known in facts if words(known.fact.text) == said), None)
 
 
 def _supersede(
     candidate: Candidate,
     replaced: KnownFact,
-    met: tuple[KnownFact, Overlap] | None,
+    verdict: Verdict,
     known: UserFacts,
     settings: SettingsV1,
 ) -> list[Decided]:
     proposal, limits = candidate.proposal, settings.limits
-    if met is not None and met[1] is Overlap.SAME and met[0].id != replaced.id:
+    other = _find_same_words(candidate.fact.text, known.live(proposal.at))
+    if other is not None and other.id != replaced.id:
         # Rewritten, the replaced fact would say what another one says already.
         forgotten = FactForgottenV1(
             id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
-        by = Decision(proposal_id=proposal.id, nearest=met[0].id)
-        fact = restated(met[0].fact, proposal.event, proposal.at, limits)
-        return [("fact.forgotten", forgotten), *_write(candidate, met[0], fact, by, known, settings)]
-    by = Decision(proposal_id=proposal.id, nearest=replaced.id)
+        by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
+        fact = restated(other.fact, proposal.event, proposal.at, limits)
+        return [("fact.forgotten", forgotten), *_write(candidate, other, fact, by, known, settings)]
+    by = Decision(
+        proposal_id=proposal.id, nearest=replaced.id, evidence=f"the model names it: {verdict.evidence}"
+    )
     fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, limits)
     return _write(candidate, replaced, fact, by, known, settings)
 
 
 def _compared(
     proposal: Proposal,
-    nearest: Nearest | None,
+    text: str,
+    comparison: Comparison,
+    likeness: Likeness,
     dedupe: Dedupe,
-    thresholds: Thresholds | None,
-    model: str | None,
+    doubt: str | None,
 ) -> Decision:
-    duplicate, update = dedupe.duplicate_threshold, dedupe.update_threshold
-    if thresholds is not None:
-        duplicate = thresholds.duplicate if duplicate is None else duplicate
-        update = thresholds.update if update is None else update
+    nearest = comparison.nearest
+    update, duplicate = thresholds_for(text, likeness, dedupe)
     return Decision(
         proposal_id=proposal.id,
-        nearest=nearest.fact_id if nearest else None,
+        nearest=nearest.known.id if nearest else None,
         similarity=nearest.similarity if nearest else None,
         duplicate_threshold=duplicate,
         update_threshold=update,
-        embedding_model=model,
+        embedding_model=likeness.model,
+        evidence=doubt or (nearest.verdict.evidence if nearest else None),
+        undecided=comparison.undecided,
     )
 
 
-def _save(candidate: Candidate, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
+def save(candidate: Candidate, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
+    """Keep a fact as one of its own, if there is room."""
     proposal, fact = candidate.proposal, candidate.fact
     evicted = make_room(fact, known.live(proposal.at), settings.limits, joins=True)
     if evicted is None:

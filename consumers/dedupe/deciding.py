@@ -4,6 +4,7 @@ A delivery is a trigger only: whoever holds the lock decides on all that is unde
 workers come to what one alone would come to. What is decided stands in the log and nowhere else.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,9 @@ import structlog
 from cachetools import LRUCache
 from nats.aio.client import Client
 
-from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle, undecidable
+from consumers.alignment.parser import parse
+from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, settle, undecidable
 from consumers.dedupe.known import TURN_SECONDS, Known
 from consumers.dedupe.trimming import trim
 from contracts.base import Event, InvalidBody
@@ -37,6 +40,7 @@ from infra.database.locking import locked
 from infra.database.rows import happened_at, read
 from infra.erased import Erasures
 from infra.finding import Finding, fact, points
+from infra.models.wordllama import word_similarity
 from infra.precedence import give_way
 from infra.settings.store import LiveSettings
 from infra.telemetry import tracing
@@ -47,8 +51,11 @@ log = structlog.get_logger("dedupe")
 USERS = 1000
 """Users whose facts a process remembers from one decision to the next."""
 
-NEAREST = 5
-"""Hits that are looked at: some may stand for what is not so any more."""
+NEAREST = 10
+"""Hits that are compared: some may stand for what is not so any more."""
+
+PARSED = 50
+"""Facts that are taken apart at a time: 5 ms."""
 
 
 class Deciding:
@@ -119,6 +126,10 @@ class Deciding:
                 known.apply(event_of(row.name, row.body), row.event_id, row.at)
             elif row.proposal_id is not None:
                 known.facts.decided.add(row.proposal_id)
+        for place, each in enumerate(known.facts.facts.values()):
+            parse(each.fact.text)
+            if place % PARSED == PARSED - 1:
+                await asyncio.sleep(0)
         return known
 
     async def _catch_up(self, connection: Client, owner: Owner, known: Known) -> None:
@@ -175,11 +186,14 @@ class Deciding:
         match examine(proposal, known.facts, settings):
             case Candidate() as candidate:
                 nearest = await self._nearest(owner, known, candidate, meanings)
-                model = self._finding.embedder
-                name, thresholds = (model.model, model.thresholds) if model else (None, None)
-                return settle(candidate, known.facts, nearest, settings, thresholds, name)
+                return settle(candidate, known.facts, nearest, settings, self._likeness())
             case decided:
                 return decided
+
+    def _likeness(self) -> Likeness:
+        model = self._finding.embedder
+        words = word_similarity()
+        return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 
     async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[LogEvent]:
         decided = trim(known.facts, self._settings.of(owner[0]).limits, at)
@@ -206,23 +220,23 @@ class Deciding:
 
     async def _nearest(
         self, owner: Owner, known: Known, candidate: Candidate, meanings: dict[str, Dense]
-    ) -> Nearest | None:
-        """The user's fact that is nearest in meaning. A point that stands for no fact is passed over."""
+    ) -> list[Nearest]:
+        """The user's facts that are nearest in meaning. A point that stands for no fact is passed over."""
         text, at = candidate.fact.text, candidate.proposal.at
         if self._finding.embedder is None or not known.facts.facts:
-            return None
+            return []
         if not known.findable:
             await self._make_findable(owner, known)
         if text not in meanings:
             # Words that met a fact at first sight may meet none after what was decided since.
             (meanings[text],) = await self._finding.embedder.embed([text])
         (hits,) = await self._finding.vectors.search(Collection.MEMORIES, owner, [meanings[text]], NEAREST)
-        for hit in hits:
-            fact_id = str(hit.payload["fact_id"])
-            is_current = known.versions.get(fact_id) == hit.payload["event_id"]
-            if is_current and known.facts.live_fact(fact_id, at):
-                return Nearest(fact_id, hit.score)
-        return None
+        return [
+            Nearest(fact_id, hit.score)
+            for hit in hits
+            if known.versions.get(fact_id := str(hit.payload["fact_id"])) == hit.payload["event_id"]
+            and known.facts.live_fact(fact_id, at)
+        ]
 
     async def _make_findable(self, owner: Owner, known: Known) -> None:
         """Whoever decided these facts may have been killed before their points were written."""

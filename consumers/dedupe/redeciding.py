@@ -13,12 +13,14 @@ from typing import Final
 import numpy as np
 
 from consumers.dedupe.classify import classify
-from consumers.dedupe.decide import Candidate, Decided, Nearest, Proposal, examine, settle
+from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, save, settle
 from consumers.dedupe.standing import REDECIDE, Logged, Placed, Standing, Written, proposal_of
 from consumers.dedupe.state import KnownFact, UserFacts
 from consumers.policy.wording import one_line
 from contracts.base import Event
 from contracts.memory import (
+    Decision,
     FactConfirmedV1,
     FactForgottenV1,
     FactProposedV1,
@@ -26,14 +28,13 @@ from contracts.memory import (
     FactUpdatedV1,
 )
 from contracts.settings import FactLimits, Policy, SettingsV1
-from infra.models.embedding import Thresholds
 from infra.vectors.port import Dense
 
 MOST: Final = 100_000
 """Facts for which there is room: whether they fit is seen when all is decided."""
 
-AS_NEAR: Final = 1e-6
-"""A difference between similarities that says nothing: engines add up in different orders."""
+NEAREST: Final = 10
+"""Facts near in meaning that are compared, as when they were decided first."""
 
 _ANYTHING: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
@@ -42,21 +43,19 @@ _ANYTHING: Final = Policy(
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """How alike texts are, by a model; `meanings` are its vectors, by text."""
+class Meanings:
+    """Vectors of facts, by text, and what their similarities mean."""
 
-    model: str
-    thresholds: Thresholds
-    meanings: Mapping[str, Dense]
+    likeness: Likeness
+    vectors: Mapping[str, Dense]
 
-    def nearest(self, text: str, facts: Sequence[KnownFact], former: str | None = None) -> Nearest | None:
-        """The fact that is nearest in meaning; of several as near, the one that was it before."""
+    def nearest(self, text: str, facts: Sequence[KnownFact]) -> list[Nearest]:
+        """The facts that are nearest in meaning, the nearest first."""
         if not facts:
-            return None
-        similarities = np.stack([self.meanings[each.fact.text] for each in facts]) @ self.meanings[text]
-        near = np.flatnonzero(similarities >= similarities.max() - AS_NEAR).tolist()
-        best = next((place for place in near if facts[place].id == former), int(similarities.argmax()))
-        return Nearest(facts[best].id, float(similarities[best]))
+            return []
+        similarities = np.stack([self.vectors[each.fact.text] for each in facts]) @ self.vectors[text]
+        places = np.argsort(-similarities, kind="stable")[:NEAREST].tolist()
+        return [Nearest(facts[place].id, float(similarities[place])) for place in places]
 
 
 @dataclass(slots=True)
@@ -95,21 +94,21 @@ def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
     return found
 
 
-def decided_anew(log: Iterable[Logged], standing: Standing, settings: SettingsV1, likeness: Likeness) -> Anew:
+def decided_anew(log: Iterable[Logged], standing: Standing, settings: SettingsV1, meanings: Meanings) -> Anew:
     """Decide again on all that a log has decided.
 
     Args:
         log: what is known of the user, in log order.
         standing: what that amounts to.
         settings: those that decide; of the limits, only how long something of the moment is kept.
-        likeness: has the vectors of all `texts`.
+        meanings: has the vectors of all `texts`.
 
     Raises:
         ValueError: a proposal cannot be decided by this version.
     """
     limits = FactLimits(per_user=MOST, profile=MOST, working=MOST, working_days=settings.limits.working_days)
     lenient = settings.model_copy(update={"policy": _ANYTHING, "limits": limits})
-    replay = _Replay(standing, lenient, likeness)
+    replay = _Replay(standing, lenient, meanings)
     for event, event_id, at in log:
         replay.take(event, event_id, at)
     return replay.anew
@@ -118,12 +117,12 @@ def decided_anew(log: Iterable[Logged], standing: Standing, settings: SettingsV1
 class _Replay:
     """Goes through a log, with what stood and with what would have stood at each of its events."""
 
-    def __init__(self, standing: Standing, settings: SettingsV1, likeness: Likeness) -> None:
+    def __init__(self, standing: Standing, settings: SettingsV1, meanings: Meanings) -> None:
         self.anew = Anew()
         self._then = UserFacts()
         self._standing = standing
         self._settings = settings
-        self._likeness = likeness
+        self._meanings = meanings
         self._taken: set[str] = set()
 
     def take(self, event: Event, event_id: str, at: datetime) -> None:
@@ -158,9 +157,7 @@ class _Replay:
 
     def _decide(self, proposal: Proposal, event: Placed) -> Placed:
         *before, (_, decision) = (
-            self._kept_apart(proposal)
-            if proposal.id in self._standing.own
-            else self._decided(proposal, event)
+            self._kept_apart(proposal) if proposal.id in self._standing.own else self._decided(proposal)
         )
         if not isinstance(decision, Placed):
             raise ValueError(f"proposal {proposal.id} would be refused now")
@@ -174,27 +171,23 @@ class _Replay:
 
     def _kept_apart(self, proposal: Proposal) -> list[Decided]:
         fact = classify(proposal.event, proposal.at, self._settings.limits)
-        return settle(Candidate(proposal, fact), self.anew.facts, None, self._settings)
+        by = Decision(proposal_id=proposal.id)
+        return save(Candidate(proposal, fact), by, self.anew.facts, self._settings)
 
-    def _decided(self, proposal: Proposal, event: Placed) -> list[Decided]:
-        compared = event.decision.nearest if event.decision else None
-        former = self._standing.origins.get(compared or "")
-        decided = self._decided_to_replace(proposal, self._replaced(proposal), former)
+    def _decided(self, proposal: Proposal) -> list[Decided]:
+        decided = self._decided_to_replace(proposal, self._replaced(proposal))
         forgotten = {each.fact_id for _, each in decided if isinstance(each, FactForgottenV1)}
         if forgotten & self._standing.own:
-            return self._decided_to_replace(proposal, None, former)
+            return self._decided_to_replace(proposal, None)
         return decided
 
-    def _decided_to_replace(
-        self, proposal: Proposal, replaced: str | None, former: str | None
-    ) -> list[Decided]:
+    def _decided_to_replace(self, proposal: Proposal, replaced: str | None) -> list[Decided]:
         known, at = self.anew.facts, proposal.at
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
         match examine(proposal, known, self._settings):
             case Candidate() as candidate:
-                nearest = self._likeness.nearest(candidate.fact.text, known.live(at), former)
-                likeness = self._likeness
-                return settle(candidate, known, nearest, self._settings, likeness.thresholds, likeness.model)
+                nearest = self._meanings.nearest(candidate.fact.text, known.live(at))
+                return settle(candidate, known, nearest, self._settings, self._meanings.likeness)
             case decided:
                 return decided
 

@@ -40,6 +40,7 @@ class KnownFact:
     saved_at: datetime
     changed_at: datetime
     order: int
+    answer: str | None = None
 
     def is_live(self, now: datetime) -> bool:
         """Whether its date has not passed."""
@@ -74,17 +75,17 @@ class UserFacts:
                 self.decided.add(event.decision.proposal_id)
                 self._number(event.fact_id)
                 if event.fact_id not in self.facts:
-                    self._keep(event.fact_id, event.fact, at)
+                    self._keep(event.fact_id, event.fact, at, event.lineage.answer)
             case FactUpdatedV1():
                 if event.decision is not None:
                     self.decided.add(event.decision.proposal_id)
                 self._number(event.fact_id)
                 if event.fact_id in self.facts:
-                    self._keep(event.fact_id, event.fact, at)
+                    self._keep(event.fact_id, event.fact, at, event.lineage.answer)
             case FactConfirmedV1():
                 self.decided.add(event.decision.proposal_id)
                 if known := self.facts.get(event.fact_id):
-                    self._keep(event.fact_id, known.fact, at)
+                    self._keep(event.fact_id, known.fact, at, known.answer)
             case FactRejectedV1():
                 self.decided.add(event.proposal_id)
             case FactForgottenV1() | FactExpiredV1() | FactEvictedV1():
@@ -106,15 +107,15 @@ class UserFacts:
         prefix = PREFIXES[tier]
         return f"{prefix}_{self._numbers.get(prefix, 0) + 1:03d}"
 
-    def _keep(self, fact_id: str, fact: Fact, at: datetime) -> None:
+    def _keep(self, fact_id: str, fact: Fact, at: datetime, answer: str | None) -> None:
         if fact_id in self._gone:
             return
         order = len(self._applied)
         known = self.facts.get(fact_id)
         self.facts[fact_id] = (
-            KnownFact(fact_id, fact, at, at, order)
+            KnownFact(fact_id, fact, at, at, order, answer)
             if known is None
-            else replace(known, fact=fact, changed_at=max(at, known.changed_at), order=order)
+            else replace(known, fact=fact, changed_at=max(at, known.changed_at), order=order, answer=answer)
         )
 
     def _number(self, fact_id: str) -> None:

@@ -123,6 +123,7 @@ def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | 
                     prompt_version=PROMPT_VERSION,
                     model=model,
                     batch_id=batch_id,
+                    answer=_id(window, "answered"),
                 ),
             ).body(),
             _id(window, f"fact {place}"),

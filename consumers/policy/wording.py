@@ -1,26 +1,11 @@
-"""When two sentences say the same by their words alone."""
+"""The words of a sentence, and patterns over several lines."""
 
 import re
 import unicodedata
-from enum import Enum
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 """A word, with the signs by which C++ and C# differ from C."""
-
-_NEGATIONS = {"не", "нет", "ни", "никогда", "больше", "бросил", "бросила", "перестал", "перестала"} | {
-    *("not", "no", "never", "longer", "don", "t", "doesn", "didn", "isn", "aren", "wasn", "stopped", "quit")
-}
-"""Of "doesn't", `_WORD` leaves "doesn" and "t"."""
-
-
-class Overlap(Enum):
-    """How the words of a new text stand to those of an old one."""
-
-    SAME = "the same words"
-    LESS = "the old text says it, and more"
-    MORE = "the new text says what the old one did, and more"
-    DENIED = "one of them denies what the other says"
 
 
 def pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
@@ -38,17 +23,3 @@ def words(text: str) -> str:
     """The text's words, in lower case, with single spaces between and around them."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
     return f" {' '.join(_WORD.findall(plain))} "
-
-
-def overlap(new: str, old: str) -> Overlap | None:
-    """How a new text stands to an old one, both as `words` gives them; None when neither holds the other."""
-    if new not in old and old not in new:
-        return None
-    if new == old:
-        return Overlap.SAME
-    longer, shorter = (new, old) if len(new) > len(old) else (old, new)
-    # "Works at Acme" stands in "No longer works at Acme", and says the opposite.
-    before, _, after = longer.partition(shorter)
-    if _NEGATIONS.intersection(before.split()[-2:] + after.split()[:2]):
-        return Overlap.DENIED
-    return Overlap.MORE if longer is new else Overlap.LESS

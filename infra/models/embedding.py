@@ -16,11 +16,17 @@ class Thresholds:
         update: above it a fact is rewritten by a newer one.
         duplicate: above it two facts say the same.
         relevant: below it a hit has nothing to do with the query.
+        update_other: `update` for texts that are not English, where the model reads those otherwise.
     """
 
     update: float
     duplicate: float
     relevant: float
+    update_other: float | None = None
+
+    def update_for(self, *, is_english: bool) -> float:
+        """The similarity above which a fact in this language is rewritten."""
+        return self.update if is_english or self.update_other is None else self.update_other
 
 
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

@@ -8,11 +8,11 @@ from asyncio.subprocess import PIPE, Process
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pytest
 from nats.aio.client import Client
 
-from consumers.dedupe.decide import Nearest, Proposal, decide
+from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.decide import Proposal, decide
 from consumers.dedupe.state import UserFacts
 from contracts.memory import FactProposedV1
 from contracts.settings import SettingsV1
@@ -23,6 +23,7 @@ from infra.broker.position import Position
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.facts import live_facts
+from infra.models.wordllama import word_similarity
 from tests.e2e.conftest import PATIENCE
 from tests.e2e.deciders import WORKERS
 from tests.given import Given
@@ -76,13 +77,14 @@ async def as_one_worker_decides(connection: Client) -> State:
                     [event.text, *(each.fact.text for each in known.facts.values())]
                 )
                 similar = vectors[1:] @ vectors[0]
-                place = int(np.argmax(similar)) if len(similar) else None
-                nearest = None if place is None else Nearest(list(known.facts)[place], float(similar[place]))
+                nearest = [
+                    Nearest(fact_id, float(similarity))
+                    for fact_id, similarity in zip(known.facts, similar, strict=True)
+                ]
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
                 proposal = Proposal(str(delivery.message_id), at, event)
-                for _, decided in decide(
-                    proposal, known, nearest, settings, embedder.thresholds, embedder.model
-                ):
+                likeness = Likeness(embedder.model, embedder.thresholds, word_similarity())
+                for _, decided in decide(proposal, known, nearest, settings, likeness):
                     known.apply(decided, str(decided.id), at)
         state[user] = sorted(
             (each.id, each.fact.text, each.fact.tier, each.fact.importance) for each in known.facts.values()

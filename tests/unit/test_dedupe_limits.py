@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.dedupe.decide import Decided, Nearest, Proposal, decide
+from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.decide import Decided, Proposal, decide
 from consumers.dedupe.room import in_excess
 from consumers.dedupe.state import UserFacts, fold
 from contracts.base import Event
@@ -31,6 +32,7 @@ from infra.models.embedding import Thresholds
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 THRESHOLDS = Thresholds(update=0.8, duplicate=0.9, relevant=0.5)
+LIKENESS = Likeness("given", THRESHOLDS)
 LOW, NORMAL, HIGH = 2, 5, 9
 
 Given = tuple[Tier, int]
@@ -56,10 +58,10 @@ def kept(facts: Iterable[Given], **fields: Any) -> UserFacts:
 
 
 def proposed(
-    known: UserFacts, limits: FactLimits, text: str = "A fact that is new", **said: Any
+    known: UserFacts, limits: FactLimits, text: str = "Sings in a choir", **said: Any
 ) -> list[Decided]:
     proposal = Proposal("p", BEGIN + timedelta(hours=1), FactProposedV1(text=text, **said))
-    return decide(proposal, known, None, SettingsV1(limits=limits))
+    return decide(proposal, known, [], SettingsV1(limits=limits), Likeness())
 
 
 def evicted(decided: Sequence[Decided]) -> list[str]:
@@ -227,9 +229,9 @@ def run(steps: Sequence[dict[str, Any]], limits: FactLimits) -> tuple[list[Logge
             expires_at=now + timedelta(days=step["days"]) if step["days"] else None,
             supersedes=step["supersedes"],
         )
-        nearest = Nearest(step["nearest"], step["similarity"]) if step["similarity"] else None
+        nearest = [Nearest(step["nearest"], step["similarity"])] if step["similarity"] else []
         proposal = Proposal(f"p{number}", now, event)
-        for _, decided in decide(proposal, known, nearest, SettingsV1(limits=limits), THRESHOLDS, "given"):
+        for _, decided in decide(proposal, known, nearest, SettingsV1(limits=limits), LIKENESS):
             logged(decided, str(decided.id))
             within_limits(known, limits, now)
         assert proposal.id in known.decided

@@ -182,7 +182,8 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
         {"text": "Likes tea"},
         repaired=True,
     )
-    (first, second), end = opened(proposals(WINDOW, found, "openai/gpt-5-mini", "b1"))
+    events = proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
+    (first, second), end = opened(events)
     assert first.model_dump(mode="json", exclude_none=True) == {
         "text": "Lives in York",
         "kind": "user_fact",
@@ -197,6 +198,7 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
             "prompt_version": PROMPT_VERSION,
             "model": "openai/gpt-5-mini",
             "batch_id": "b1",
+            "answer": events[-1].id,
         },
     }
     assert (second.kind, second.tier, second.importance) == (None, None, None)

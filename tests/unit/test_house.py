@@ -15,7 +15,6 @@ from infra.config import Deployment
 from mnemon.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 300
 
 FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers"}
 
@@ -78,15 +77,6 @@ def lines_that_match(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
         if pattern.search(line)
     ]
-
-
-def test_no_module_passes_300_lines(files: list[Path]) -> None:
-    lengths = {
-        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
-        for path in files
-        if path.suffix == ".py" and not path.is_relative_to(ROOT / "migrations" / "versions")
-    }
-    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
 def test_every_name_says_what_is_in_it(files: list[Path]) -> None:

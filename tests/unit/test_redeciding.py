@@ -121,7 +121,7 @@ def test_a_fact_without_its_proposal_stands() -> None:
     user = User()
     user.say("User likes green tea", 0, APART)
     fact = Fact(text="They are fond of sencha")
-    user.meanings[fact.text] = user.meanings["User likes green tea"]
+    user.vectors[fact.text] = user.vectors["User likes green tea"]
     for number in (7, 8):
         event = FactSavedV1(fact_id=f"ar_00{number}", fact=fact, decision=Decision(proposal_id="gone"))
         user.publish(event)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from consumers.policy.keeping import kept_until
-from consumers.policy.wording import Overlap, one_line, overlap, words
+from consumers.policy.wording import one_line, words
 from consumers.retrieve.verbs.shown import importance_of
 from contracts.base import InvalidBody
 from contracts.memory import Fact
@@ -37,7 +37,7 @@ def conflict(fact: Fact, former: Fact, others: Iterable[StoredFact], limits: Fac
     if fact.text != former.text:
         said = words(fact.text)
         for other in others:
-            if overlap(said, words(other.text)) is Overlap.SAME:
+            if words(other.text) == said:
                 return f"text: {other.id} says the same; forget one of the two, or word this one differently"
     if fact.tier != former.tier and fact.tier != "archive":
         limit = limits.profile if fact.tier == "profile" else limits.working

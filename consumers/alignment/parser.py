@@ -1,0 +1,213 @@
+"""Takes a fact apart."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from consumers.alignment.lexicon import Entry, lexicon
+from consumers.alignment.morphology import forms, is_cyrillic, is_proper_name
+from consumers.alignment.statement import Kind, Statement, Term
+from consumers.alignment.syntax import head_length, is_copular, is_past, reason_start, role_at
+from consumers.alignment.tokenizer import Token, as_number, number_keys, tokenize
+
+STATEMENTS: Final = 5_000
+"""Facts that a process keeps taken apart: 20 MB."""
+
+LONGEST_PHRASE: Final = 6
+"""Words of the longest phrase of the lexicon."""
+
+_MARKS: Final = ("negation", "ended", "changed", "plan")
+_CURRENCIES: Final = {"€": "euro", "$": "dollar", "£": "pound", "₽": "рубль"}
+_SCALES: Final = (100.0, 1000.0, 1_000_000.0)
+_SIGNS: Final = ("—", "–", "%", "№")
+
+
+@lru_cache(maxsize=STATEMENTS)
+def parse(text: str, compounds: frozenset[str] = frozenset()) -> Statement:
+    """Take a fact apart: 0.1 ms once its words are known.
+
+    Args:
+        text: the fact.
+        compounds: concepts for which a phrase of several words is one term; other phrases are their words.
+    """
+    return _Parser(text, compounds).parse()
+
+
+def parse_both(old: str, new: str) -> tuple[Statement, Statement]:
+    """Take two facts apart; a phrase is one term where the other fact says the same in other words."""
+    a, b = parse(old), parse(new)
+    common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
+    return (parse(old, common), parse(new, common)) if common else (a, b)
+
+
+class _Parser:
+    def __init__(self, text: str, compounds: frozenset[str]) -> None:
+        self._text = text
+        self._allowed = compounds
+        self._concepts: set[str] = set()
+        self._compounds: set[str] = set()
+        self._tokens = list(tokenize(text))
+        self._head = head_length(self._tokens)
+        self._terms: list[Term] = []
+        self._order: list[int | str] = []
+        self._marks: set[str] = set()
+        self._slots: set[str] = set()
+
+    def parse(self) -> Statement:
+        at, role = 0, ""
+        while at < len(self._tokens):
+            lookups = [token.lookup for token in self._tokens[at : at + LONGEST_PHRASE]]
+            entries = self._usable(lexicon().phrases(lookups))
+            self._slots.update(entry.concept for entry in entries if entry.table == "slots")
+            entries = [entry for entry in entries if entry.table != "slots"]
+            length = max((len(entry.words) for entry in entries), default=1)
+            known = len(self._terms)
+            self._take(at, length, [entry for entry in entries if len(entry.words) == length], role)
+            if len(self._terms) > known and self._terms[-1].kind is not Kind.LIGHT:
+                role = ""
+            role = role_at(self._tokens, at) or role
+            at += length
+        return Statement(
+            text=self._text,
+            terms=tuple(self._terms),
+            tokens=tuple(self._order),
+            slots=frozenset(self._slots),
+            is_negated="negation" in self._marks,
+            is_ended="ended" in self._marks,
+            is_changed="changed" in self._marks,
+            is_planned="plan" in self._marks,
+            is_past=is_past(self._tokens),
+            is_english=not any(is_cyrillic(token.word) for token in self._tokens),
+            reason_at=reason_start(self._tokens),
+            raw=tuple(token.word for token in self._tokens),
+            concepts=frozenset(self._concepts),
+            compounds=frozenset(self._compounds),
+            is_copular=is_copular(self._tokens, self._head),
+        )
+
+    def _usable(self, entries: Sequence[Entry]) -> list[Entry]:
+        for entry in entries:
+            if entry.table == "same":
+                (self._compounds if entry.is_compound else self._concepts).add(entry.concept)
+        self._concepts |= self._compounds
+        return [entry for entry in entries if not entry.is_compound or entry.concept in self._allowed]
+
+    def _take(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
+        """Add the term that a token or a phrase is."""
+        token = self._tokens[at]
+        tables = {entry.table for entry in entries}
+        if self._is_side(at):
+            tables.discard("ended")
+        if length == 1 and token.is_denied:
+            tables = {"negation"}
+        self._marks.update(tables.intersection(_MARKS))
+        is_user = token.word in lexicon().grammar["user"]
+        number = number_keys(token) if length == 1 else None
+        if number is not None:
+            self._add_number(at, number, role)
+        elif token.word in _CURRENCIES:
+            self._add(at, token.word, Kind.LIGHT, forms(_CURRENCIES[token.word]), role)
+        elif length == 1 and self._is_name(at, tables):
+            self._add(at, token.word, Kind.NAME, token.forms | _concepts(entries, "same"), role)
+        elif "people" in tables:
+            self._add(at, token.word, Kind.PERSON, _concepts(entries, "people"), role)
+        elif "dates" in tables and not self._is_ambiguous_date(token, length):
+            self._add(at, token.word, Kind.DATE, _concepts(entries, "dates"), role)
+        elif "negation" in tables:
+            self._order.append("not")
+        elif "stop" in tables or token.word in _SIGNS or is_user:
+            self._order.extend(() if is_user else (token.word,))
+        else:
+            self._add_word(at, length, entries, tables, role)
+
+    def _add_word(self, at: int, length: int, entries: Sequence[Entry], tables: set[str], role: str) -> None:
+        is_light = not tables.isdisjoint(("light", "plan", "ended")) or (
+            "changed" in tables and "same" not in tables
+        )
+        keys = _concepts(entries, "same") | self._content_forms(at, length, entries)
+        poles = frozenset(entry.concept for entry in entries if entry.table == "opposites")
+        text = " ".join(token.word for token in self._tokens[at : at + length])
+        self._add(at, text, Kind.LIGHT if is_light else Kind.WORD, keys, role, poles)
+
+    def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
+        """The forms of a word, or of the one word with content in a phrase that denies and ends nothing."""
+        tokens = self._tokens[at : at + length]
+        if length == 1:
+            return tokens[0].forms
+        if any(entry.is_compound for entry in entries):
+            return frozenset()
+        found: set[str] = set()
+        for token in tokens:
+            tables = {entry.table for entry in lexicon().phrases([token.lookup])}
+            if token.is_denied or not tables.isdisjoint(("negation", "ended")):
+                return frozenset()
+            if tables.isdisjoint(("stop", "light")):
+                found |= token.forms
+        return frozenset(found)
+
+    def _add_number(self, at: int, keys: Sequence[str], role: str) -> None:
+        before = self._terms[-1] if self._terms else None
+        if before and before.kind is Kind.NUMBER and before.place == at - 1 and len(keys) == 1:
+            combined = _combine(as_number(min(before.keys)), as_number(keys[0]))
+            if combined is not None:
+                self._terms[-1] = replace(before, keys=frozenset((f"{combined:g}",)), place=at)
+                return
+        following = self._tokens[at + 1].word if at + 1 < len(self._tokens) else ""
+        for each in keys:
+            is_afternoon = following in ("pm", "p.m.") and each.isdigit() and int(each) < 12
+            key = f"{int(each) + 12}" if is_afternoon else each
+            kind = Kind.DATE if key.startswith("dates ") else Kind.NUMBER
+            self._add(at, self._tokens[at].word, kind, frozenset((key,)), role)
+
+    def _add(
+        self,
+        at: int,
+        text: str,
+        kind: Kind,
+        keys: frozenset[str],
+        role: str,
+        opposites: frozenset[str] = frozenset(),
+    ) -> None:
+        self._order.append(len(self._terms))
+        self._terms.append(Term(text, kind, keys, opposites, role, is_head=at < self._head, place=at))
+
+    def _is_side(self, at: int) -> bool:
+        """Whether `left` says where, as in "on the left"."""
+        before = self._tokens[at - 1].word if at else ""
+        determiners = lexicon().grammar["determiners"]
+        return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
+
+    def _is_ambiguous_date(self, token: Token, length: int) -> bool:
+        """Whether a short English word is only spelled like a month or a day: "may", "sat"."""
+        return length == 1 and token.surface.islower() and token.word in lexicon().grammar["ambiguous"]
+
+    def _is_name(self, at: int, tables: set[str]) -> bool:
+        token = self._tokens[at]
+        is_word = token.word in lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
+        if is_word or not token.surface[:1].isupper():
+            return False
+        if not token.is_first:
+            return True
+        if is_cyrillic(token.word):
+            return is_proper_name(token.word) and tables.isdisjoint(("stop", "light", "same"))
+        following = self._tokens[at + 1] if at + 1 < len(self._tokens) else None
+        return (
+            following is not None
+            and tables.isdisjoint(("stop", "light", "same", "attributes", *_MARKS))
+            and not token.word.endswith(("s", "ing", "ed"))
+            and (self._head == at + 1 or following.surface[:1].isupper())
+        )
+
+
+def _concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
+    return frozenset(f"{table} {entry.concept}" for entry in entries if entry.table == table)
+
+
+def _combine(former: float | None, value: float | None) -> float | None:
+    """The number that two words in a row make: "three thousand", "twenty five"."""
+    if former is None or value is None:
+        return None
+    if value in _SCALES and former < value:
+        return former * value
+    return former + value if 0 < value < former and former % 10 ** len(f"{value:g}") == 0 else None

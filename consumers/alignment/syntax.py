@@ -1,0 +1,101 @@
+"""The structure of a sentence, as far as short facts need it: its head, its tense, its prepositions."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from consumers.alignment.lexicon import lexicon
+from consumers.alignment.morphology import grammemes, is_cyrillic
+from consumers.alignment.tokenizer import Token
+
+_CONTRARY_ROLES: Final = {
+    frozenset(pair)
+    for pair in pairwise(["to", "from", "", "before", "after", "", "with", "without", "", "for", "against"])
+    if "" not in pair
+} | {frozenset(("above", "below"))}
+
+_LOOKED_AT: Final = 6
+"""Tokens among which the verb of a short fact is looked for."""
+
+
+def contradicts(role: str, other: str) -> bool:
+    """Whether two prepositions have contrary meanings."""
+    return frozenset((role, other)) in _CONTRARY_ROLES
+
+
+def role_at(tokens: Sequence[Token], at: int) -> str:
+    """The meaning of a preposition that has a contrary one; empty for another word."""
+    word = tokens[at].word
+    if word in ("с", "со") and at + 1 < len(tokens):
+        return "with" if "ablt" in grammemes(tokens[at + 1].word) else "from"
+    return lexicon().roles.get(word, "")
+
+
+def head_length(tokens: Sequence[Token]) -> int:
+    """The number of tokens at the beginning that say what the fact is about; 0: about the user."""
+    if not tokens:
+        return 0
+    if is_cyrillic(tokens[0].word):
+        return _russian_head_length(tokens)
+    grammar = lexicon().grammar
+    start = 0
+    while start < len(tokens) and tokens[start].word in grammar["determiners"]:
+        start += 1
+    if start < len(tokens) and tokens[start].word in grammar["subjects"]:
+        return 0
+    for at, token in enumerate(tokens[start : start + _LOOKED_AT], start):
+        if token.word in grammar["auxiliaries"] or token.is_denied:
+            return at
+        if at == start:
+            if start == 0 and token.word.endswith(("s", "ed", "ing")):
+                return 0  # a verb without a subject
+        elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
+            return at
+    return start
+
+
+def _is_verb_form(word: str) -> bool:
+    return word.endswith(("s", "ed")) and not word.endswith("ss")
+
+
+def is_copular(tokens: Sequence[Token], head: int) -> bool:
+    """Whether a fact says of something what it is: "The rent is 900", "Любимый цвет — синий"."""
+    if not 0 < head < len(tokens):
+        return False
+    if tokens[head].word in ("—", "–"):
+        return True
+    grammar = lexicon().grammar
+    rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
+    following = rest[1] if len(rest) > 1 else ""
+    return bool(rest) and rest[0] in grammar["copulas"] and not following.endswith("ing")
+
+
+def _russian_head_length(tokens: Sequence[Token]) -> int:
+    if tokens[0].word == "у" and len(tokens) > 1:
+        return 2
+    words = [token.word for token in tokens]
+    for at, word in enumerate(words[:_LOOKED_AT]):
+        if word in "—–" or not grammemes(word).isdisjoint(("VERB", "PRTS", "ADJS", "PRED")):
+            return at
+    return next((at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word)), 0)
+
+
+def is_past(tokens: Sequence[Token]) -> bool:
+    """Whether a fact tells of something that happened."""
+    grammar = lexicon().grammar
+    before = ""
+    for token in tokens[:_LOOKED_AT]:
+        word, tags = token.word, grammemes(token.word)
+        if {"VERB", "past"} <= tags or word in grammar["past"]:
+            return True
+        if not tags and len(word) > 4 and word.endswith("ed") and before not in grammar["auxiliaries"]:
+            return True
+        if word not in grammar["adverbs"]:
+            before = word
+    return False
+
+
+def reason_start(tokens: Sequence[Token]) -> int:
+    """The place of the token from which on a fact gives a reason; their number where it gives none."""
+    reasons = lexicon().grammar["reasons"]
+    return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

@@ -1,0 +1,151 @@
+"""The known fact that a new one stands to, by alignment first and similarity second. No I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from consumers.alignment.matching import WordSimilarity
+from consumers.alignment.parser import parse
+from consumers.alignment.relation import Relation, Verdict, relate
+from consumers.alignment.statement import Kind, Statement
+from consumers.dedupe.state import KnownFact
+from contracts.settings import Dedupe
+from infra.models.embedding import Thresholds
+
+CANDIDATES: Final = 12
+"""Facts that share the most terms with a new one and are aligned with it, besides the nearest in meaning."""
+
+MOST_UNDECIDED: Final = 3
+"""Facts that a decision names as undecided: each is a question to a language model."""
+
+_PRECEDENCE: Final = {Relation.SAME: 0, Relation.UPDATE: 1, Relation.UNDECIDED: 2, Relation.DIFFERENT: 3}
+
+
+class Nearest(NamedTuple):
+    """A fact of the user that is near in meaning, and its cosine similarity."""
+
+    fact_id: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What similarities mean.
+
+    Attributes:
+        model: the embedding model, such as `wordllama/l2_supercat_256`; None where nothing embeds.
+        thresholds: of that model.
+        words: cosine similarity of two English words; None where no static vectors are installed.
+    """
+
+    model: str | None = None
+    thresholds: Thresholds | None = None
+    words: WordSimilarity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A known fact, how a new one stands to it, and how near in meaning it is, where that is known."""
+
+    known: KnownFact
+    verdict: Verdict
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A new fact beside all known ones.
+
+    Attributes:
+        best: the fact that it repeats or replaces; None: it is a fact of its own.
+        nearest: the fact that is the most like it, whatever was decided.
+        undecided: ids of facts that may say the same, the likeliest first.
+    """
+
+    best: Match | None = None
+    nearest: Match | None = None
+    undecided: tuple[str, ...] = field(default=())
+
+
+def compare(
+    text: str,
+    facts: Sequence[KnownFact],
+    nearest: Iterable[Nearest],
+    likeness: Likeness,
+    settings: Dedupe,
+) -> Comparison:
+    """Compare a new fact with the known ones.
+
+    Args:
+        text: the new fact.
+        facts: the known ones.
+        nearest: those of them that are near in meaning.
+        likeness: what similarities mean.
+        settings: thresholds that take the place of the model's.
+    """
+    similarities = {each.fact_id: each.similarity for each in nearest}
+    new = parse(text)
+    matches = [
+        _match(text, new, known, similarities.get(known.id), likeness, settings)
+        for known in _candidates(new, facts, similarities)
+    ]
+    matches.sort(key=_rank)
+    if not matches:
+        return Comparison()
+    first = matches[0]
+    best = first if first.verdict.relation in (Relation.SAME, Relation.UPDATE) else None
+    doubtful = [each.known.id for each in matches if each.verdict.relation is Relation.UNDECIDED]
+    return Comparison(best, first, () if best else tuple(doubtful[:MOST_UNDECIDED]))
+
+
+def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
+    """The similarities above which a fact is rewritten, and above which it says the same."""
+    update, duplicate = settings.update_threshold, settings.duplicate_threshold
+    if likeness.thresholds is not None:
+        if update is None:
+            update = likeness.thresholds.update_for(is_english=parse(text).is_english)
+        if duplicate is None:
+            duplicate = max(update, likeness.thresholds.duplicate)
+    return update, duplicate
+
+
+def _candidates(
+    new: Statement, facts: Sequence[KnownFact], similarities: Mapping[str, float]
+) -> list[KnownFact]:
+    """The facts worth aligning: those near in meaning, and those with the most terms in common."""
+    keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not Kind.LIGHT))
+    shared = []
+    for known in facts:
+        old = parse(known.fact.text)
+        common = sum(not keys.isdisjoint(term.keys) for term in old.terms) + len(old.slots & new.slots)
+        if common:
+            shared.append((common, known.id))
+    shared.sort(key=lambda each: -each[0])
+    chosen = similarities.keys() | {fact_id for _, fact_id in shared[:CANDIDATES]}
+    return [known for known in facts if known.id in chosen]
+
+
+def _match(
+    text: str,
+    new: Statement,
+    known: KnownFact,
+    similarity: float | None,
+    likeness: Likeness,
+    settings: Dedupe,
+) -> Match:
+    verdict = relate(known.fact.text, text, likeness.words)
+    if similarity is not None and verdict.is_open:
+        update, duplicate = thresholds_for(text, likeness, settings)
+        if duplicate is not None and similarity > duplicate:
+            verdict = replace(verdict, relation=Relation.SAME, evidence=_near(similarity, duplicate))
+        elif update is not None and similarity > update:
+            verdict = replace(verdict, relation=Relation.UPDATE, evidence=_near(similarity, update))
+    return Match(known, verdict, similarity)
+
+
+def _near(similarity: float, threshold: float) -> str:
+    return f"nothing tells them apart, and their similarity {similarity:.2f} is above {threshold:.2f}"
+
+
+def _rank(match: Match) -> tuple[int, float, float]:
+    return _PRECEDENCE[match.verdict.relation], -match.verdict.score, -round(match.similarity or 0.0, 4)
