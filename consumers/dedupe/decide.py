@@ -91,7 +91,7 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
         return [_rejected(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
         return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
-    fact = classify(event, at, settings.limits)
+    fact = classify(event, at, settings)
     candidate = Candidate(proposal, fact)
     met = _met_in_words(fact.text, known.live(at))
     replaced = known.live_fact(event.supersedes, at) if event.supersedes else None
@@ -102,10 +102,8 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
     other, how = met
     by = Decision(proposal_id=proposal.id, nearest=other.id)
     if how in (Overlap.SAME, Overlap.LESS):
-        return _write(candidate, other, restated(other.fact, event, at, settings.limits), by, known, settings)
-    return _write(
-        candidate, other, rewritten(other.fact, fact, event, at, settings.limits), by, known, settings
-    )
+        return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
+    return _write(candidate, other, rewritten(other.fact, fact, event, at, settings), by, known, settings)
 
 
 def settle(
@@ -127,12 +125,12 @@ def settle(
     similarity, duplicate, update = by.similarity, by.duplicate_threshold, by.update_threshold
     if other is None or similarity is None:
         return _save(candidate, by, known, settings)
-    event, limits = proposal.event, settings.limits
+    event = proposal.event
     if duplicate is not None and similarity > duplicate and settings.dedupe.on_duplicate == "confirm":
-        return _write(candidate, other, restated(other.fact, event, at, limits), by, known, settings)
+        return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
     lowest = min((bound for bound in (duplicate, update) if bound is not None), default=None)
     if lowest is not None and similarity > lowest:
-        fact = rewritten(other.fact, candidate.fact, event, at, limits)
+        fact = rewritten(other.fact, candidate.fact, event, at, settings)
         return _write(candidate, other, fact, by, known, settings)
     return _save(candidate, by, known, settings)
 
@@ -156,17 +154,17 @@ def _supersede(
     known: UserFacts,
     settings: SettingsV1,
 ) -> list[Decided]:
-    proposal, limits = candidate.proposal, settings.limits
+    proposal = candidate.proposal
     if met is not None and met[1] is Overlap.SAME and met[0].id != replaced.id:
         # Rewritten, the replaced fact would say what another one says already.
         forgotten = FactForgottenV1(
             id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
         by = Decision(proposal_id=proposal.id, nearest=met[0].id)
-        fact = restated(met[0].fact, proposal.event, proposal.at, limits)
+        fact = restated(met[0].fact, proposal.event, proposal.at, settings)
         return [("fact.forgotten", forgotten), *_write(candidate, met[0], fact, by, known, settings)]
     by = Decision(proposal_id=proposal.id, nearest=replaced.id)
-    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, limits)
+    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
     return _write(candidate, replaced, fact, by, known, settings)
 
 

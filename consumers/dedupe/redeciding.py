@@ -173,7 +173,7 @@ class _Replay:
         return decision if isinstance(decision, FactConfirmedV1) else self._as_it_was(decision, event)
 
     def _kept_apart(self, proposal: Proposal) -> list[Decided]:
-        fact = classify(proposal.event, proposal.at, self._settings.limits)
+        fact = classify(proposal.event, proposal.at, self._settings)
         return settle(Candidate(proposal, fact), self.anew.facts, None, self._settings)
 
     def _decided(self, proposal: Proposal, event: Placed) -> list[Decided]:

@@ -263,7 +263,7 @@ def test_a_rewritten_fact_keeps_id_tier_kind_and_date_unless_others_are_named() 
     kept = updated(user.propose("Gave a talk in Lisbon once", ("wk_001", 0.9), tier="archive"))
     assert (kept.fact_id, kept.fact.tier, kept.fact.expires_at) == (first.fact_id, "archive", None)
     back = updated(user.propose("Talks in Lisbon once more", ("wk_001", 0.9), tier="working")).fact
-    assert back.expires_at == user.now + timedelta(days=14)
+    assert back.expires_at is None
 
 
 def test_supersedes_replaces_the_named_fact() -> None:
