@@ -19,8 +19,8 @@ CONVERSATIONS = {
         "plumber",
         "The plumber comes on Tuesday",
         (
-            "When the kitchen sink leaked again last winter, the neighbours upstairs recommended an old plumber "
-            "who repaired all of the pipes below the window within a single afternoon"
+            "When the kitchen sink leaked again last winter, the neighbours upstairs recommended an old "
+            "plumber who repaired all of the pipes below the window within a single afternoon"
         ),
         "Bought tulips at the market",
     ),
@@ -78,7 +78,7 @@ async def test_messages_that_match_nothing_and_are_near_no_match_are_no_hits(sto
     await indexed(stock, seq)
 
     found = {hit["id"]: hit for hit in await hits(stock, "plumber")}
-    assert list(found)[0] == "plumber"
+    assert next(iter(found)) == "plumber"
     assert found.keys() == {"plumber", "chess", "opera", "soup", "violins"}
     assert all(hit["score"] > 0 for hit in found.values())
     assert await hits(stock, "quantum chromodynamics") == []
