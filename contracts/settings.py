@@ -124,8 +124,11 @@ class FactLimits(Settings):
     working: int = Field(
         default=50, ge=1, le=100_000, description="Of them, in the tier `working`; not above `per_user`."
     )
-    working_days: int = Field(
-        default=14, ge=1, le=3650, description="Days a working fact is kept when nothing is said of it."
+    working_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=3650,
+        description="Days until a working fact expires that names no date; left out: it is kept.",
     )
 
     @field_validator("profile", "working")

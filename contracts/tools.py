@@ -118,7 +118,7 @@ class UpdateV1(Contract):
     tier: Tier | None = Field(
         default=None,
         description="How it is kept and shown. A fact that moves loses its date, but for one that moves to "
-        "`working`: it keeps it, or gets one.",
+        "`working`: it keeps it, or gets one where `limits.working_days` is set.",
     )
     importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
     expires_at: MomentOrDay | None = Field(

@@ -80,12 +80,12 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
         return [_rejected(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
         return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
-    candidate = Candidate(proposal, classify(event, at, settings.limits))
+    candidate = Candidate(proposal, classify(event, at, settings))
     other = _find_same_words(candidate.fact.text, known.live(at))
     if other is None or (event.supersedes and known.live_fact(event.supersedes, at)):
         return candidate
     by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
-    return _write(candidate, other, restated(other.fact, event, at, settings.limits), by, known, settings)
+    return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
 
 
 def settle(
@@ -128,12 +128,15 @@ def settle(
             update={"undecided": (best.known.id,), "evidence": "both came in one answer: both are kept"}
         )
         return save(candidate, undecided, known, settings)
-    event, limits, other = proposal.event, settings.limits, best.known
+    event, other = proposal.event, best.known
     is_said = best.verdict.relation is Relation.SAME
-    if is_said and (best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"):
-        return _write(candidate, other, restated(other.fact, event, at, limits), by, known, settings)
+    # "Is in Lisbon" must not end with "Is in Lisbon until Friday".
+    is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
+    keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
+    if is_said and keeps_words and not is_longer:
+        return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
     return _write(
-        candidate, other, rewritten(other.fact, candidate.fact, event, at, limits), by, known, settings
+        candidate, other, rewritten(other.fact, candidate.fact, event, at, settings), by, known, settings
     )
 
 
@@ -160,7 +163,7 @@ def _supersede(
     known: UserFacts,
     settings: SettingsV1,
 ) -> list[Decided]:
-    proposal, limits = candidate.proposal, settings.limits
+    proposal = candidate.proposal
     other = _find_same_words(candidate.fact.text, known.live(proposal.at))
     if other is not None and other.id != replaced.id:
         # Rewritten, the replaced fact would say what another one says already.
@@ -168,12 +171,12 @@ def _supersede(
             id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
         by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
-        fact = restated(other.fact, proposal.event, proposal.at, limits)
+        fact = restated(other.fact, proposal.event, proposal.at, settings)
         return [("fact.forgotten", forgotten), *_write(candidate, other, fact, by, known, settings)]
     by = Decision(
         proposal_id=proposal.id, nearest=replaced.id, evidence=f"the model names it: {verdict.evidence}"
     )
-    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, limits)
+    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
     return _write(candidate, replaced, fact, by, known, settings)
 
 

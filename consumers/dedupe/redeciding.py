@@ -170,7 +170,7 @@ class _Replay:
         return decision if isinstance(decision, FactConfirmedV1) else self._as_it_was(decision, event)
 
     def _kept_apart(self, proposal: Proposal) -> list[Decided]:
-        fact = classify(proposal.event, proposal.at, self._settings.limits)
+        fact = classify(proposal.event, proposal.at, self._settings)
         by = Decision(proposal_id=proposal.id)
         return save(Candidate(proposal, fact), by, self.anew.facts, self._settings)
 

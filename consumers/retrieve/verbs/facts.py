@@ -98,7 +98,8 @@ class FactVerbs:
             async with locked(self._database, *owner_of(address)):
                 seen = await self._newest(address, request.id)
                 former = _as_event(_found(seen.value, request.id).fact)
-                fact = rewritten(former, request, now(), self._settings.of(address.tenant).limits)
+                settings = self._settings.of(address.tenant)
+                fact = rewritten(former, request, now(), settings)
                 position = seen.seq
                 if fact != former:
                     await self._check(address, request.id, fact, former, position)
