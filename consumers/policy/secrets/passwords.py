@@ -1,0 +1,245 @@
+"""Passwords that a sentence says, in English and Russian."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from consumers.policy.secrets import english, russian
+from consumers.policy.secrets.values import (
+    UNIT,
+    first_token,
+    is_ordinary,
+    is_placeholder,
+    is_strong,
+    quoted_value,
+    trimmed,
+)
+from consumers.policy.wording import pattern
+
+_ENGLISH: Final = (
+    r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|pass phrase|code ?word|secret word|security answer|"
+    r"secret answer|(?:wi-?fi|wlan|wpa2?|network|encryption|security|recovery) key|"
+    r"answer to (?:\w+ ){1,3}(?:security|secret) question)"
+)
+_RUSSIAN: Final = (
+    r"(?:(?:мастер-?)?парол(?:ь|я|ю|ем|и|е|ей|ями|ям)|пассворд|кодов(?:ое|ым) слово(?:м)?|"
+    r"(?:парольн|кодов|секретн)(?:ая|ую|ой) фраз(?:а|у|ой)|секретн(?:ое|ым) слово(?:м)?|"
+    r"ответ\w* на (?:секретный|контрольный) вопрос|ключ(?:ом)? (?:от )?(?:шифрования|вай-?фая|wi-?fi|сети))"
+)
+_NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN}))(?![^\W_])", re.IGNORECASE)
+
+_COMPOUND: Final = pattern(
+    r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|rotation|rules?|length|
+    strength|expir\w+|requirements?|hygiene|recovery|hints?|reuse|fatigue|prompt|screen|page|form|box|file|safe|
+    security|sharing|cracking|cracker|leaks?|breach\w*|change|changes|checker|complexity|attempts?|entry|dialog|
+    less|free|authentication|auth|login|logins|app|apps|keeper|keepers|book|notebook|habits|storage|game|puzzle|
+    swordfish-scene)\b(?!\s*(?:is|:)\s*\S*\d\S*[^\W\d])"""
+)
+"""Words that make "password" a part of another thing's name."""
+
+_BEFORE_COMPOUND: Final = pattern(r"(?:менеджер\w*|хранилищ\w*|генератор\w*|смен\w|сброс\w?|политик\w|длин\w)\s*$")
+_GAP_WORD: Final = r"[^\s:=,;.!?—–()\"«“„→'’]+(?:[.'’][^\s:=,;.!?—–()\"«“„→'’]+)*"
+_CONNECTOR: Final = re.compile(
+    rf"(?P<gap>(?:\s*\([^)]{{0,40}}\))?(?:[ ,]+{_GAP_WORD}){{0,10}}?)"
+    r"(?P<sign>\s*(?::=|=>|->|=|:|→)(?!//)\s*|\s+[—–-]\s+(?:это\s+|is\s+)?|\s*[—–]\s*|"
+    r"\s+(?:is|was|are|equals|будет|был|стал|звучит как|такой|следующий|это|равен)(?=\W)\s*[:—–-]?\s*|['’]s\s+(?!\w+\s+\w+\s+(?:is|was)))"
+    r"(?P<value>.*)",
+    re.IGNORECASE,
+)
+_PREPOSITION: Final = pattern(
+    r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|от|для|к|ко|на|из|в|во|у|с|со|по)\b|[^\W\d_]*[А-Яа-яЁё])"
+)
+_RELATIVE: Final = pattern(r"[ ,]*(?:that|which|(?:he|she|i|we|they|[A-Z]\w+)\s+\w+(?:s|ed)?\b)")
+_BLOCKING: Final = pattern(
+    r"""\b(?:must|should|has|have|had|contains?|needs?|requires?|policy|manager|length|until|every|after|before|
+    expires?|expired|forgot\w*|changed|состоит|содержит|должен|должна|должны|меня\w+|забыл\w*|истека\w+|требу\w+|
+    длин\w+|хран\w+|забыва\w+|потеря\w+|придумыва\w+)\b"""
+)
+_FILLER: Final = pattern(
+    r"""(?:(?:now|still|currently|always|just|simply|actually|also|again|the following|set to|called|this|as follows|literally|
+    the word|the words|the phrase|the same|today|
+    теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|фраза|такое|это)\s*(?:[:,—–-]\s*|(?=\s)))\s*"""
+)
+_CHANGED_TO: Final = pattern(
+    r"""\b(?:chang|set|reset|updat|switch|mak)\w*\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd)
+    (?P<gap>(?:\s+(?:for|of|on|at|from)(?:\s+[\w'’-]+){1,4}?)?)\s+(?:back\s+)?to\s+(?P<value>.*)"""
+)
+_CHANGED_TO_RUSSIAN: Final = pattern(
+    r"""(?:смен|измен|помен|постав|перестав)\w*\s+(?:[\w-]+\s+){0,4}?парол[ьяи](?P<gap>(?:\s+[\w-]+){0,5}?)\s+на\s+
+    (?P<value>.*)"""
+)
+_USED_AS: Final = pattern(
+    r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|has|set|использу\w+|ввод\w+|вв[её]л\w*|выбрал\w*|
+    постав\w+|взял\w*)\s+(?:слово\s+|the\s+word\s+)?(?P<value>\S.{2,60}?)\s+
+    (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
+)
+_VALUE_IS: Final = pattern(
+    r"""(?P<value>\S+)\s+(?:is|was|(?:—|–|-)\s+(?:это\s+)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|мой|его|е[её]|их|наш|
+    твой|новый|старый|[\w-]+['’]s)\s+)?)(?:[\w-]+\s+){0,4}?
+    (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|to success|of the))"""
+)
+_ACCOUNT: Final = pattern(
+    r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
+)
+_PAIR: Final = pattern(
+    r"""(?:\b(?:login|log-?in|credentials|creds|signs? in|logs? in|логин\w*|уч[её]тк\w+|доступ\w*|вход\w*)(?![^\W_]))
+    [^.;!?\n]{0,40}?(?:\s|:)(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/]{4,40})(?![/\w])"""
+)
+_ASSIGNED: Final = re.compile(
+    r"(?i)(?:^|[\s\"'{,;_-])[\w-]{0,30}(?:password|passwd|pwd|passphrase)[\"']?\s*(?:[=:]\s*)[\"']?(?P<value>[^\s\"',;&]{3,})"
+    r"|\s--?p(?:ass(?:word|wd)?)?[ =](?P<option>\S{4,})|\s-p(?P<short>(?=\S*[\d!@#$%^&*])\S{5,})|\bcurl\b.{0,200}?\s-u\s*\S+?:(?P<curl>\S{3,})"
+)
+
+
+def says_password(text: str) -> bool:
+    """Whether a text gives a password, rather than speaking of one."""
+    return (
+        any(_says_after(text, noun) for noun in _NOUN.finditer(text))
+        or any(_judges_named(found["value"]) for found in _changes(text))
+        or any(_names_before(found["value"]) for found in _USED_AS.finditer(text))
+        or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
+        or any(is_strong(found["value"]) or found["user"] == found["value"] for found in _PAIR.finditer(text))
+        or any(_is_assigned(found) for found in _ASSIGNED.finditer(text))
+    )
+
+
+def _says_after(text: str, noun: re.Match[str]) -> bool:
+    rest = text[noun.end() : noun.end() + 200]
+    if _COMPOUND.match(rest) or _BEFORE_COMPOUND.search(text[max(0, noun.start() - 24) : noun.start()]):
+        return False
+    is_russian = noun["ru"] is not None
+    connected = _CONNECTOR.match(rest)
+    if connected:
+        gap, sign, value = connected["gap"], connected["sign"], connected["value"]
+        if not _BLOCKING.search(gap) and not gap.rstrip().endswith(("?", "!")):
+            is_close = not gap.strip() or _PREPOSITION.match(gap) is not None
+            if is_close or _RELATIVE.match(gap):
+                if _is_value(value, is_russian=is_russian, follows_colon=sign.strip()[:1] in tuple(":=→")):
+                    return True
+            elif _is_certain(value):
+                return True
+    return _follows(text, noun, rest, is_russian=is_russian)
+
+
+def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
+    """Whether a value follows with no verb between: "password qwerty123", "её пароль солнышко"."""
+    if re.match(r"\s*[.;!?,)]", rest):
+        return False
+    clause = re.split(r"[;!?](?=\s|$)|[.,](?=\s|$)|\s(?:and|but|because|и|а|но)\s", rest, maxsplit=1)[0]
+    if quoted_value(clause) and not _BLOCKING.search(rest[:30]):
+        return not is_placeholder(clause.strip())
+    if not _BLOCKING.search(clause) and any(_strong_at_end(clause)):
+        return True
+    if is_russian:
+        nominative = noun["ru"].lower() in ("пароль", "мастер-пароль", "мастерпароль", "кодовое слово", "пассворд")
+        return nominative and russian.is_bare_value(clause)
+    words = clause.split()
+    named_account = _ACCOUNT.search(text[: noun.start()])
+    return bool(named_account) and len(words) == 1 and english.is_plain_value(clause)
+
+
+def _strong_at_end(clause: str) -> Iterator[bool]:
+    """The last token, where no preposition governs it and nothing makes it a quantity."""
+    tokens = clause.split()[:8]
+    for place, token in enumerate(tokens):
+        if is_strong(token):
+            before = tokens[place - 1].lower() if place else ""
+            rest = " ".join(tokens[place + 1 :])
+            is_governed = before in _GOVERNING
+            yield not is_governed and not UNIT.match(f" {rest}") and place + 3 >= len(tokens)
+
+
+_GOVERNING: Final = frozenset(
+    "for to on at in from into of with by than since until till after before every within over under the a an "
+    "от для к на из в во у с со по до после через за".split()
+)
+
+
+def _is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
+    text = text.strip()
+    while filler := _FILLER.match(text):
+        text = text[filler.end() :]
+    if is_placeholder(text) or not text:
+        return False
+    quoted = quoted_value(text)
+    if quoted is not None:
+        return not all(english.is_description(word) for word in quoted.split())
+    token = first_token(text)
+    bare = trimmed(token)
+    if is_strong(token):
+        return not UNIT.match(text[len(token) :])
+    if bare.isdigit():
+        return len(bare) >= 4 and not UNIT.match(text[len(token.rstrip(".,;")) :])
+    if is_ordinary(bare):
+        return bool(re.fullmatch(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", bare))
+    if _is_certain(text):
+        return True
+    if is_russian or not bare.isascii():
+        return russian.is_plain_value(text, follows_colon=follows_colon)
+    return english.is_plain_value(text)
+
+
+def _is_certain(text: str) -> bool:
+    """Whether a value that nothing else can be stands later in the clause, after a sign or in quotes."""
+    found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
+    if found is None:
+        return is_strong(first_token(text)) and not UNIT.match(text.strip()[len(first_token(text.strip())) :])
+    return bool(found[2]) or (is_strong(found[1]) and not is_placeholder(found[1]))
+
+
+def _changes(text: str) -> Iterator[re.Match[str]]:
+    for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN):
+        if found := rule.search(text):
+            yield found
+
+
+def _judges_named(value: str) -> bool:
+    token = first_token(value)
+    if is_strong(token) or quoted_value(value):
+        return not UNIT.match(value[len(token) :])
+    bare = trimmed(token)
+    if bare.isdigit():
+        return len(bare) >= 4 and not UNIT.match(value[len(token) :])
+    if bare.isascii():
+        return bare.islower() and english.is_plain_value(value)
+    return russian.is_plain_value(value)
+
+
+def _names_before(value: str) -> bool:
+    tokens = value.split()
+    if any(map(is_strong, tokens)) or quoted_value(value):
+        return True
+    if len(tokens) != 1:
+        return False
+    bare = trimmed(tokens[0])
+    if bare.isascii():
+        return english.is_plain_value(bare) or (bare.isdigit() and len(bare) >= 4)
+    return russian.is_value_like(bare)
+
+
+def _is_value_of(found: re.Match[str]) -> bool:
+    value = found["value"]
+    bare = trimmed(value)
+    if quoted_value(value) or value[0] in "\"«“" or value[-1] in "\"»”":
+        return True
+    if not found["owner"].strip() and not is_strong(value):
+        return False
+    if is_strong(value):
+        return not re.search(r"\ba(?:n)?\s", found[0][len(value) :])
+    if bare.isdigit():
+        return len(bare) >= 4
+    if found["owner"].strip().lower() in ("the", "новый", "старый") or len(bare) < 4:
+        return False
+    if bare.isascii():
+        is_first = found.start() == 0
+        return is_first and english.is_plain_value(bare) and bare.lower() not in ("friend", "love")
+    return found.start() == 0 and russian.is_value_like(bare)
+
+
+def _is_assigned(found: re.Match[str]) -> bool:
+    value = found["value"] or found["option"] or found["short"] or found["curl"]
+    if is_placeholder(value):
+        return False
+    if found["value"] is None:
+        return True
+    return "=" in found[0] or is_strong(value)

@@ -1,0 +1,143 @@
+"""Russian descriptions of a credential, told apart from values by morphology."""
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pymorphy3 import MorphAnalyzer
+
+_SUBJECTS: Final = frozenset(
+    """секрет тайна проблема загадка слабость защита основа формальность кошмар мелочь ерунда глупость мука беда
+    вопрос тема ответственность безопасность необходимость требование правило политика менеджер ключ ключница
+    головоломка набор комбинация сочетание фраза строка имя фамилия кличка дата день год номер слово название
+    отпечаток биометрия вещь штука часть способ средство мера стандарт пустяк беспорядок зло неправда минимум
+    максимум тайной секретом""".split()
+)
+_SERVICES: Final = frozenset(
+    """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram windows mac
+    macbook iphone ipad android root admin administrator ssh bios sudo steam spotify youtube github gitlab zoom
+    skype discord slack twitter amazon ebay paypal microsoft outlook office id mail email e-mail postgres mysql
+    sql linux ubuntu router app store play market dropbox notion jira sim sms pin otp nas smb ftp rdp 1password
+    keepass keepassxc bitwarden lastpass enpass dashlane""".split()
+)
+_DESCRIBING: Final = frozenset(("VERB", "INFN", "ADJS", "PRTS", "PRTF", "GRND", "ADVB", "COMP", "PRED"))
+_SKIPPED: Final = frozenset(("PRCL", "INTJ"))
+_NOW: Final = frozenset(("теперь", "сейчас", "пока", "всё", "все", "ещё", "еще", "всегда", "там", "тут", "такой", "следующий", "просто"))
+_PREPOSITIONS: Final = frozenset("от для к ко на из с со в во у под за по при о об через без до между над про".split())
+_CLAUSE_END: Final = re.compile(
+    r"[,;:](?=\s|$)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:и|а|но|или|потому|чтобы|если|когда|который|которую|хотя|же|везде|"
+    r"от|для|на|из|у|в|во|к|с|со|по)\s"
+)
+_WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+
+
+def is_description_clause(text: str, *, follows_colon: bool) -> bool:
+    """Whether the words after "пароль —" describe it: "слишком простой", "не менее 12 символов"."""
+    return not is_plain_value(text, follows_colon=follows_colon)
+
+
+def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
+    """Whether a text begins with words that are a value: "солнышко", "красный дракон" after a colon."""
+    words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
+    while words and words[0].lower() in _NOW:
+        words = words[1:]
+    if not words or len(words) > 24 or len(words[0]) < 3:
+        return False
+    if words[0].lower() in _PREPOSITIONS or words[0].lower() in _SUBJECTS | {"не", "ни", "нет", "это"}:
+        return False
+    if words[0].isascii():
+        return words[0].lower() not in _SERVICES
+    if follows_colon:
+        return not any(_is_describing(word) for word in words[:2]) and not _is_pronoun(words[0])
+    if any(_is_describing(word) or _is_adjective(word) or _is_pronoun(word) for word in words):
+        return False
+    if len(words) == 1:
+        return _is_nominative(words[0])
+    # "имя собаки", "день рождения": a noun and its genitive describe; "кит лампа снег" is a value.
+    return _is_nominative(words[0]) and all(_is_nominative(word) for word in words[1:])
+
+
+def is_bare_value(gap_and_value: str) -> bool:
+    """Whether the words after "пароль" end in a value with no verb: "от вайфая ромашка", "солнышко".
+
+    Russian says "is" by saying nothing. A preposition takes the nouns that follow it in an oblique case, a
+    noun takes the genitive; a nominative noun that is left at the end is the value.
+    """
+    clause = re.split(r"[,;!?](?=\s|$)|\.(?=\s|$)|\s(?:и|а|но|чтобы|если|когда|потому)\s", gap_and_value, maxsplit=1)[0]
+    words = _WORD.findall(clause)
+    if not words or len(words) > 24 or any(_is_describing(word) for word in words if not word.isascii()):
+        return False
+    value: list[str] = []
+    is_object = False
+    for word in words:
+        lower = word.lower()
+        if lower in _PREPOSITIONS or lower in ("№",):
+            is_object, value = True, []
+        elif word.isascii():
+            if is_object or lower in _SERVICES or (word[0].isupper() and not value):
+                is_object = False
+                value = []
+            else:
+                value.append(word)
+        elif is_object:
+            # The object of a preposition: its adjectives come before it.
+            is_object = _is_adjective(word) or _is_pronoun(word)
+        elif lower in _SUBJECTS or _is_pronoun(word) or (_is_adjective(word) and not value):
+            return False
+        elif _is_nominative(word) and not _is_genitive(word):
+            value.append(word)
+        elif value:
+            return False
+    return bool(value) and len(value[0]) >= 3
+
+
+def is_value_like(word: str) -> bool:
+    """Whether a single word can be named as a value: a noun, or a word that no dictionary has."""
+    return not (_is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS)
+
+
+def _is_describing(word: str) -> bool:
+    return not word.isascii() and _best(word).POS in _DESCRIBING and word.lower() not in _NOW
+
+
+def _is_adjective(word: str) -> bool:
+    return not word.isascii() and any(
+        tag.POS in ("ADJF", "PRTF") for tag, score in _tags(word.lower()) if score > 0.2
+    )
+
+
+def _is_pronoun(word: str) -> bool:
+    return not word.isascii() and (_best(word).POS == "NPRO" or "Apro" in _best(word))
+
+
+def _is_nominative(word: str) -> bool:
+    if word.isascii():
+        return True
+    tags = _tags(word.lower())
+    return any(tag.POS == "NOUN" and tag.case in ("nomn", "accs") for tag, _ in tags) or tags[0][0].POS in (None, "NUMR", "INTJ")
+
+
+def _is_genitive(word: str) -> bool:
+    """Whether a word is rather the owner or the object of the one before it."""
+    tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
+    oblique = sum(score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2"))
+    nominative = sum(score for tag, score in tags if tag.case in ("nomn", "accs") and tag.number == "sing")
+    return oblique > nominative
+
+
+def _best(word: str) -> Any:
+    return _tags(word.lower())[0][0]
+
+
+@lru_cache(maxsize=20_000)
+def _tags(lower: str) -> tuple[tuple[Any, float], ...]:
+    return tuple((parse.tag, parse.score) for parse in _analyzer().parse(lower))
+
+
+@cache
+def _analyzer() -> "MorphAnalyzer":
+    # Its dictionary takes 0.2 s: only a text that names a credential in Russian waits for it.
+    from pymorphy3 import MorphAnalyzer
+
+    return MorphAnalyzer(lang="ru")

@@ -1,0 +1,53 @@
+"""Seed phrases of wallets: words of a BIP-39 list in a row."""
+
+import re
+import unicodedata
+from functools import cache
+from typing import Final
+
+from consumers.policy.wording import pattern
+
+SHORTEST: Final = 12
+"""Words of the shortest phrase that BIP-39 knows."""
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_NAMED: Final = pattern(
+    r"""(?:\b(?:seed(?:\s(?:phrases?|words?))?|(?:recovery|backup|mnemonic|secret|wallet)\s(?:phrases?|words|seed|mnemonic)|mnemonic)|
+    (?<!\w)(?:сид|seed)(?:[ -]?фраз\w*)?|(?<!\w)(?:мнемоник\w*|мнемоническ\w+\sфраз\w*|секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
+    (?![^\W_])(?P<rest>.*)"""
+)
+_FEW: Final = 4
+
+
+def seed_phrase_in(text: str) -> bool:
+    """Whether a text holds a seed phrase: twelve words of one list in a row, or four after its name."""
+    if _longest_row(text, SHORTEST) >= SHORTEST:
+        return True
+    named = _NAMED.search(text)
+    return named is not None and _longest_row(named["rest"], _FEW) >= _FEW
+
+
+def _longest_row(text: str, least: int) -> int:
+    words = _WORD.findall(text)
+    if len(words) < least:
+        return 0
+    lists = _lists()
+    longest = 0
+    rows: dict[int, int] = {}
+    for word in words:
+        places = lists.get(unicodedata.normalize("NFKD", word.lower()), frozenset())
+        rows = {place: rows.get(place, 0) + 1 for place in places}
+        longest = max(longest, *rows.values(), 0) if rows else longest
+    return longest
+
+
+@cache
+def _lists() -> dict[str, frozenset[int]]:
+    """The lists that hold each word."""
+    from mnemonic import Mnemonic
+
+    found: dict[str, set[int]] = {}
+    for place, language in enumerate(Mnemonic.list_languages()):
+        for word in Mnemonic(language).wordlist:
+            found.setdefault(unicodedata.normalize("NFKD", word), set()).add(place)
+    return {word: frozenset(places) for word, places in found.items()}
