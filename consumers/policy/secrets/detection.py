@@ -8,6 +8,7 @@ from consumers.policy.secrets.documents import document_in
 from consumers.policy.secrets.keys import key_in
 from consumers.policy.secrets.passwords import says_password
 from consumers.policy.secrets.seed_phrases import seed_phrase_in
+from consumers.policy.wording import one_line
 from contracts.settings import Policy
 
 
@@ -23,7 +24,7 @@ def secret_in(text: str, policy: Policy) -> str | None:
     """
     if not policy.refuse_secrets:
         return None
-    for reading in readings(text):
+    for reading in readings(one_line(text)):
         if (what := _secret_in(reading, policy)) is not None:
             return what
     return None

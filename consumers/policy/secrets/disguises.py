@@ -22,7 +22,7 @@ _SPELLINGS: Final = (
     (re.compile(r"\bpass[ ._-]words?\b", re.IGNORECASE), "password"),
     (re.compile(r"(?<![A-Za-z0-9])p[a@4][s5$]{2}w[o0]rd(?!\w)", re.IGNORECASE), "password"),
     (re.compile(r"(?<!\w)п[аa@4]р[оo0]ль(?!\w)", re.IGNORECASE), "пароль"),
-    (re.compile(r"(?<!\w)парол'|\bparol['’`]?\b(?=\s*(?:ot|dlya|k|na|eto|[:=—–-]))", re.IGNORECASE), "пароль"),
+    (re.compile(r"(?<!\w)парол'|\bparol(?:['’`]|\b)(?=\s*(?:ot|dlya|k|na|eto|[:=—–-]))", re.IGNORECASE), "пароль"),
 )
 
 _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
@@ -50,7 +50,7 @@ def readings(text: str) -> tuple[str, ...]:
 def _without_marks(text: str) -> str:
     if text.isascii():
         return text
-    composed = unicodedata.normalize("NFKC", text)
+    composed = unicodedata.normalize("NFKC", text.replace("№", "#"))
     return "".join(
         "-" if category == "Pd" and character not in "—–-" else character
         for character in composed

@@ -12,9 +12,9 @@ _NUMBER: Final = rf"{_START}(?=(?:[A-Z-]*\d){{5}})[A-Z\d][A-Z\d-]{{4,19}}{_END}|
 
 _PASSPORT: Final = pattern(
     rf"""\bpassports?\b{_SIGN}(?:{_START}[A-Z]{{0,3}}\s?\d{{6,9}}[A-Z]?{_END}|{_START}(?=[A-Z\d]*\d[A-Z\d]*\d)(?=[A-Z\d]*[A-Z])[A-Z\d]{{8,10}}{_END}
-    |{_START}\d{{2}}\s?\d{{2}}\s?(?:№|no\.?|n)?\s?\d{{6}}{_END})|
-    (?<!\w)(?:паспорт\w*|загран\w*|серия){_SIGN}(?:сери[яи]\s*)?{_START}(?:\d{{2}}[ -]?\d{{2}}[\s,]*(?:№|номер|N|\#|-)?\s*\d{{3}}\s?\d{{3}}
-    |\d{{2}}[\s,]*(?:№|номер|N|\#)?\s*\d{{7}}|[A-ZА-Я]{{1,2}}\s?\d{{6,8}}|\d{{6,9}}){_END}"""
+    |{_START}\d{{2}}\s?\d{{2}}\s?(?:\#|no\.?|n)?\s?\d{{6}}{_END})|
+    (?<!\w)(?:паспорт\w*|загран\w*|серия){_SIGN}(?:сери[яи]\s*)?{_START}(?:\d{{2}}[ -]?\d{{2}}[\s,]*(?:номер|no?|\#|-)?\s*\d{{3}}\s?\d{{3}}
+    |\d{{2}}[\s,]*(?:номер|no?|\#)?\s*\d{{7}}|[A-ZА-Я]{{1,2}}\s?\d{{6,8}}|\d{{6,9}}){_END}"""
 )
 _SOCIAL_SECURITY: Final = pattern(
     rf"\b(?:ssn|social security(?: number| no\.?| card)?)\b{_SIGN}{_START}\d{{3}}[ -]?\d{{2}}[ -]?\d{{4}}{_END}"
@@ -26,7 +26,7 @@ _NATIONAL_INSURANCE: Final = re.compile(
 _NOT_INSURANCE: Final = pattern(r"(?:order|part|model|flight|tracking|ticket|serial|заказ|модель|рейс|билет)")
 _LICENCE: Final = pattern(
     rf"""\b(?:driv(?:er['’]?s?|ing)\s(?:licen[cs]e|permit|id)|dl\s(?:no|number))\b{_SIGN}(?:{_NUMBER}|{_START}\d{{2}}\s?[A-ZА-Я\d]{{2}}\s?\d{{6}}{_END})|
-    (?<!\w)(?:водительск\w+|права|ву|в/у)(?!\w){_SIGN}{_START}\d{{2}}\s?[А-ЯA-Z\d]{{2}}\s?(?:№)?\s?\d{{6}}{_END}"""
+    (?<!\w)(?:водительск\w+|права|ву|в/у)(?!\w){_SIGN}{_START}\d{{2}}\s?[А-ЯA-Z\d]{{2}}\s?\#?\s?\d{{6}}{_END}"""
 )
 _IDENTITY: Final = pattern(
     rf"""\b(?:(?:national|personal|citizen|tax|taxpayer|identity|government|state|insurance)(?:\s(?:id|identity|identification|insurance|health))*
@@ -40,7 +40,7 @@ _RUSSIAN: Final = pattern(
     (?<!\w)инн(?!\w)(?![^.;!?\n\d]{{0,45}}?(?:компани|организаци|ооо|оао|ао|фирм|юрлиц|работодател)){_SIGN}{_START}\d{{4}}\s?\d{{4}}\s?\d{{4}}{_END}|
     (?<!\w)(?:(?:полис\w*|омс|дмс)(?:\s+(?:омс|дмс))?){_SIGN}{_START}\d(?:[ -]?\d){{8,15}}{_END}|
     (?<!\w)(?:свидетельств\w+\sо\sрождении|военн\w+\sбилет\w*|удостоверени\w+|вид\w{{0,2}}\sна\sжительство|внж|идентификационн\w+\s(?:номер|код)\w*|
-    id-?карт\w*|айди\sкарт\w*){_SIGN}(?:{_NUMBER}|{_START}[A-ZА-Я]{{1,4}}[ -]?(?:[А-Я]{{2}}[ -]?)?(?:№\s?)?\d{{6,9}}{_END}|{_START}\d{{2}}\s?\d{{2}}\s?№?\s?\d{{6}}{_END})"""
+    id-?карт\w*|айди\sкарт\w*){_SIGN}(?:{_NUMBER}|{_START}[A-ZА-Я]{{1,4}}[ -]?(?:[А-Я]{{2}}[ -]?)?(?:\#\s?)?\d{{6,9}}{_END}|{_START}\d{{2}}\s?\d{{2}}\s?\#?\s?\d{{6}}{_END})"""
 )
 _FORMATTED_SNILS: Final = re.compile(r"(?<![\w+-])(\d{3})-(\d{3})-(\d{3})[ -](\d{2})(?![\w-])")
 _FORMATTED_CPF: Final = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])")

@@ -25,7 +25,7 @@ _DESCRIPTIONS: Final = frozenset(
     memorable alphanumeric numeric visible invisible responsible impossible possible memorised memorized
     another common wifi-only critical essential vital crucial pointless useless useful sacred rotten clear
     plain encrypted up-to-date identical lengthy medium poor decent robust terse cryptic unreadable illegible
-    pending active inactive dead live free true false real fake null n/a guest-only hers mine yours ours theirs
+    pending active inactive ask see check look call contact request required dead live free true false real fake null n/a guest-only hers mine yours ours theirs
     up down off hereditary""".split()
 )
 _SUBJECTS: Final = frozenset(
@@ -60,8 +60,11 @@ def is_quality(lower: str) -> bool:
     return lower not in _NOT_BY_SUFFIX and _SUFFIX.fullmatch(lower) is not None
 
 
-def is_plain_value(text: str) -> bool:
-    """Whether a text begins with words that are a value: "sunflower", "correct horse battery staple"."""
+def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
+    """Whether a text begins with words that are a value: "sunflower", "correct horse battery staple".
+
+    After a colon a phrase may have small words: "tractor under moonlight".
+    """
     clause = _CLAUSE_END.split(text.strip(), maxsplit=1)[0]
     words = _WORD.findall(clause)
     if not words or len(words) > 24 or not words[0].isascii():
@@ -69,7 +72,9 @@ def is_plain_value(text: str) -> bool:
     lower = [word.lower() for word in words]
     if lower[-1] in _SUBJECTS or (lower[0] in _SUBJECTS and len(words) < 3):
         return False
-    if any(word in _FUNCTION for word in lower) or any(re.search(r"['’]s$|s['’]$", word) for word in words):
+    if lower[0] in _FUNCTION or (not follows_colon and any(word in _FUNCTION for word in lower)):
+        return False
+    if any(re.search(r"['’]s$|s['’]$", word) for word in words):
         return False
     if is_quality(lower[0]):
         return len(words) >= 3 and not any(is_quality(word) for word in lower[1:])

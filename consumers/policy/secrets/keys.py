@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from math import log2
 from typing import TYPE_CHECKING, Final
 
@@ -79,7 +80,7 @@ _NAMED: Final = pattern(
     (?:[ _-](?:api|access|secret|auth|shared|bot))*[ _-]?(?:keys?|tokens?|secret)|\bcredentials?|\bsecret(?:\skey)?|\btokens?|(?<!\w)токен\w{0,2}|
     (?<!\w)(?:секретн\w+|приватн\w+|закрыт\w+|лицензионн\w+|api|апи|aws|openai)[ -](?:api[ -])?ключ\w{0,2}|(?<!\w)ключ\w{0,2}\s(?:api|апи|доступа|активации|лицензии|от\sapi|к\sapi)|
     (?<!\w)секрет\w{0,2})(?![^\W_])
-    (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?)?
+    (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?|\s[^\W\d_]{2,15}(?=\s?[:=—–]))?
     [\"']?\s*(?:[:=]|\bis\b|—|–|-|\bэто\b|\bnow\b)*\s*[\"'«“]?
     (?P<value>(?=[^\s\"'»”]*\d)(?=[^\s\"'»”]*[a-zA-Z])[\w.~+/=-]{10,})"""
 )
@@ -142,9 +143,16 @@ def _is_random(token: str) -> bool:
     if token.startswith("AAAA") or token.count("/") > 3 or token.count("-") > 5:
         return False
     kinds = [sum(map(test, token)) for test in (str.isdigit, str.isupper, str.islower)]
-    if kinds[0] < 2 or min(kinds[1:]) < 4:
+    changes = sum(_kind(one) != _kind(other) for one, other in pairwise(token))
+    if kinds[0] < 1 or min(kinds[1:]) < 4 or changes < 0.36 * len(token):
         return False
     return -sum(count / len(token) * log2(count / len(token)) for count in Counter(token).values()) >= 3.8
+
+
+def _kind(character: str) -> str:
+    if character.isdigit():
+        return "digit"
+    return "capital" if character.isupper() else "small"
 
 
 @cache

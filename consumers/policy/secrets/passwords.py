@@ -6,6 +6,7 @@ from typing import Final
 
 from consumers.policy.secrets import english, russian
 from consumers.policy.secrets.values import (
+    SERVICES,
     UNIT,
     first_token,
     is_ordinary,
@@ -17,7 +18,7 @@ from consumers.policy.secrets.values import (
 from consumers.policy.wording import pattern
 
 _ENGLISH: Final = (
-    r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|pass phrase|code ?word|secret word|security answer|"
+    r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|psw|pswd|pw|pass phrase|code ?word|secret word|security answer|"
     r"secret answer|(?:wi-?fi|wlan|wpa2?|network|encryption|security|recovery) key|"
     r"answer to (?:\w+ ){1,3}(?:security|secret) question)"
 )
@@ -27,6 +28,12 @@ _RUSSIAN: Final = (
     r"ответ\w* на (?:секретный|контрольный) вопрос|ключ(?:ом)? (?:от )?(?:шифрования|вай-?фая|wi-?fi|сети))"
 )
 _NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN}))(?![^\W_])", re.IGNORECASE)
+
+_SHORT: Final = pattern(
+    r"""(?<![^\W_])(?<!boarding\s)(?<!ski\s)(?<!season\s)(?<!bus\s)(?<!travel\s)(?<!day\s)(?:pass|пасс)(?![^\W_])(?:\s+(?:for|to|of|on|от|для|к|на)
+    (?:\s+[\w'’-]+){1,4}?)?\s*(?:[:=—–-]|is|это)?\s*(?P<value>\S+)"""
+)
+"""Short words for a password that mean other things too: only a value that nothing else can be counts."""
 
 _COMPOUND: Final = pattern(
     r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|rotation|rules?|length|
@@ -42,7 +49,7 @@ _GAP_WORD: Final = r"[^\s:=,;.!?—–()\"«“„→'’]+(?:[.'’][^\s:=,;.!?
 _CONNECTOR: Final = re.compile(
     rf"(?P<gap>(?:\s*\([^)]{{0,40}}\))?(?:[ ,]+{_GAP_WORD}){{0,10}}?)"
     r"(?P<sign>\s*(?::=|=>|->|=|:|→)(?!//)\s*|\s+[—–-]\s+(?:это\s+|is\s+)?|\s*[—–]\s*|"
-    r"\s+(?:is|was|are|equals|будет|был|стал|звучит как|такой|следующий|это|равен)(?=\W)\s*[:—–-]?\s*|['’]s\s+(?!\w+\s+\w+\s+(?:is|was)))"
+    r"\s*,?\s+(?:is|was|are|equals|будет|был|стал|звучит как|такой|следующий|это|равен)(?=\W)\s*[:—–-]?\s*|['’]s\s+(?!\w+\s+\w+\s+(?:is|was)))"
     r"(?P<value>.*)",
     re.IGNORECASE,
 )
@@ -74,17 +81,19 @@ _USED_AS: Final = pattern(
     (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
 )
 _VALUE_IS: Final = pattern(
-    r"""(?P<value>\S+)\s+(?:is|was|(?:—|–|-)\s+(?:это\s+)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|мой|его|е[её]|их|наш|
+    r"""(?P<value>\S+)\s+(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|мой|его|е[её]|их|наш|
     твой|новый|старый|[\w-]+['’]s)\s+)?)(?:[\w-]+\s+){0,4}?
-    (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|to success|of the))"""
+    (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|to success))"""
 )
 _ACCOUNT: Final = pattern(
-    r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
+    r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds|wi-?fi|network|ssid|server|host)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
 )
-_PAIR: Final = pattern(
-    r"""(?:\b(?:login|log-?in|credentials|creds|signs? in|logs? in|логин\w*|уч[её]тк\w+|доступ\w*|вход\w*)(?![^\W_]))
-    [^.;!?\n]{0,40}?(?:\s|:)(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/]{4,40})(?![/\w])"""
+_ACCESS: Final = pattern(
+    r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|account|admin\spanel|access)|
+    (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+))(?![^\W_])"""
 )
+_PAIR: Final = re.compile(r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))")
+_LATER: Final = pattern(r"[^.;!?\n]{0,60}?(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)\s+(?P<value>\S+)")
 _ASSIGNED: Final = re.compile(
     r"(?i)(?:^|[\s\"'{,;_-])[\w-]{0,30}(?:password|passwd|pwd|passphrase)[\"']?\s*(?:[=:]\s*)[\"']?(?P<value>[^\s\"',;&]{3,})"
     r"|\s--?p(?:ass(?:word|wd)?)?[ =](?P<option>\S{4,})|\s-p(?P<short>(?=\S*[\d!@#$%^&*])\S{5,})|\bcurl\b.{0,200}?\s-u\s*\S+?:(?P<curl>\S{3,})"
@@ -98,8 +107,19 @@ def says_password(text: str) -> bool:
         or any(_judges_named(found["value"]) for found in _changes(text))
         or any(_names_before(found["value"]) for found in _USED_AS.finditer(text))
         or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
-        or any(is_strong(found["value"]) or found["user"] == found["value"] for found in _PAIR.finditer(text))
+        or any(is_strong(found["value"]) for found in _SHORT.finditer(text))
+        or _says_pair(text)
         or any(_is_assigned(found) for found in _ASSIGNED.finditer(text))
+    )
+
+
+def _says_pair(text: str) -> bool:
+    """Whether a text gives a login as "anna / qwerty123" or "admin/admin"."""
+    access = _ACCESS.search(text)
+    return access is not None and any(
+        is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()
+        for found in _PAIR.finditer(text, access.end())
+        if not found["user"].isdigit()
     )
 
 
@@ -114,10 +134,13 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
         if not _BLOCKING.search(gap) and not gap.rstrip().endswith(("?", "!")):
             is_close = not gap.strip() or _PREPOSITION.match(gap) is not None
             if is_close or _RELATIVE.match(gap):
-                if _is_value(value, is_russian=is_russian, follows_colon=sign.strip()[:1] in tuple(":=→")):
+                if _is_value(value, is_russian=is_russian, follows_colon=any(mark in sign for mark in ":=→")):
                     return True
             elif _is_certain(value):
                 return True
+    later = _LATER.match(rest)
+    if later and is_strong(later["value"]) and not UNIT.match(rest[later.end() :]):
+        return True
     return _follows(text, noun, rest, is_russian=is_russian)
 
 
@@ -146,7 +169,8 @@ def _strong_at_end(clause: str) -> Iterator[bool]:
             before = tokens[place - 1].lower() if place else ""
             rest = " ".join(tokens[place + 1 :])
             is_governed = before in _GOVERNING
-            yield not is_governed and not UNIT.match(f" {rest}") and place + 3 >= len(tokens)
+            is_near = place == 0 or place + 3 >= len(tokens)
+            yield is_near and not is_governed and not UNIT.match(f" {rest}")
 
 
 _GOVERNING: Final = frozenset(
@@ -176,7 +200,7 @@ def _is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
         return True
     if is_russian or not bare.isascii():
         return russian.is_plain_value(text, follows_colon=follows_colon)
-    return english.is_plain_value(text)
+    return english.is_plain_value(text, follows_colon=follows_colon)
 
 
 def _is_certain(text: str) -> bool:
@@ -201,7 +225,7 @@ def _judges_named(value: str) -> bool:
     if bare.isdigit():
         return len(bare) >= 4 and not UNIT.match(value[len(token) :])
     if bare.isascii():
-        return bare.islower() and english.is_plain_value(value)
+        return bare.lower() not in SERVICES and english.is_plain_value(value)
     return russian.is_plain_value(value)
 
 

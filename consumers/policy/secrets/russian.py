@@ -4,6 +4,8 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from consumers.policy.secrets.values import SERVICES
+
 if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
 
@@ -14,15 +16,9 @@ _SUBJECTS: Final = frozenset(
     отпечаток биометрия вещь штука часть способ средство мера стандарт пустяк беспорядок зло неправда минимум
     максимум тайной секретом""".split()
 )
-_SERVICES: Final = frozenset(
-    """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram windows mac
-    macbook iphone ipad android root admin administrator ssh bios sudo steam spotify youtube github gitlab zoom
-    skype discord slack twitter amazon ebay paypal microsoft outlook office id mail email e-mail postgres mysql
-    sql linux ubuntu router app store play market dropbox notion jira sim sms pin otp nas smb ftp rdp 1password
-    keepass keepassxc bitwarden lastpass enpass dashlane""".split()
-)
 _DESCRIBING: Final = frozenset(("VERB", "INFN", "ADJS", "PRTS", "PRTF", "GRND", "ADVB", "COMP", "PRED"))
-_SKIPPED: Final = frozenset(("PRCL", "INTJ"))
+_VERB_ENDING: Final = re.compile(r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|[аеуюияё]т|[аеуюияё]тся|но|ны|ен|ан|ена|ана)$")
+"""Endings by which a word that no dictionary has is taken for a verb or a participle."""
 _NOW: Final = frozenset(("теперь", "сейчас", "пока", "всё", "все", "ещё", "еще", "всегда", "там", "тут", "такой", "следующий", "просто"))
 _PREPOSITIONS: Final = frozenset("от для к ко на из с со в во у под за по при о об через без до между над про".split())
 _CLAUSE_END: Final = re.compile(
@@ -30,11 +26,6 @@ _CLAUSE_END: Final = re.compile(
     r"от|для|на|из|у|в|во|к|с|со|по)\s"
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-
-
-def is_description_clause(text: str, *, follows_colon: bool) -> bool:
-    """Whether the words after "пароль —" describe it: "слишком простой", "не менее 12 символов"."""
-    return not is_plain_value(text, follows_colon=follows_colon)
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
@@ -47,9 +38,10 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
     if words[0].lower() in _PREPOSITIONS or words[0].lower() in _SUBJECTS | {"не", "ни", "нет", "это"}:
         return False
     if words[0].isascii():
-        return words[0].lower() not in _SERVICES
+        return words[0].lower() not in SERVICES
     if follows_colon:
-        return not any(_is_describing(word) for word in words[:2]) and not _is_pronoun(words[0])
+        known = [word for word in words[:2] if _analyzer().word_is_known(word.lower())]
+        return not any(_is_describing(word) for word in known) and not _is_pronoun(words[0])
     if any(_is_describing(word) or _is_adjective(word) or _is_pronoun(word) for word in words):
         return False
     if len(words) == 1:
@@ -75,7 +67,7 @@ def is_bare_value(gap_and_value: str) -> bool:
         if lower in _PREPOSITIONS or lower in ("№",):
             is_object, value = True, []
         elif word.isascii():
-            if is_object or lower in _SERVICES or (word[0].isupper() and not value):
+            if is_object or lower in SERVICES or (word[0].isupper() and not value):
                 is_object = False
                 value = []
             else:
@@ -85,7 +77,7 @@ def is_bare_value(gap_and_value: str) -> bool:
             is_object = _is_adjective(word) or _is_pronoun(word)
         elif lower in _SUBJECTS or _is_pronoun(word) or (_is_adjective(word) and not value):
             return False
-        elif _is_nominative(word) and not _is_genitive(word):
+        elif _is_nominative(word) and (not _is_genitive(word) or _is_unknown(word)):
             value.append(word)
         elif value:
             return False
@@ -98,7 +90,9 @@ def is_value_like(word: str) -> bool:
 
 
 def _is_describing(word: str) -> bool:
-    return not word.isascii() and _best(word).POS in _DESCRIBING and word.lower() not in _NOW
+    if word.isascii() or word.lower() in _NOW or _best(word).POS not in _DESCRIBING:
+        return False
+    return _analyzer().word_is_known(word.lower()) or _VERB_ENDING.search(word.lower()) is not None
 
 
 def _is_adjective(word: str) -> bool:
@@ -124,6 +118,10 @@ def _is_genitive(word: str) -> bool:
     oblique = sum(score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2"))
     nominative = sum(score for tag, score in tags if tag.case in ("nomn", "accs") and tag.number == "sing")
     return oblique > nominative
+
+
+def _is_unknown(word: str) -> bool:
+    return word.islower() and not _analyzer().word_is_known(word) and not _best(word).case == "gent"
 
 
 def _best(word: str) -> Any:

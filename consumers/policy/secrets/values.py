@@ -23,6 +23,15 @@ UNIT: Final = pattern(
 )
 """Words after a number that make it a quantity."""
 
+SERVICES: Final = frozenset(
+    """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram windows mac
+    macbook iphone ipad android root admin administrator ssh bios sudo steam spotify youtube github gitlab zoom
+    skype discord slack twitter amazon ebay paypal microsoft outlook office id mail email e-mail postgres mysql
+    sql linux ubuntu router app store play market dropbox notion jira sim sms pin otp nas smb ftp rdp 1password
+    keepass keepassxc bitwarden lastpass enpass dashlane""".split()
+)
+"""Names in Latin letters that follow "password" for what it opens."""
+
 _TRIMMED: Final = ".,;:!?…" + OPENING + CLOSING
 _DATE: Final = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,2}:\d{2}(?::\d{2})?|(?:19|20)\d\d[-–](?:19|20)?\d\d")
 _ADDRESS: Final = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|(?:https?://|www\.)\S+|[\w-]+\.(?:com|ru|org|net|io|de|uk)(?:/\S*)?")
