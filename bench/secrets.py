@@ -61,7 +61,9 @@ def read_sentences(path: Path) -> list[Sentence]:
     return sentences
 
 
-def run(sentences: Sequence[Sentence], *, report: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+def run(
+    sentences: Sequence[Sentence], *, report: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
     """Measure precision and recall of the default policy.
 
     Args:

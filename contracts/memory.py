@@ -50,7 +50,8 @@ class Decision(Contract):
         default=None, description="For a person: what agrees in the two facts, or what tells them apart."
     )
     undecided: tuple[Identifier, ...] = Field(
-        default=(), description="Facts that may say the same. All are kept; a language model may decide later."
+        default=(),
+        description="Facts that may say the same. All are kept; a language model may decide later.",
     )
 
 

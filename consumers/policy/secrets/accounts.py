@@ -5,7 +5,9 @@ from typing import Final
 
 from consumers.policy.wording import pattern
 
-_IBAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?", re.IGNORECASE)
+_IBAN: Final = re.compile(
+    r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?", re.IGNORECASE
+)
 _NAMED_IBAN: Final = pattern(r"\biban\b[^.;!?\n\d]{0,30}?\b[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{2,4}){2,8}")
 _RUSSIAN: Final = pattern(
     r"""(?<!\d)(?:40[5-8]\d{2}|423\d{2}|40[78]\d{2})[ .-]?\d{3}[ .-]?(?:\d[ .-]?)(?:\d[ .-]?){10}\d(?!\d)|

@@ -44,7 +44,7 @@ _RUSSIAN: Final = rf"""
     сигнализации|карты|гаража|ячейки|чемодана|квартиры|парадной|офиса)|
     код\w{{0,2}}\s(?:пришедш\w+\s)?(?:из|с|в|по|по\sиз)\s(?:последн\w+\s)?(?:смс\w*|sms\w*|сообщени\w+|письм\w+|приложени\w+|пуш\w*|аутентификатор\w*|
     google\s\w+|звонк\w+|почт\w+|телеграм\w*|банк\w*|сбер\w*)|
-    код\w{{0,2}}\s(?:для\s)(?:\w+\s)?{_OF_LOCK}|домофон\w{{0,2}}|
+    код\w{{0,2}}\s(?:для\s(?:\w+\s)?)?{_OF_LOCK}|домофон\w{{0,2}}|
     код\w{{0,2}}\s(?:банка|сбера|сбербанка|тинькофф\w*|т-банка|альфы|госуслуг|телеграма|вотсапа|ватсапа|яндекса|гугла))
 """
 _BARE: Final = (
@@ -67,8 +67,8 @@ _VALUE: Final = (
 )
 _AFTER: Final = re.compile(
     rf"(?P<gap>(?:[ ,]+(?!\d)[^\s:=.;!?—–\d«\"“]+){{0,9}}?(?:\s*\([^)\d]{{0,30}}\))?)"
-    rf"(?P<sign>\s*(?::|=|—|–|->|→|#)\s*|\s+-\s+|\s+(?:is|are|was|equals|это|будет|был|такой|следующий|стал|now)\s*[:—–-]?\s*|\s+)"
-    rf"(?:(?:это|is|now|still|currently|now is|also|теперь|сейчас|пока|the number|number|цифры|номер)\s*[:—–-]?\s*)?"
+    rf"(?P<sign>\s*,\s+(?=\d{{4,8}},)|\s*(?::|=|—|–|->|→|#)\s*|\s+-\s+|\s+(?:is|are|was|as|equals|это|будет|был|такой|следующий|стал|now)\s*[:—–-]?\s*|\s+)"
+    rf"(?:(?:это|is|now|still|currently|now is|also|теперь|сейчас|пока|the number|the year|the date|number|год|цифры|номер)\s*[:—–-]?\s*)?"
     rf"[\"'«“„`]?{_VALUE}",
     re.IGNORECASE,
 )
@@ -80,7 +80,7 @@ _BEFORE: Final = re.compile(
 _BLOCKING: Final = pattern(
     r"""(?<![^\W_])(?:has|have|had|consists?|must|should|contains?|length|changed?|changes|changing|every|expires?|expired|
     takes?|took|cost|costs|arrives?|comes?\safter|since|until|till|before|after|within|year|review\w*|reviews|
-    wrong|failed|asks?|asked|error|worked|works|work|forgot\w*|needs?|phone|call(?:ed|s)?|tel|number\sof|items|collection|room\s\d|
+    wrong|fail\w*|pads?|entry|terminal|machine|badge|badges|post\w*|wheel|asks?|asked|error|worked|works|work|forgot\w*|needs?|phone|call(?:ed|s)?|tel|number\sof|items|collection|room\s\d|
     состоит|содержит|долж\w+|поменял\w*|меня\w+|сменил\w*|изменил\w*|истека\w+|прид[её]т|приходит|работает|стоит|стоил\w*|забыл\w*|
     кажды\w+|через|после|до|с|году|год|года|году|длин\w+|требу\w+|ошибк\w+|ревью|квартир\w+\s\d|тел|звон\w+|позвон\w+|заказ\w*|
     товар\w*|город\w*|страны|региона|установил\w*|поставил\w*|не)(?![^\W_])"""
@@ -88,18 +88,36 @@ _BLOCKING: Final = pattern(
 _CHANGED_TO: Final = pattern(
     r"(?:chang\w+|set|reset|поменял\w*|сменил\w*|измен\w+|постав\w+|установил\w*)(?:\s+[^\s\d]+){0,6}\s+(?:to|на)\s+$"
 )
+_PREPOSITION: Final = pattern(r"[ ,]+(?:of|for|to|on|at|in|from|by|via|which|that|sent|i|he|she|they|we)\b")
 _QUANTITY: Final = pattern(
-    r"""(?<![^\W_])(?:since|after|before|until|till|every|within|in|by|at|over|under|about|around|than|up\sto|least|of|from|
+    r"""(?<![^\W_])(?:since|after|before|until|till|every|within|in|by|at|over|under|about|around|than|up\sto|least|from|
     с|до|после|через|в|к|около|более|менее|больше|меньше|кажды[ей]|за|из|по|не\sменее|apartment|flat|room|квартир\w+|кв\.?|дом|
-    \$|€|₽|£|iphone|galaxy|windows|version|верси\w+)\s*$"""
+    \$|€|₽|£|terminal|iphone|galaxy|windows|version|верси\w+)\s*$"""
 )
 _HARMLESS: Final = pattern(
     r"""(?:discount|promo|coupon|voucher|gift|booking|reservation|order|flight|hotel\sbooking|book(?:ed)?|item|product|color|colour|tax|
     source|language|country|area|postal|zip|dress|error|status|exit|sort|branch|swift|bar|qr|промо\w*|скидк\w*|заказ\w*|
     почтов\w+|qr|штрих\w*|индекс\w*|регион\w*|страны|города|ошибк\w+|товар\w*)\s*$"""
 )
+_YOURS: Final = pattern(
+    r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
+    (?<!\w)(?:ваш|твой)\sкод(?:\s[^\W\d]{2,15}){0,3}?\s*(?:[:—–-]|это)?\s*)[#*]?\d{4,8}(?!\w|[.,:]\d|-\d{3}-)"""
+)
+"""A code in the words of the message that brought it: "Your Uber code is 4471"."""
+
+_MENTIONED: Final = pattern(
+    r"""code|код|pin|пин|puk|пук|cvv|cvc|cvn|otp|цвв|combination|combo|комбинаци|authentic|authy|аутентификатор|
+    domofon|домофон|подъезд|замок|замк|security|digits|open|unlock|disarm|locked|goes off|turns off|
+    откры|отпира|отпер|снима|разблокир|отключа|набира|набрат|нажать|нажм"""
+)
+"""A quick look before the slow rules: a word without which none of them holds."""
+
+_DIGITS: Final = re.compile(rf"\d{{2}}|\d[ -]\d|{SPOKEN_DIGITS}|\d\w", re.IGNORECASE)
+
 _CVV: Final = pattern(r"(?:cvv2?|cvc2?|cvn|цвв|security number|security digits)")
-_DATE_AFTER: Final = re.compile(r"[./:,]\d|\s*[-–]\s*\d{1,2}\s*[./]|\d|\s?(?:am|pm)\b|\s+(?:году|года|год)\b", re.IGNORECASE)
+_DATE_AFTER: Final = re.compile(
+    r"[./:,]\d|\s*[-–]\s*\d{1,2}\s*[./]|\d|\s?(?:am|pm)\b|\s+(?:году|года|год)\b", re.IGNORECASE
+)
 _MONTHS: Final = pattern(
     r"\s+(?:january|february|march|april|may|june|july|august|september|october|november|december|январ\w+|феврал\w+|марта|"
     r"апрел\w+|мая|июн\w|июл\w|август\w*|сентябр\w+|октябр\w+|ноябр\w+|декабр\w+)"
@@ -108,23 +126,29 @@ _MONTHS: Final = pattern(
 
 def says_code(text: str) -> bool:
     """Whether a text gives a code that opens, confirms or recovers something."""
+    if not _MENTIONED.search(text) or not _DIGITS.search(text):
+        return False
     for noun in _NOUN.finditer(text):
         if _HARMLESS.search(text[max(0, noun.start() - 30) : noun.start()]):
             continue
         if _is_given_after(text, noun):
             return True
+    if any(not _HARMLESS.search(found["of"] or "") for found in _YOURS.finditer(text)):
+        return True
     for noun in _BARE_NOUN.finditer(text):
         rest = text[noun.end() : noun.end() + 24]
-        if re.match(r"\s*(?:is|was|:|=|—|–|-|это)\s*[\"'«“]?\d{4,8}(?![\w.,:/-]\w|\w)", rest, re.IGNORECASE) and not UNIT.match(
-            rest[rest.rfind(" ") :]
-        ):
+        if re.match(
+            r"\s*(?:is|was|:|=|—|–|-|это)\s*[\"'«“]?\d{4,8}(?![\w.,:/-]\w|\w)", rest, re.IGNORECASE
+        ) and not UNIT.match(rest[rest.rfind(" ") :]):
             return True
     return any(_is_given_before(found) for found in _BEFORE.finditer(text)) or _came_by_message(text)
 
 
 def _is_given_after(text: str, noun: re.Match[str]) -> bool:
     rest = text[noun.end() : noun.end() + 160]
-    changed = re.match(r"(?P<gap>(?:\s+[^\s\d]+){0,6}?)\s+(?:to|на)\s+(?P<value>[#*]?\d[\d -]{2,10}\d)(?![\w.:/-]*\d)", rest)
+    changed = re.match(
+        r"(?P<gap>(?:\s+[^\s\d]+){0,6}?)\s+(?:to|на)\s+(?P<value>[#*]?\d[\d -]{2,10}\d)(?![\w.:/-]*\d)", rest
+    )
     if changed and _CHANGED_TO.search(text[max(0, noun.start() - 60) : noun.end() + changed.start("value")]):
         return not UNIT.match(rest[changed.end() :])
     given = _AFTER.match(rest)
@@ -135,6 +159,10 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
     if _BLOCKING.search(gap) and not gap.strip().lower().startswith(("с ", "до ")):
         return False
     before_value = rest[: given.start("value")]
+    if not has_sign and gap.isascii() and gap.strip() and not _PREPOSITION.match(gap):
+        return False
+    if not has_sign and re.fullmatch(r"(?:19|20)\d\d", value) and re.search(r"\bof\s$", before_value):
+        return False
     if not has_sign and _QUANTITY.search(before_value):
         return False
     after = rest[given.end() :]
@@ -157,7 +185,7 @@ def _is_code(value: str, *, is_cvv: bool, has_sign: bool) -> bool:
 
 def _is_given_before(found: re.Match[str]) -> bool:
     noun = found["noun"]
-    named = _NOUN.match(noun) or re.match(r"(?:[\w'’-]+\s+){0,3}?", noun) and _named_within(noun)
+    named = _NOUN.match(noun) or (re.match(r"(?:[\w'’-]+\s+){0,3}?", noun) and _named_within(noun))
     return bool(named) and _is_code(found["value"], is_cvv=False, has_sign=True)
 
 
@@ -176,12 +204,12 @@ _BY_MESSAGE: Final = pattern(
     r"""(?:(?:смс\w*|sms\w*|сообщени\w+|пуш\w*)[^.!?\d]{0,30}\sкод\s*(?:подтверждения|для\sвхода)?\s*[:—–-]?\s*\d{4,8}|
     (?<!\w)код\s\d{4,8}\s[^.!?\d]{0,20}(?:смс|sms|сообщени|вход|подтвержд)|\bcode\s\d{4,8}\s[^.!?\d]{0,20}(?:sms|text|log|sign)|
     (?<!\w)(?:откры|закры|закрыв|запер|отпер|разблок|снима|снят|сня|отключ|вош|войти|вход|заход|вв[её]|ввод|набра|набира|наберите|присл|присыл|
-    пришл|приш[её]л|получ|продикт|назв|назы|сказ|сообщ|отправ|скинул|дал)\w*[^.!?\d]{0,40}?(?<!с\s)(?<!промо)(?<!qr-)(?<!\w)код\w{0,2}
-    (?:\s(?:подтверждения|доступа|для\sвхода))?\s*[:—–-]?\s*[#*]?\d{3,8}|
+    пришл|приш[её]л|получ|продикт|назв|назы|сказ|сообщ|отправ|скинул|дал|нужен|требует|понадоб)\w*[^.!?\d]{0,40}?(?<!с\s)(?<!промо)(?<!qr-)(?<!\w)код\w{0,2}
+    (?:\s(?:подтверждения|доступа|для\sвхода))?\s*[:—–-]?\s*[#*]?(?:\d{3,8}|\d(?:[ -]\d){3,7})|
     (?<!\w)(?<!с\s)кодом\s[#*]?\d{3,8}|
-    \b(?:opens?|opened|unlock\w*|disarm\w*|enter\w*|dial\w*|typ(?:es?|ed|ing)|punch\w*|use[sd]?|using|sent|texted|text|sms|received|got|gets|gave|told|reads?|shared|forwarded)
+    \b(?:opens?|opened|unlock\w*|disarm\w*|enter\w*|dial\w*|typ(?:es?|ed|ing)|punch\w*|use[sd]?|using|sent|texted|text|sms|received|got|gets|gave|told|reads?|shared|forwarded|needs?|requires?)
     [^.!?\d]{0,40}?(?<!error\s)(?<!area\s)(?<!postal\s)(?<!zip\s)(?<!promo\s)(?<!country\s)(?<!discount\s)(?<!coupon\s)(?<!booking\s)
-    (?<!status\s)(?<!exit\s)(?<!voucher\s)(?<!referral\s)(?<!tax\s)(?<!product\s)(?<!dialling\s)(?<!dialing\s)\bcode\s*[:—–-]?\s*[#*]?\d{4,8}|
+    (?<!status\s)(?<!exit\s)(?<!voucher\s)(?<!referral\s)(?<!tax\s)(?<!product\s)(?<!dialling\s)(?<!dialing\s)\bcode\s*[:—–-]?\s*[#*]?(?:\d{4,8}|\d(?:[ -]\d){3,7})|
     \b(?:gate|door|safe|alarm|garage|padlock|locker|suitcase|phone|tablet|lock|barrier|vault)\b[^.!?\d]{0,30}\b(?:opens?|unlocks?|disarms?|is\s(?:opened|unlocked|disarmed)|goes\soff|locked|turns\soff)
     \s(?:with|by|to|when\syou\s(?:type|enter|dial))\s(?:the\s)?(?:digits\s|code\s)?[#*]?\d{3,8}|
     (?<!\w)(?:калитк|двер|планшет|ноутбук|ноут|айфон|шкафчик|сейф|ворот|замок|замк|шлагбаум|чемодан|телефон|гараж|сигнализац|домофон|подъезд)\w*[^.!?\d]{0,40}(?:открыва|отпира|снима|разблокир|отключа|набира|набрать|нажать|нажм)\w*

@@ -1,5 +1,8 @@
 """Decision whether a text holds a secret, over all sorts of secrets and all readings of the text."""
 
+from collections.abc import Iterator
+from typing import Final
+
 from consumers.policy.secrets.accounts import account_in
 from consumers.policy.secrets.cards import card_in
 from consumers.policy.secrets.codes import says_code
@@ -10,6 +13,16 @@ from consumers.policy.secrets.passwords import says_password
 from consumers.policy.secrets.seed_phrases import seed_phrase_in
 from consumers.policy.wording import one_line
 from contracts.settings import Policy
+
+READABLE: Final = 10_000
+"""Characters of a text that are examined; a fact has far fewer."""
+
+FEWEST_DIGITS: Final = 4
+"""Of a card, an account or a document."""
+
+PIECE: Final = 1_000
+OVERLAP: Final = 300
+"""Characters of a piece that is examined at once, and that it shares with the next: no secret is longer."""
 
 
 def secret_in(text: str, policy: Policy) -> str | None:
@@ -24,10 +37,17 @@ def secret_in(text: str, policy: Policy) -> str | None:
     """
     if not policy.refuse_secrets:
         return None
-    for reading in readings(one_line(text)):
-        if (what := _secret_in(reading, policy)) is not None:
-            return what
+    for piece in _pieces(one_line(text[:READABLE])):
+        for reading in readings(piece):
+            if (what := _secret_in(reading, policy)) is not None:
+                return what
     return None
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in pieces that overlap: some rules take time by the square of the length."""
+    for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP):
+        yield text[start : start + PIECE]
 
 
 def _secret_in(text: str, policy: Policy) -> str | None:
@@ -37,12 +57,11 @@ def _secret_in(text: str, policy: Policy) -> str | None:
         return "a password"
     if seed_phrase_in(text):
         return "a seed phrase"
-    if not any(map(str.isdigit, text)):
-        return "a PIN or a one-time code" if says_code(text) else None
-    if card_in(text):
+    digits = sum(map(str.isdigit, text))
+    if digits >= FEWEST_DIGITS and card_in(text):
         return "a card number"
-    if policy.refuse_bank_accounts and account_in(text):
+    if digits >= FEWEST_DIGITS and policy.refuse_bank_accounts and account_in(text):
         return "a bank account's number"
-    if policy.refuse_documents and (what := document_in(text)) is not None:
+    if digits >= FEWEST_DIGITS and policy.refuse_documents and (what := document_in(text)) is not None:
         return what
     return "a PIN or a one-time code" if says_code(text) else None

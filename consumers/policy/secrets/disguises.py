@@ -5,9 +5,6 @@ import unicodedata
 from functools import cache
 from typing import Final
 
-READABLE: Final = 10_000
-"""Characters of a text that are examined; a fact has far fewer."""
-
 _WORD: Final = re.compile(r"\w+")
 _LATIN: Final = re.compile(r"[A-Za-z]")
 _CYRILLIC: Final = re.compile(r"[А-Яа-яЁё]")
@@ -22,7 +19,10 @@ _SPELLINGS: Final = (
     (re.compile(r"\bpass[ ._-]words?\b", re.IGNORECASE), "password"),
     (re.compile(r"(?<![A-Za-z0-9])p[a@4][s5$]{2}w[o0]rd(?!\w)", re.IGNORECASE), "password"),
     (re.compile(r"(?<!\w)п[аa@4]р[оo0]ль(?!\w)", re.IGNORECASE), "пароль"),
-    (re.compile(r"(?<!\w)парол'|\bparol(?:['’`]|\b)(?=\s*(?:ot|dlya|k|na|eto|[:=—–-]))", re.IGNORECASE), "пароль"),
+    (
+        re.compile(r"(?<!\w)парол'|\bparol(?:['’`]|\b)(?=\s*(?:ot|dlya|k|na|eto|[:=—–-]))", re.IGNORECASE),
+        "пароль",
+    ),
 )
 
 _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
@@ -35,7 +35,7 @@ def readings(text: str) -> tuple[str, ...]:
     The first reading has compatibility forms, invisible characters and combining marks removed. The others
     exist only where a word mixes scripts or where single letters stand in a row.
     """
-    plain = _without_marks(text[:READABLE])
+    plain = _without_marks(text)
     found = dict.fromkeys([plain])
     for variant in (plain, *_in_one_script(plain)):
         found[variant] = None

@@ -5,7 +5,7 @@ from typing import Final
 
 from consumers.policy.wording import pattern
 
-_SIGN: Final = r"[^.;!?\n\d]{0,45}?"
+_SIGN: Final = r"(?:\s?(?:no|nr|num|ser|сер|ном)\.)?[^.;!?\n\d]{0,45}?"
 _START: Final = r"(?<![\w+$€£₽./:-])"
 _END: Final = r"(?![\w/]|[.:]\d|\s?(?:€|\$|£|₽|руб\w*|rub\w*|dollars|euros|usd|eur)(?!\w))"
 _NUMBER: Final = rf"{_START}(?=(?:[A-Z-]*\d){{5}})[A-Z\d][A-Z\d-]{{4,19}}{_END}|{_START}\d(?:[ -]?\d){{5,15}}(?:[ -]?[A-Z])?{_END}"
@@ -44,6 +44,12 @@ _RUSSIAN: Final = pattern(
 )
 _FORMATTED_SNILS: Final = re.compile(r"(?<![\w+-])(\d{3})-(\d{3})-(\d{3})[ -](\d{2})(?![\w-])")
 _FORMATTED_CPF: Final = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])")
+_INDIAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{5}\d{4}[A-Z](?![A-Za-z0-9])")
+_BEFORE: Final = pattern(
+    rf"""(?:{_NUMBER}|{_START}\d{{2}}\s?\d{{2}}\s\d{{6}}{_END})\s*(?:is|was|—|–|-|это)\s+(?:это\s+)?(?:[\w'’-]+\s+){{0,3}}?
+    (?:passport|ssn|social\ssecurity|driving\slicen[cs]e|driver['’]s\slicen[cs]e|national\sid|tax\sid|id\scard|паспорт\w*|загран\w*|снилс|инн|водительск\w+|полис\w*)
+    (?![^\W_])"""
+)
 _ELSEWHERE: Final = pattern(
     r"""\b(?:phone|tel|call|office\s(?:phone|number)|fee|price|cost|costs|order|photo|appointment|application\sno|tracking)(?!\w)|
     (?<!\w)(?:тел|телефон\w*|звон\w+|стоит|цена|пошлин\w+|заказ\w*|заявлен\w+|запис\w+)(?!\w)"""
@@ -58,7 +64,7 @@ def document_in(text: str) -> str | None:
         return "a social security number"
     if any(_is_snils("".join(found.groups())) for found in _FORMATTED_SNILS.finditer(text)):
         return "the number of an identity document"
-    if _FORMATTED_CPF.search(text):
+    if _FORMATTED_CPF.search(text) or ("PAN" in text and _INDIAN.search(text)):
         return "the number of an identity document"
     for what, rule in (
         ("a passport's number", _PASSPORT),
@@ -66,6 +72,7 @@ def document_in(text: str) -> str | None:
         ("a driving licence's number", _LICENCE),
         ("the number of an identity document", _IDENTITY),
         ("the number of an identity document", _RUSSIAN),
+        ("the number of an identity document", _BEFORE),
     ):
         if any(not _ELSEWHERE.search(found[0]) for found in rule.finditer(text)):
             return what

@@ -20,7 +20,7 @@ _RULES: Final = {
     ),
     "an API key": pattern(
         r"""(?<![\w-])(?:sk|rk|pk)[-_](?:(?=[\w-]*\d)[\w-]{8,}|[A-Za-z]{16,}|(?:live|test|ant|proj|or|svcacct)[-_]\w{6,})|
-        \bAIza[\w-]{30,}|\b(?:hf|gsk|r8|figd|lin_api|nvapi|pplx|xai|ntn|dop_v1|glsa|shp(?:at|ss|ca)|dckr_pat|rnd|sbp|whsec|phc)[_-](?=\w*\d)\w{16,}|
+        \bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{30,}|\b(?:gsk|r8|figd|lin_api|nvapi|pplx|xai|ntn|dop_v1|glsa|shp(?:at|ss|ca)|dckr_pat|rnd|sbp|whsec|phc)[_-](?=\w*\d)\w{16,}|
         \b(?:glpat|tskey-\w+|hvs|ATATT3x\w)[-.]?(?=[\w-]*\d)[\w-]{16,}|\bGOCSPX-[\w-]{20,}|\bya29\.[\w-]{20,}|\by[0-3]_[\w-]{30,}|\bAQVN[\w-]{30,}|
         \bkey-[0-9a-f]{32}\b|\b1//0[\w-]{20,}|\bEAA[A-Z]\w{30,}|\bSG\.[\w-]{16,}\.[\w-]{16,}"""
     ),
@@ -71,7 +71,9 @@ Left out are those that guess from names in source code (`secret: ...` is an hon
 addresses, and Artifactory's, which takes APChemistry.
 """
 
-_CONNECTION: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,60}:(?P<password>[^\s/@]{1,100})@[^\s@]", re.IGNORECASE)
+_CONNECTION: Final = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,60}:(?P<password>[^\s/@]{1,100})@[^\s@]", re.IGNORECASE
+)
 _PLACEHOLDERS: Final = frozenset(("password", "pass", "pw", "secret", "пароль", "xxx", "xxxx"))
 
 _NAMED: Final = pattern(
@@ -80,7 +82,8 @@ _NAMED: Final = pattern(
     (?:[ _-](?:api|access|secret|auth|shared|bot))*[ _-]?(?:keys?|tokens?|secret)|\bcredentials?|\bsecret(?:\skey)?|\btokens?|(?<!\w)токен\w{0,2}|
     (?<!\w)(?:секретн\w+|приватн\w+|закрыт\w+|лицензионн\w+|api|апи|aws|openai)[ -](?:api[ -])?ключ\w{0,2}|(?<!\w)ключ\w{0,2}\s(?:api|апи|доступа|активации|лицензии|от\sapi|к\sapi)|
     (?<!\w)секрет\w{0,2})(?![^\W_])
-    (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?|\s[^\W\d_]{2,15}(?=\s?[:=—–]))?
+    (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?|\s[^\W\d_]{2,15}(?=\s?[:=—–])|
+    \s(?:aws|gcp|azure|github|gitlab|stripe|slack|telegram|openai|google|firebase|discord|hugging\sface|яндекс\w*|бота))?
     [\"']?\s*(?:[:=]|\bis\b|—|–|-|\bэто\b|\bnow\b)*\s*[\"'«“]?
     (?P<value>(?=[^\s\"'»”]*\d)(?=[^\s\"'»”]*[a-zA-Z])[\w.~+/=-]{10,})"""
 )
@@ -88,9 +91,12 @@ _ASSIGNED: Final = re.compile(
     r"(?i)\b[A-Z0-9_]*(?:SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY)[A-Z0-9_]*[\"']?\s*[=:]\s*[\"']?(?P<value>(?=\S*\d)[\w.~+/=-]{8,})"
 )
 
+_LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
 _RANDOM: Final = re.compile(r"(?<![\w+/=.@:-])[A-Za-z0-9+/_-]{32,}={0,2}(?![\w@])")
-_BITCOIN_KEY: Final = re.compile(r"(?<![0-9A-Za-z])(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![0-9A-Za-z])")
+_BITCOIN_KEY: Final = re.compile(
+    r"(?<![0-9A-Za-z])(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![0-9A-Za-z])"
+)
 _PUBLIC: Final = pattern(
     r"""(?<![^\W_])(?:commit\w*|checksums?|hash\w*|sha-?\d*|sha1sum|sha256sum|md5\w*|crc\d*|blake\w*|digests?|blobs?|images?|etags?|uuids?|guids?|
     revisions?|rev|tags?|build\w*|releases?|branch\w*|merge\w*|git|docker|containers?|traces?|spans?|request\sid|object\sid|ids?|
@@ -113,7 +119,10 @@ def key_in(text: str) -> str | None:
             return what
     if any(_is_password(found["password"]) for found in _CONNECTION.finditer(text)):
         return "a password in an address"
-    if any(_is_key(found["value"]) for rule in (_NAMED, _ASSIGNED) for found in rule.finditer(text)):
+    has_digit = any(map(str.isdigit, text))
+    if has_digit and any(
+        _is_key(found["value"]) for rule in (_NAMED, _ASSIGNED) for found in rule.finditer(text)
+    ):
         return "a key or a token"
     if _BITCOIN_KEY.search(text):
         return "a private key"
@@ -122,7 +131,7 @@ def key_in(text: str) -> str | None:
         return "a key in hexadecimal digits"
     if not is_public and any(_is_random(found[0]) for found in _RANDOM.finditer(text)):
         return "a random key"
-    if len(text) < 12 or not any(map(str.isascii, text)):
+    if _LONG_TOKEN.search(text) is None:
         return None
     for detector in _detectors():
         if any(detector.analyze_string(text)):
@@ -135,7 +144,11 @@ def _is_password(password: str) -> bool:
 
 
 def _is_key(value: str) -> bool:
-    return not is_ordinary(value) and not is_ordinary(value.rstrip(".,;")) and not re.fullmatch(r"[\w-]+(?:\.[a-z]{2,4})", value)
+    return (
+        not is_ordinary(value)
+        and not is_ordinary(value.rstrip(".,;"))
+        and not re.fullmatch(r"[\w-]+(?:\.[a-z]{2,4})", value)
+    )
 
 
 def _is_random(token: str) -> bool:

@@ -4,14 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from consumers.policy.secrets.detection import secret_in
-from consumers.policy.secrets.disguises import READABLE
+from consumers.policy.secrets.detection import OVERLAP, READABLE, secret_in
 from contracts.settings import Policy
 
 LONGEST: Final = 200_000
 """Characters that are examined."""
 
-_OVERLAP: Final = 300
 _LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.){8,})"')
 _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 
@@ -32,11 +30,11 @@ def _parts(text: str) -> Iterator[str]:
     readable = _ESCAPED.sub(_unescaped, text)
     for literal in _LITERAL.finditer(text):
         yield _ESCAPED.sub(_unescaped, literal[1])
-    for line in readable.splitlines():
-        for start in range(0, max(len(line), 1), READABLE - _OVERLAP):
-            yield line[start : start + READABLE]
-    # A key may stand on several lines.
-    yield readable[:READABLE]
+    for start in range(0, max(len(readable), 1), READABLE - OVERLAP):
+        yield readable[start : start + READABLE]
+    if "\n" in readable:
+        # A sentence may end with its line rather than with a full stop.
+        yield from readable.splitlines()
 
 
 def _unescaped(escaped: re.Match[str]) -> str:

@@ -35,6 +35,12 @@ _SHORT: Final = pattern(
 )
 """Short words for a password that mean other things too: only a value that nothing else can be counts."""
 
+_MENTIONED: Final = pattern(
+    r"""pass|pwd|psw|\bpw\b|code ?word|secret word|(?:security|secret) (?:answer|question)|\bkey\b|пасс|парол|кодов|секретн|вопрос|ключ|
+    log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
+)
+"""A quick look before the slow rules: a word without which none of them holds."""
+
 _COMPOUND: Final = pattern(
     r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|rotation|rules?|length|
     strength|expir\w+|requirements?|hygiene|recovery|hints?|reuse|fatigue|prompt|screen|page|form|box|file|safe|
@@ -44,7 +50,9 @@ _COMPOUND: Final = pattern(
 )
 """Words that make "password" a part of another thing's name."""
 
-_BEFORE_COMPOUND: Final = pattern(r"(?:менеджер\w*|хранилищ\w*|генератор\w*|смен\w|сброс\w?|политик\w|длин\w)\s*$")
+_BEFORE_COMPOUND: Final = pattern(
+    r"(?:менеджер\w*|хранилищ\w*|генератор\w*|смен\w|сброс\w?|политик\w|длин\w)\s*$"
+)
 _GAP_WORD: Final = r"[^\s:=,;.!?—–()\"«“„→'’]+(?:[.'’][^\s:=,;.!?—–()\"«“„→'’]+)*"
 _CONNECTOR: Final = re.compile(
     rf"(?P<gap>(?:\s*\([^)]{{0,40}}\))?(?:[ ,]+{_GAP_WORD}){{0,10}}?)"
@@ -64,7 +72,7 @@ _BLOCKING: Final = pattern(
 )
 _FILLER: Final = pattern(
     r"""(?:(?:now|still|currently|always|just|simply|actually|also|again|the following|set to|called|this|as follows|literally|
-    the word|the words|the phrase|the same|today|
+    the word|the words|the phrase|today|
     теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|фраза|такое|это)\s*(?:[:,—–-]\s*|(?=\s)))\s*"""
 )
 _CHANGED_TO: Final = pattern(
@@ -88,12 +96,32 @@ _VALUE_IS: Final = pattern(
 _ACCOUNT: Final = pattern(
     r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds|wi-?fi|network|ssid|server|host)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
 )
+_USING: Final = pattern(
+    r"""\b(?:us(?:es?|ing|ed)|with|has|have|had|under|enter(?:s|ed)?|typ(?:es?|ed)|set|via|by|tr(?:ies|ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
+    (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
+)
+"""What comes before a password that is said without "is": "uses the password hamster"."""
+
 _ACCESS: Final = pattern(
     r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|account|admin\spanel|access)|
     (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+))(?![^\W_])"""
 )
-_PAIR: Final = re.compile(r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))")
-_LATER: Final = pattern(r"[^.;!?\n]{0,60}?(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)\s+(?P<value>\S+)")
+_PAIR: Final = re.compile(
+    r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"
+)
+_LATER: Final = pattern(r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))")
+_STORED_AS: Final = pattern(r"(?:\s[\w'’-]+){0,5}?\s(?:as|in the form)\s(?P<value>.*)")
+_STORING: Final = pattern(r"\b(?:stor|keep|kept|set|sav|record|remember|chose|chosen|has|have|had|not)\w*\b")
+_LOSING: Final = pattern(
+    r"""\b(?:forg[eo]t\w*|lost|loses?|resets?|resetting|recover\w*|cannot|can['’]t|locked)\b|(?<!\w)(?:забы\w+|потер\w+|сброс\w+|восстан\w+|утек\w*|ут[её]к\w*)"""
+)
+_NAMING: Final = pattern(
+    r"""(?:\b(?:account|user|username|nick|nickname|login|of|for|on|at|in|from|by|with|via|version|model|phone|laptop|router|since|and|app)|
+    (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|телефон\w*|роутер\w*|ноутбук\w*))\s$"""
+)
+"""What a token with digits names when it stands behind these words: another thing than the password."""
+
+_TOKEN: Final = re.compile(r"\S+")
 _ASSIGNED: Final = re.compile(
     r"(?i)(?:^|[\s\"'{,;_-])[\w-]{0,30}(?:password|passwd|pwd|passphrase)[\"']?\s*(?:[=:]\s*)[\"']?(?P<value>[^\s\"',;&]{3,})"
     r"|\s--?p(?:ass(?:word|wd)?)?[ =](?P<option>\S{4,})|\s-p(?P<short>(?=\S*[\d!@#$%^&*])\S{5,})|\bcurl\b.{0,200}?\s-u\s*\S+?:(?P<curl>\S{3,})"
@@ -102,6 +130,8 @@ _ASSIGNED: Final = re.compile(
 
 def says_password(text: str) -> bool:
     """Whether a text gives a password, rather than speaking of one."""
+    if not _MENTIONED.search(text):
+        return False
     return (
         any(_says_after(text, noun) for noun in _NOUN.finditer(text))
         or any(_judges_named(found["value"]) for found in _changes(text))
@@ -138,27 +168,63 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
                     return True
             elif _is_certain(value):
                 return True
-    later = _LATER.match(rest)
-    if later and is_strong(later["value"]) and not UNIT.match(rest[later.end() :]):
+    sentence = re.split(r"[.;!?]\s", rest, maxsplit=1)[0][:80]
+    if any(
+        is_strong(later["value"]) and not UNIT.match(sentence[later.end() :])
+        for later in _LATER.finditer(sentence)
+    ):
+        return True
+    stored = _STORED_AS.match(sentence)
+    if (
+        stored
+        and _STORING.search(text[max(0, noun.start() - 60) : noun.start()])
+        and _judges_named(stored["value"])
+    ):
+        return True
+    if not _LOSING.search(text) and any(
+        _is_certain_token(sentence, token) for token in _TOKEN.finditer(sentence)
+    ):
         return True
     return _follows(text, noun, rest, is_russian=is_russian)
 
 
+def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
+    """Whether a token in the same sentence can be nothing else than the password."""
+    return (
+        is_strong(token[0])
+        and len(trimmed(token[0])) >= 6
+        and not _NAMING.search(sentence[: token.start()])
+        and not UNIT.match(sentence[token.end() :])
+    )
+
+
 def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
     """Whether a value follows with no verb between: "password qwerty123", "её пароль солнышко"."""
+    if asked := re.match(r"\s*\?\s*(\S+?)[.!]?$", rest):
+        return is_strong(asked[1]) or english.is_plain_value(asked[1])
     if re.match(r"\s*[.;!?,)]", rest):
         return False
     clause = re.split(r"[;!?](?=\s|$)|[.,](?=\s|$)|\s(?:and|but|because|и|а|но)\s", rest, maxsplit=1)[0]
+    number = re.match(r"\s+(\d{4,12})(?![\w.:/-]*\d)", clause)
+    if number and not UNIT.match(clause[number.end() :]):
+        return True
     if quoted_value(clause) and not _BLOCKING.search(rest[:30]):
         return not is_placeholder(clause.strip())
     if not _BLOCKING.search(clause) and any(_strong_at_end(clause)):
         return True
     if is_russian:
-        nominative = noun["ru"].lower() in ("пароль", "мастер-пароль", "мастерпароль", "кодовое слово", "пассворд")
+        nominative = noun["ru"].lower() in (
+            "пароль",
+            "мастер-пароль",
+            "мастерпароль",
+            "кодовое слово",
+            "пассворд",
+        )
         return nominative and russian.is_bare_value(clause)
-    words = clause.split()
+    if _USING.search(text[max(0, noun.start() - 40) : noun.start()]):
+        return english.is_plain_value(clause)
     named_account = _ACCOUNT.search(text[: noun.start()])
-    return bool(named_account) and len(words) == 1 and english.is_plain_value(clause)
+    return bool(named_account) and len(clause.split()) == 1 and english.is_plain_value(clause)
 
 
 def _strong_at_end(clause: str) -> Iterator[bool]:
@@ -174,8 +240,7 @@ def _strong_at_end(clause: str) -> Iterator[bool]:
 
 
 _GOVERNING: Final = frozenset(
-    "for to on at in from into of with by than since until till after before every within over under the a an "
-    "от для к на из в во у с со по до после через за".split()
+    ["for", "to", "on", "at", "in", "from", "into", "of", "with", "by", "than", "since", "until", "till", "after", "before", "every", "within", "over", "under", "the", "a", "an", "от", "для", "к", "на", "из", "в", "во", "у", "с", "со", "по", "до", "после", "через", "за"]
 )
 
 
@@ -244,7 +309,7 @@ def _names_before(value: str) -> bool:
 def _is_value_of(found: re.Match[str]) -> bool:
     value = found["value"]
     bare = trimmed(value)
-    if quoted_value(value) or value[0] in "\"«“" or value[-1] in "\"»”":
+    if quoted_value(value) or value[0] in '"«“' or value[-1] in '"»”':
         return True
     if not found["owner"].strip() and not is_strong(value):
         return False

@@ -10,21 +10,45 @@ if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
 
 _SUBJECTS: Final = frozenset(
-    """секрет тайна проблема загадка слабость защита основа формальность кошмар мелочь ерунда глупость мука беда
-    вопрос тема ответственность безопасность необходимость требование правило политика менеджер ключ ключница
-    головоломка набор комбинация сочетание фраза строка имя фамилия кличка дата день год номер слово название
-    отпечаток биометрия вещь штука часть способ средство мера стандарт пустяк беспорядок зло неправда минимум
-    максимум тайной секретом""".split()
+    ["секрет", "тайна", "проблема", "загадка", "слабость", "защита", "основа", "формальность", "кошмар", "мелочь", "ерунда", "глупость", "мука", "беда", "вопрос", "тема", "ответственность", "безопасность", "необходимость", "требование", "правило", "политика", "менеджер", "ключ", "ключница", "головоломка", "набор", "комбинация", "сочетание", "фраза", "строка", "имя", "фамилия", "кличка", "дата", "день", "год", "номер", "слово", "название", "отпечаток", "биометрия", "вещь", "штука", "часть", "способ", "средство", "мера", "стандарт", "пустяк", "беспорядок", "зло", "неправда", "минимум", "максимум", "тайной", "секретом", "раз", "вариант", "бред", "случай", "уровень", "тип", "вид"]
 )
 _DESCRIBING: Final = frozenset(("VERB", "INFN", "ADJS", "PRTS", "PRTF", "GRND", "ADVB", "COMP", "PRED"))
-_VERB_ENDING: Final = re.compile(r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|[аеуюияё]т|[аеуюияё]тся|но|ны|ен|ан|ена|ана)$")
+_VERB_ENDING: Final = re.compile(
+    r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|[аеуюияё]т|[аеуюияё]тся|но|ны|ен|ан|ена|ана)$"
+)
 """Endings by which a word that no dictionary has is taken for a verb or a participle."""
-_NOW: Final = frozenset(("теперь", "сейчас", "пока", "всё", "все", "ещё", "еще", "всегда", "там", "тут", "такой", "следующий", "просто"))
-_PREPOSITIONS: Final = frozenset("от для к ко на из с со в во у под за по при о об через без до между над про".split())
+_NOW: Final = frozenset(
+    (
+        "теперь",
+        "сейчас",
+        "пока",
+        "всё",
+        "все",
+        "ещё",
+        "еще",
+        "всегда",
+        "там",
+        "тут",
+        "такой",
+        "следующий",
+        "просто",
+    )
+)
+_CONJUNCTIONS: Final = frozenset(["как", "что", "будто", "словно", "где", "куда", "зачем", "почему", "либо", "ли", "чем"])
+_PREPOSITIONS: Final = frozenset(
+    ["от", "для", "к", "ко", "на", "из", "с", "со", "в", "во", "у", "под", "за", "по", "при", "о", "об", "через", "без", "до", "между", "над", "про"]
+)
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s|$)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:и|а|но|или|потому|чтобы|если|когда|который|которую|хотя|же|везде|"
     r"от|для|на|из|у|в|во|к|с|со|по)\s"
 )
+_OPENED: Final = re.compile(
+    r"(?:вай-?фа|нетфликс|стим|айклауд|гугл|ютуб|телеграм|телег|инст|фейсбук|вк|ватсап|вотсап|дискорд|зум|скайп|роутер|ноут|"
+    r"комп|аккаунт|акк|юзер|админ|рут|впн|гитхаб|озон|яндекс|сбер|тинькофф|госуслуг|мессенджер|сайт|блог|сервер|хостинг|"
+    r"айфон|айпад|макбук|макбук|виндовс|гейм|эпл|майл|джимейл|спотифа|дропбокс|ноушн|слак|ключниц)\w{0,6}"
+)
+"""Beginnings of names for what a password opens; few dictionaries have them."""
+
 _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
@@ -56,15 +80,19 @@ def is_bare_value(gap_and_value: str) -> bool:
     Russian says "is" by saying nothing. A preposition takes the nouns that follow it in an oblique case, a
     noun takes the genitive; a nominative noun that is left at the end is the value.
     """
-    clause = re.split(r"[,;!?](?=\s|$)|\.(?=\s|$)|\s(?:и|а|но|чтобы|если|когда|потому)\s", gap_and_value, maxsplit=1)[0]
+    clause = re.split(
+        r"[,;!?](?=\s|$)|\.(?=\s|$)|\s(?:и|а|но|чтобы|если|когда|потому)\s", gap_and_value, maxsplit=1
+    )[0]
     words = _WORD.findall(clause)
     if not words or len(words) > 24 or any(_is_describing(word) for word in words if not word.isascii()):
         return False
     value: list[str] = []
-    is_object = False
+    is_object = has_adjective = False
     for word in words:
         lower = word.lower()
-        if lower in _PREPOSITIONS or lower in ("№",):
+        if lower in _CONJUNCTIONS:
+            return False
+        if lower in _PREPOSITIONS:
             is_object, value = True, []
         elif word.isascii():
             if is_object or lower in SERVICES or (word[0].isupper() and not value):
@@ -74,19 +102,28 @@ def is_bare_value(gap_and_value: str) -> bool:
                 value.append(word)
         elif is_object:
             # The object of a preposition: its adjectives come before it.
-            is_object = _is_adjective(word) or _is_pronoun(word)
-        elif lower in _SUBJECTS or _is_pronoun(word) or (_is_adjective(word) and not value):
+            is_object = _is_adjective(word) or "Apro" in _best(word)
+        elif lower in _SUBJECTS or _is_pronoun(word):
             return False
-        elif _is_nominative(word) and (not _is_genitive(word) or _is_unknown(word)):
+        elif _is_adjective(word) and not value:
+            # An adjective alone describes the password; with a noun it may be the password.
+            has_adjective = True
+        elif _OPENED.fullmatch(lower):
+            value = []
+        elif _is_unknown(word) or (_is_nominative(word) and not _is_genitive(word)):
             value.append(word)
         elif value:
             return False
+    if has_adjective and len(value) != 1:
+        return False
     return bool(value) and len(value[0]) >= 3
 
 
 def is_value_like(word: str) -> bool:
     """Whether a single word can be named as a value: a noun, or a word that no dictionary has."""
-    return not (_is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS)
+    return not (
+        _is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS
+    )
 
 
 def _is_describing(word: str) -> bool:
@@ -96,8 +133,8 @@ def _is_describing(word: str) -> bool:
 
 
 def _is_adjective(word: str) -> bool:
-    return not word.isascii() and any(
-        tag.POS in ("ADJF", "PRTF") for tag, score in _tags(word.lower()) if score > 0.2
+    return not word.isascii() and (
+        sum(score for tag, score in _tags(word.lower()) if tag.POS in ("ADJF", "PRTF")) > 0.4
     )
 
 
@@ -109,19 +146,26 @@ def _is_nominative(word: str) -> bool:
     if word.isascii():
         return True
     tags = _tags(word.lower())
-    return any(tag.POS == "NOUN" and tag.case in ("nomn", "accs") for tag, _ in tags) or tags[0][0].POS in (None, "NUMR", "INTJ")
+    return any(tag.POS == "NOUN" and tag.case in ("nomn", "accs") for tag, _ in tags) or tags[0][0].POS in (
+        None,
+        "NUMR",
+        "INTJ",
+    )
 
 
 def _is_genitive(word: str) -> bool:
     """Whether a word is rather the owner or the object of the one before it."""
     tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
-    oblique = sum(score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2"))
+    oblique = sum(
+        score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")
+    )
     nominative = sum(score for tag, score in tags if tag.case in ("nomn", "accs") and tag.number == "sing")
     return oblique > nominative
 
 
 def _is_unknown(word: str) -> bool:
-    return word.islower() and not _analyzer().word_is_known(word) and not _best(word).case == "gent"
+    """Whether a word in small letters is in no dictionary: made up, or run together."""
+    return word.islower() and not _analyzer().word_is_known(word)
 
 
 def _best(word: str) -> Any:

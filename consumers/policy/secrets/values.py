@@ -24,17 +24,17 @@ UNIT: Final = pattern(
 """Words after a number that make it a quantity."""
 
 SERVICES: Final = frozenset(
-    """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram windows mac
-    macbook iphone ipad android root admin administrator ssh bios sudo steam spotify youtube github gitlab zoom
-    skype discord slack twitter amazon ebay paypal microsoft outlook office id mail email e-mail postgres mysql
-    sql linux ubuntu router app store play market dropbox notion jira sim sms pin otp nas smb ftp rdp 1password
-    keepass keepassxc bitwarden lastpass enpass dashlane""".split()
+    ["wifi", "wi-fi", "vpn", "gmail", "icloud", "apple", "netflix", "google", "yandex", "vk", "telegram", "whatsapp", "facebook", "instagram", "windows", "mac", "macbook", "iphone", "ipad", "android", "root", "admin", "administrator", "ssh", "bios", "sudo", "steam", "spotify", "youtube", "github", "gitlab", "zoom", "skype", "discord", "slack", "twitter", "amazon", "ebay", "paypal", "microsoft", "outlook", "office", "id", "mail", "email", "e-mail", "postgres", "mysql", "sql", "linux", "ubuntu", "router", "app", "store", "play", "market", "dropbox", "notion", "jira", "sim", "sms", "pin", "otp", "nas", "smb", "ftp", "rdp", "1password", "keepass", "keepassxc", "bitwarden", "lastpass", "enpass", "dashlane"]
 )
 """Names in Latin letters that follow "password" for what it opens."""
 
 _TRIMMED: Final = ".,;:!?…" + OPENING + CLOSING
-_DATE: Final = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,2}:\d{2}(?::\d{2})?|(?:19|20)\d\d[-–](?:19|20)?\d\d")
-_ADDRESS: Final = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|(?:https?://|www\.)\S+|[\w-]+\.(?:com|ru|org|net|io|de|uk)(?:/\S*)?")
+_DATE: Final = re.compile(
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,2}:\d{2}(?::\d{2})?|(?:19|20)\d\d[-–](?:19|20)?\d\d"
+)
+_ADDRESS: Final = re.compile(
+    r"[\w.+-]+@[\w-]+\.[\w.-]+|(?:https?://|www\.)\S+|[\w-]+\.(?:com|ru|org|net|io|de|uk)(?:/\S*)?"
+)
 _ORDINARY: Final = pattern(
     r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|км|гб|мб|шт|ч|мин|с)|
     \d*password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
@@ -91,7 +91,9 @@ def is_strong(token: str) -> bool:
 
 
 def _is_signed_word(token: str) -> bool:
-    return re.fullmatch(r"[@#+]?[^\W\d_]+(?:[+#&%?!…]+|&[^\W\d_]+)?[.,;:!?)]*", token) is not None and not token.endswith("!!")
+    return re.fullmatch(
+        r"[@#+]?[^\W\d_]+(?:[+#&%?!…]+|&[^\W\d_]+)?[.,;:!?)]*", token
+    ) is not None and not token.endswith("!!")
 
 
 def quoted_value(text: str) -> str | None:
