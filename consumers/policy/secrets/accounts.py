@@ -14,13 +14,15 @@ _RUSSIAN: Final = pattern(
     (?<!\w)(?:сч[её]т\w*|р/с[чч]?|л/с|расч[её]тн\w+ сч[её]т\w*)(?!\w)[^.;!?\n\d]{0,40}?\d{20}(?!\d)"""
 )
 _NAMED: Final = pattern(
-    r"""\b(?:(?:bank|checking|savings|current|deposit|payroll)\s(?:account|acct)|account\s(?:number|no\.?|num|\#)|acct\.?)(?:\s(?:number|no\.?|num))?
+    r"""\b(?:(?:bank|checking|savings|current|deposit|payroll)\s(?:account|acct)|account\s(?:number|no\.?|
+    num|\#)|acct\.?)(?:\s(?:number|no\.?|num))?
     (?![^\W_])[^.;!?\n\d]{0,40}?(?<![\w$€£+])\d[\d -]{5,20}\d(?!\w|[.,]\d)(?!\s?(?:€|\$|£|dollars|euros))|
     \bsort\scode\b[^.;!?\n\d]{0,20}?\d{2}[ -]?\d{2}[ -]?\d{2}(?!\d)|
     \b(?:routing|aba)\s(?:number|no\.?)\b[^.;!?\n\d]{0,20}?\d{9}(?!\d)"""
 )
 _NOT_A_BANK: Final = pattern(
-    r"\b(?:customer|gym|library|game|steam|twitter|instagram|utility|electricity|loyalty|github|netflix)\s(?:account|acct)"
+    r"\b(?:customer|gym|library|game|steam|twitter|instagram|utility|electricity|loyalty|"
+    r"github|netflix)\s(?:account|acct)"
 )
 
 

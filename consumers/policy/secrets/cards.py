@@ -15,17 +15,21 @@ _CARD: Final = re.compile(
 """Numbers as card issuers give them: others that pass the check digit by chance are orders and the like."""
 
 _NAMED: Final = pattern(
-    r"""(?:\b(?:(?:credit|debit|bank|payment|visa|mastercard|amex|maestro)\s?cards?|card\s(?:number|no\.?|num)|cards?|visa|mastercard|amex|pan)|
+    r"""(?:\b(?:(?:credit|debit|bank|payment|visa|mastercard|amex|maestro)\s?cards?|card\s(?:number|no\.?|
+    num)|cards?|visa|mastercard|amex|pan)|
     (?<!\w)(?:карт(?:а|ы|у|е|ой|очк\w+)|виза|мир|мастеркард\w*))(?![^\W_])[^.;!?\n\d]{0,40}?
     (?:\d{4}[ -]?){3}\d{4}(?!\w)"""
 )
 _LOYALTY: Final = pattern(
-    r"""(?:loyalty|library|membership|member|gift|discount|bonus|store|travel|transport|oyster|student|museum|sim|club|frequent|reward\w*|
-    лояльности|бонусн\w+|скидочн\w+|дисконтн\w+|подарочн\w+|читательск\w+|транспортн\w+|клубн\w+|библиотечн\w+|сим|
+    r"""(?:loyalty|library|membership|member|gift|discount|bonus|store|travel|transport|oyster|student|
+    museum|sim|club|frequent|reward\w*|
+    лояльности|бонусн\w+|скидочн\w+|дисконтн\w+|подарочн\w+|читательск\w+|транспортн\w+|клубн\w+|
+    библиотечн\w+|сим|
     тройка|подорожник|пят[её]рочк\w+|магнит\w*|ленты)"""
 )
 _EXPIRY_AND_CODE: Final = pattern(
-    r"(?:exp\w*|valid (?:thru|till|until)|срок\w*|действ\w+|до)[^.;!?\n\d]{0,20}(?:0[1-9]|1[0-2])\s?/\s?\d{2,4}.{0,30}?(?:cvv|cvc|цвв|код)\D{0,12}\d{3,4}"
+    r"(?:exp\w*|valid (?:thru|till|until)|срок\w*|действ\w+|до)[^.;!?\n\d]{0,20}(?:0[1-9]|"
+    r"1[0-2])\s?/\s?\d{2,4}.{0,30}?(?:cvv|cvc|цвв|код)\D{0,12}\d{3,4}"
 )
 
 

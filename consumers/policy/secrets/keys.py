@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 _RULES: Final = {
     "a private key": pattern(
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File|AGE-SECRET-KEY-1\w{10}|\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{50,}"
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File|AGE-SECRET-KEY-1\w{10}|"
+        r"\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{50,}"
     ),
     "an API key": pattern(
-        r"""(?<![\w-])(?:sk|rk|pk)[-_](?:(?=[\w-]*\d)[\w-]{8,}|[A-Za-z]{16,}|(?:live|test|ant|proj|or|svcacct)[-_]\w{6,})|
-        \bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{30,}|\b(?:gsk|r8|figd|lin_api|nvapi|pplx|xai|ntn|dop_v1|glsa|shp(?:at|ss|ca)|dckr_pat|rnd|sbp|whsec|phc)[_-](?=\w*\d)\w{16,}|
-        \b(?:glpat|tskey-\w+|hvs|ATATT3x\w)[-.]?(?=[\w-]*\d)[\w-]{16,}|\bGOCSPX-[\w-]{20,}|\bya29\.[\w-]{20,}|\by[0-3]_[\w-]{30,}|\bAQVN[\w-]{30,}|
+        r"""(?<![\w-])(?:sk|rk|pk)[-_](?:(?=[\w-]*\d)[\w-]{8,}|[A-Za-z]{16,}|(?:live|test|ant|proj|or|
+        svcacct)[-_]\w{6,})|
+        \bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{30,}|\b(?:gsk|r8|figd|lin_api|nvapi|pplx|xai|ntn|dop_v1|glsa|
+        shp(?:at|ss|ca)|dckr_pat|rnd|sbp|whsec|phc)[_-](?=\w*\d)\w{16,}|
+        \b(?:glpat|tskey-\w+|hvs|ATATT3x\w)[-.]?(?=[\w-]*\d)[\w-]{16,}|\bGOCSPX-[\w-]{20,}|
+        \bya29\.[\w-]{20,}|\by[0-3]_[\w-]{30,}|\bAQVN[\w-]{30,}|
         \bkey-[0-9a-f]{32}\b|\b1//0[\w-]{20,}|\bEAA[A-Z]\w{30,}|\bSG\.[\w-]{16,}\.[\w-]{16,}"""
     ),
     "a bearer token": pattern(
@@ -39,7 +43,8 @@ _RULES: Final = {
         r"(?:AccountKey|SharedAccessKey|SharedAccessSignature)\s*=\s*\S{16,}|[?&;]sig=[\w%+/=-]{20,}"
     ),
     "a session token": pattern(
-        r"\b(?:session(?:id|_id)?|PHPSESSID|JSESSIONID|connect\.sid|auth_?token|refresh_?token|csrf_?token)\s*[=:]\s*[\"']?(?=\S*\d)[\w.%+/-]{16,}"
+        r"\b(?:session(?:id|_id)?|PHPSESSID|JSESSIONID|connect\.sid|auth_?token|refresh_?token|"
+        r"csrf_?token)\s*[=:]\s*[\"']?(?=\S*\d)[\w.%+/-]{16,}"
     ),
 }
 _DETECTORS: Final = {
@@ -77,18 +82,25 @@ _CONNECTION: Final = re.compile(
 _PLACEHOLDERS: Final = frozenset(("password", "pass", "pw", "secret", "пароль", "xxx", "xxxx"))
 
 _NAMED: Final = pattern(
-    r"""(?:\b(?:api|access|secret|auth|private|client|bot|service|account|storage|license|licence|product|activation|signing|encryption|
-    webhook|deploy|session|refresh|subscription|personal access|admin|master|ssh|aws|gcp|azure|stripe|openai)
-    (?:[ _-](?:api|access|secret|auth|shared|bot))*[ _-]?(?:keys?|tokens?|secret)|\bcredentials?|\bsecret(?:\skey)?|\btokens?|(?<!\w)токен\w{0,2}|
-    (?<!\w)(?:секретн\w+|приватн\w+|закрыт\w+|лицензионн\w+|api|апи|aws|openai)[ -](?:api[ -])?ключ\w{0,2}|(?<!\w)ключ\w{0,2}\s(?:api|апи|доступа|активации|лицензии|от\sapi|к\sapi)|
+    r"""(?:\b(?:api|access|secret|auth|private|client|bot|service|account|storage|license|licence|product|
+    activation|signing|encryption|
+    webhook|deploy|session|refresh|subscription|personal access|admin|master|ssh|aws|gcp|azure|stripe|
+    openai)
+    (?:[ _-](?:api|access|secret|auth|shared|bot))*[ _-]?(?:keys?|tokens?|secret)|\bcredentials?|
+    \bsecret(?:\skey)?|\btokens?|(?<!\w)токен\w{0,2}|
+    (?<!\w)(?:секретн\w+|приватн\w+|закрыт\w+|лицензионн\w+|api|апи|aws|
+    openai)[ -](?:api[ -])?ключ\w{0,2}|(?<!\w)ключ\w{0,2}\s(?:api|апи|доступа|активации|лицензии|от\sapi|
+    к\sapi)|
     (?<!\w)секрет\w{0,2})(?![^\W_])
     (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?|\s[^\W\d_]{2,15}(?=\s?[:=—–])|
-    \s(?:aws|gcp|azure|github|gitlab|stripe|slack|telegram|openai|google|firebase|discord|hugging\sface|яндекс\w*|бота))?
+    \s(?:aws|gcp|azure|github|gitlab|stripe|slack|telegram|openai|google|firebase|discord|hugging\sface|
+    яндекс\w*|бота))?
     [\"']?\s*(?:[:=]|\bis\b|—|–|-|\bэто\b|\bnow\b)*\s*[\"'«“]?
     (?P<value>(?=[^\s\"'»”]*\d)(?=[^\s\"'»”]*[a-zA-Z])[\w.~+/=-]{10,})"""
 )
 _ASSIGNED: Final = re.compile(
-    r"(?i)\b[A-Z0-9_]*(?:SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY)[A-Z0-9_]*[\"']?\s*[=:]\s*[\"']?(?P<value>(?=\S*\d)[\w.~+/=-]{8,})"
+    r"(?i)\b[A-Z0-9_]*(?:SECRET|TOKEN|API_?KEY|ACCESS_?KEY|"
+    r"PRIVATE_?KEY)[A-Z0-9_]*[\"']?\s*[=:]\s*[\"']?(?P<value>(?=\S*\d)[\w.~+/=-]{8,})"
 )
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
@@ -98,16 +110,22 @@ _BITCOIN_KEY: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![0-9A-Za-z])"
 )
 _PUBLIC: Final = pattern(
-    r"""(?<![^\W_])(?:commit\w*|checksums?|hash\w*|sha-?\d*|sha1sum|sha256sum|md5\w*|crc\d*|blake\w*|digests?|blobs?|images?|etags?|uuids?|guids?|
-    revisions?|rev|tags?|build\w*|releases?|branch\w*|merge\w*|git|docker|containers?|traces?|spans?|request\sid|object\sid|ids?|
-    fingerprints?|thumbprints?|public\skey|torrents?|magnet|infohash|ipfs|cid|address\w*|wallets?|contracts?|transactions?|tx|txid|
+    r"""(?<![^\W_])(?:commit\w*|checksums?|hash\w*|sha-?\d*|sha1sum|sha256sum|md5\w*|crc\d*|blake\w*|
+    digests?|blobs?|images?|etags?|uuids?|guids?|
+    revisions?|rev|tags?|build\w*|releases?|branch\w*|merge\w*|git|docker|containers?|traces?|spans?|
+    request\sid|object\sid|ids?|
+    fingerprints?|thumbprints?|public\skey|torrents?|magnet|infohash|ipfs|cid|address\w*|wallets?|
+    contracts?|transactions?|tx|txid|
     snapshots?|backups?|files?|archives?|iso|layers?|manifest|integrity|playlists?|videos?|serial|
-    коммит\w*|хеш\w*|хэш\w*|контрольн\w+\sсумм\w+|чексумм\w*|дайджест\w*|отпечат\w+|образ\w*|сборк\w+|релиз\w*|ревизи\w+|тег\w*|ветк\w+|
-    торрент\w*|магнет\w*|кошел\w+|адрес\w*|контракт\w*|транзакци\w+|файл\w*|архив\w*|идентификатор\w*|контейнер\w*|трасс\w+|
+    коммит\w*|хеш\w*|хэш\w*|контрольн\w+\sсумм\w+|чексумм\w*|дайджест\w*|отпечат\w+|образ\w*|сборк\w+|
+    релиз\w*|ревизи\w+|тег\w*|ветк\w+|
+    торрент\w*|магнет\w*|кошел\w+|адрес\w*|контракт\w*|транзакци\w+|файл\w*|архив\w*|идентификатор\w*|
+    контейнер\w*|трасс\w+|
     публичн\w+\sключ\w*|открыт\w+\sключ\w*|снимк?\w*|снапшот\w*)(?![^\W_])|sha\d+[:-]|sha256:"""
 )
 _PRIVATE: Final = pattern(
-    r"""(?<![^\W_])(?:(?:secret|private|api|access|encryption|master|signing|session)\w*|(?<!public\s)key|tokens?|passwords?|
+    r"""(?<![^\W_])(?:(?:secret|private|api|access|encryption|master|signing|session)\w*|(?<!public\s)key|
+    tokens?|passwords?|
     секретн\w+|приватн\w+|закрыт\w+|токен\w*|(?<!публичный\s)(?<!открытый\s)ключ\w*|парол\w+)(?![^\W_])"""
 )
 

@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from consumers.policy.secrets import english, russian
+from consumers.policy.secrets.logins import says_login
+from consumers.policy.secrets.stated_values import is_certain_value, is_named_value, is_used_value, is_value
 from consumers.policy.secrets.values import (
-    SERVICES,
     UNIT,
-    first_token,
-    is_ordinary,
     is_placeholder,
     is_strong,
     quoted_value,
     trimmed,
 )
-from consumers.policy.wording import pattern
+from consumers.policy.wording import pattern, word_set
 
 _ENGLISH: Final = (
-    r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|psw|pswd|pw|pass phrase|code ?word|secret word|security answer|"
+    r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|psw|pswd|pw|pass phrase|"
+    r"code ?word|secret word|security answer|"
     r"secret answer|(?:wi-?fi|wlan|wpa2?|network|encryption|security|recovery) key|"
     r"answer to (?:\w+ ){1,3}(?:security|secret) question)"
 )
@@ -29,23 +29,23 @@ _RUSSIAN: Final = (
 )
 _NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN}))(?![^\W_])", re.IGNORECASE)
 
-_SHORT: Final = pattern(
-    r"""(?<![^\W_])(?<!boarding\s)(?<!ski\s)(?<!season\s)(?<!bus\s)(?<!travel\s)(?<!day\s)(?:pass|пасс)(?![^\W_])(?:\s+(?:for|to|of|on|от|для|к|на)
-    (?:\s+[\w'’-]+){1,4}?)?\s*(?:[:=—–-]|is|это)?\s*(?P<value>\S+)"""
-)
-"""Short words for a password that mean other things too: only a value that nothing else can be counts."""
 
 _MENTIONED: Final = pattern(
-    r"""pass|pwd|psw|\bpw\b|code ?word|secret word|(?:security|secret) (?:answer|question)|\bkey\b|пасс|парол|кодов|секретн|вопрос|ключ|
+    r"""pass|pwd|psw|\bpw\b|code ?word|secret word|(?:security|secret) (?:answer|question)|\bkey\b|пасс|
+    парол|кодов|секретн|вопрос|ключ|
     log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
 )
 """A quick look before the slow rules: a word without which none of them holds."""
 
 _COMPOUND: Final = pattern(
-    r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|rotation|rules?|length|
-    strength|expir\w+|requirements?|hygiene|recovery|hints?|reuse|fatigue|prompt|screen|page|form|box|file|safe|
-    security|sharing|cracking|cracker|leaks?|breach\w*|change|changes|checker|complexity|attempts?|entry|dialog|
-    less|free|authentication|auth|login|logins|app|apps|keeper|keepers|book|notebook|habits|storage|game|puzzle|
+    r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|
+    rotation|rules?|length|
+    strength|expir\w+|requirements?|hygiene|recovery|hints?|reuse|fatigue|prompt|screen|page|form|box|
+    file|safe|
+    security|sharing|cracking|cracker|leaks?|breach\w*|change|changes|checker|complexity|attempts?|entry|
+    dialog|
+    less|free|authentication|auth|login|logins|app|apps|keeper|keepers|book|notebook|habits|storage|game|
+    puzzle|
     swordfish-scene)\b(?!\s*(?:is|:)\s*\S*\d\S*[^\W\d])"""
 )
 """Words that make "password" a part of another thing's name."""
@@ -57,58 +57,58 @@ _GAP_WORD: Final = r"[^\s:=,;.!?—–()\"«“„→'’]+(?:[.'’][^\s:=,;.!?
 _CONNECTOR: Final = re.compile(
     rf"(?P<gap>(?:\s*\([^)]{{0,40}}\))?(?:[ ,]+{_GAP_WORD}){{0,10}}?)"
     r"(?P<sign>\s*(?::=|=>|->|=|:|→)(?!//)\s*|\s+[—–-]\s+(?:это\s+|is\s+)?|\s*[—–]\s*|"
-    r"\s*,?\s+(?:is|was|are|equals|будет|был|стал|звучит как|такой|следующий|это|равен)(?=\W)\s*[:—–-]?\s*|['’]s\s+(?!\w+\s+\w+\s+(?:is|was)))"
+    r"\s*,?\s+(?:is|was|are|equals|будет|был|стал|звучит как|такой|следующий|это|"
+    r"равен)(?=\W)\s*[:—–-]?\s*|['’]s\s+(?!\w+\s+\w+\s+(?:is|was)))"
     r"(?P<value>.*)",
     re.IGNORECASE,
 )
 _PREPOSITION: Final = pattern(
-    r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|от|для|к|ко|на|из|в|во|у|с|со|по)\b|[^\W\d_]*[А-Яа-яЁё])"
+    r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|от|для|к|ко|на|из|в|во|"
+    r"у|с|со|по)\b|[^\W\d_]*[А-Яа-яЁё])"
 )
 _RELATIVE: Final = pattern(r"[ ,]*(?:that|which|(?:he|she|i|we|they|[A-Z]\w+)\s+\w+(?:s|ed)?\b)")
 _BLOCKING: Final = pattern(
-    r"""\b(?:must|should|has|have|had|contains?|needs?|requires?|policy|manager|length|until|every|after|before|
-    expires?|expired|forgot\w*|changed|состоит|содержит|должен|должна|должны|меня\w+|забыл\w*|истека\w+|требу\w+|
+    r"""\b(?:must|should|has|have|had|contains?|needs?|requires?|policy|manager|length|until|every|after|
+    before|
+    expires?|expired|forgot\w*|changed|состоит|содержит|должен|должна|должны|меня\w+|забыл\w*|истека\w+|
+    требу\w+|
     длин\w+|хран\w+|забыва\w+|потеря\w+|придумыва\w+)\b"""
 )
-_FILLER: Final = pattern(
-    r"""(?:(?:now|still|currently|always|just|simply|actually|also|again|the following|set to|called|this|as follows|literally|
-    the word|the words|the phrase|today|
-    теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|фраза|такое|это)\s*(?:[:,—–-]\s*|(?=\s)))\s*"""
-)
 _CHANGED_TO: Final = pattern(
-    r"""\b(?:chang|set|reset|updat|switch|mak)\w*\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd)
+    r"""\b(?:chang|set|reset|updat|switch|mak)\w*\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|
+    passphrase|pwd)
     (?P<gap>(?:\s+(?:for|of|on|at|from)(?:\s+[\w'’-]+){1,4}?)?)\s+(?:back\s+)?to\s+(?P<value>.*)"""
 )
 _CHANGED_TO_RUSSIAN: Final = pattern(
-    r"""(?:смен|измен|помен|постав|перестав)\w*\s+(?:[\w-]+\s+){0,4}?парол[ьяи](?P<gap>(?:\s+[\w-]+){0,5}?)\s+на\s+
+    r"""(?:смен|измен|помен|постав|
+    перестав)\w*\s+(?:[\w-]+\s+){0,4}?парол[ьяи](?P<gap>(?:\s+[\w-]+){0,5}?)\s+на\s+
     (?P<value>.*)"""
 )
 _USED_AS: Final = pattern(
-    r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|has|set|использу\w+|ввод\w+|вв[её]л\w*|выбрал\w*|
+    r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|has|set|использу\w+|ввод\w+|
+    вв[её]л\w*|выбрал\w*|
     постав\w+|взял\w*)\s+(?:слово\s+|the\s+word\s+)?(?P<value>\S.{2,60}?)\s+
-    (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
+    (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|
+    парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
 )
 _VALUE_IS: Final = pattern(
-    r"""(?P<value>\S+)\s+(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|мой|его|е[её]|их|наш|
+    r"""(?P<value>\S+)\s+(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
+    мой|его|е[её]|их|наш|
     твой|новый|старый|[\w-]+['’]s)\s+)?)(?:[\w-]+\s+){0,4}?
-    (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|to success))"""
+    (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|
+    to success))"""
 )
 _ACCOUNT: Final = pattern(
-    r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds|wi-?fi|network|ssid|server|host)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
+    r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds|wi-?fi|network|ssid|"
+    r"server|host)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
 )
 _USING: Final = pattern(
-    r"""\b(?:us(?:es?|ing|ed)|with|has|have|had|under|enter(?:s|ed)?|typ(?:es?|ed)|set|via|by|tr(?:ies|ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
+    r"""\b(?:us(?:es?|ing|ed)|with|has|have|had|under|enter(?:s|ed)?|typ(?:es?|ed)|set|via|by|tr(?:ies|
+    ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
 """What comes before a password that is said without "is": "uses the password hamster"."""
 
-_ACCESS: Final = pattern(
-    r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|account|admin\spanel|access)|
-    (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+))(?![^\W_])"""
-)
-_PAIR: Final = re.compile(
-    r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"
-)
 _LATER: Final = pattern(r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))")
 _STORED_AS: Final = pattern(r"(?:\s[\w'’-]+){0,5}?\s(?:as|in the form)\s(?P<value>.*)")
 _STORING: Final = pattern(r"\b(?:stor|keep|kept|set|sav|record|remember|chose|chosen|has|have|had|not)\w*\b")
@@ -116,16 +116,14 @@ _LOSING: Final = pattern(
     r"""\b(?:forg[eo]t\w*|lost|loses?|resets?|resetting|recover\w*|cannot|can['’]t|locked)\b|(?<!\w)(?:забы\w+|потер\w+|сброс\w+|восстан\w+|утек\w*|ут[её]к\w*)"""
 )
 _NAMING: Final = pattern(
-    r"""(?:\b(?:account|user|username|nick|nickname|login|of|for|on|at|in|from|by|with|via|version|model|phone|laptop|router|since|and|app)|
-    (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|телефон\w*|роутер\w*|ноутбук\w*))\s$"""
+    r"""(?:\b(?:account|user|username|nick|nickname|login|of|for|on|at|in|from|by|with|via|version|model|
+    phone|laptop|router|since|and|app)|
+    (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
+    телефон\w*|роутер\w*|ноутбук\w*))\s$"""
 )
 """What a token with digits names when it stands behind these words: another thing than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
-_ASSIGNED: Final = re.compile(
-    r"(?i)(?:^|[\s\"'{,;_-])[\w-]{0,30}(?:password|passwd|pwd|passphrase)[\"']?\s*(?:[=:]\s*)[\"']?(?P<value>[^\s\"',;&]{3,})"
-    r"|\s--?p(?:ass(?:word|wd)?)?[ =](?P<option>\S{4,})|\s-p(?P<short>(?=\S*[\d!@#$%^&*])\S{5,})|\bcurl\b.{0,200}?\s-u\s*\S+?:(?P<curl>\S{3,})"
-)
 
 
 def says_password(text: str) -> bool:
@@ -134,22 +132,10 @@ def says_password(text: str) -> bool:
         return False
     return (
         any(_says_after(text, noun) for noun in _NOUN.finditer(text))
-        or any(_judges_named(found["value"]) for found in _changes(text))
-        or any(_names_before(found["value"]) for found in _USED_AS.finditer(text))
+        or any(is_named_value(found["value"]) for found in _changes(text))
+        or any(is_used_value(found["value"]) for found in _USED_AS.finditer(text))
         or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
-        or any(is_strong(found["value"]) for found in _SHORT.finditer(text))
-        or _says_pair(text)
-        or any(_is_assigned(found) for found in _ASSIGNED.finditer(text))
-    )
-
-
-def _says_pair(text: str) -> bool:
-    """Whether a text gives a login as "anna / qwerty123" or "admin/admin"."""
-    access = _ACCESS.search(text)
-    return access is not None and any(
-        is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()
-        for found in _PAIR.finditer(text, access.end())
-        if not found["user"].isdigit()
+        or says_login(text)
     )
 
 
@@ -164,9 +150,9 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
         if not _BLOCKING.search(gap) and not gap.rstrip().endswith(("?", "!")):
             is_close = not gap.strip() or _PREPOSITION.match(gap) is not None
             if is_close or _RELATIVE.match(gap):
-                if _is_value(value, is_russian=is_russian, follows_colon=any(mark in sign for mark in ":=→")):
+                if is_value(value, is_russian=is_russian, follows_colon=any(mark in sign for mark in ":=→")):
                     return True
-            elif _is_certain(value):
+            elif is_certain_value(value):
                 return True
     sentence = re.split(r"[.;!?]\s", rest, maxsplit=1)[0][:80]
     if any(
@@ -178,7 +164,7 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
     if (
         stored
         and _STORING.search(text[max(0, noun.start() - 60) : noun.start()])
-        and _judges_named(stored["value"])
+        and is_named_value(stored["value"])
     ):
         return True
     if not _LOSING.search(text) and any(
@@ -239,71 +225,16 @@ def _strong_at_end(clause: str) -> Iterator[bool]:
             yield is_near and not is_governed and not UNIT.match(f" {rest}")
 
 
-_GOVERNING: Final = frozenset(
-    ["for", "to", "on", "at", "in", "from", "into", "of", "with", "by", "than", "since", "until", "till", "after", "before", "every", "within", "over", "under", "the", "a", "an", "от", "для", "к", "на", "из", "в", "во", "у", "с", "со", "по", "до", "после", "через", "за"]
+_GOVERNING: Final = word_set(
+    """for to on at in from into of with by than since until till after before every within over under
+    the a an от для к на из в во у с со по до после через за"""
 )
-
-
-def _is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
-    text = text.strip()
-    while filler := _FILLER.match(text):
-        text = text[filler.end() :]
-    if is_placeholder(text) or not text:
-        return False
-    quoted = quoted_value(text)
-    if quoted is not None:
-        return not all(english.is_description(word) for word in quoted.split())
-    token = first_token(text)
-    bare = trimmed(token)
-    if is_strong(token):
-        return not UNIT.match(text[len(token) :])
-    if bare.isdigit():
-        return len(bare) >= 4 and not UNIT.match(text[len(token.rstrip(".,;")) :])
-    if is_ordinary(bare):
-        return bool(re.fullmatch(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", bare))
-    if _is_certain(text):
-        return True
-    if is_russian or not bare.isascii():
-        return russian.is_plain_value(text, follows_colon=follows_colon)
-    return english.is_plain_value(text, follows_colon=follows_colon)
-
-
-def _is_certain(text: str) -> bool:
-    """Whether a value that nothing else can be stands later in the clause, after a sign or in quotes."""
-    found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
-    if found is None:
-        return is_strong(first_token(text)) and not UNIT.match(text.strip()[len(first_token(text.strip())) :])
-    return bool(found[2]) or (is_strong(found[1]) and not is_placeholder(found[1]))
 
 
 def _changes(text: str) -> Iterator[re.Match[str]]:
     for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN):
         if found := rule.search(text):
             yield found
-
-
-def _judges_named(value: str) -> bool:
-    token = first_token(value)
-    if is_strong(token) or quoted_value(value):
-        return not UNIT.match(value[len(token) :])
-    bare = trimmed(token)
-    if bare.isdigit():
-        return len(bare) >= 4 and not UNIT.match(value[len(token) :])
-    if bare.isascii():
-        return bare.lower() not in SERVICES and english.is_plain_value(value)
-    return russian.is_plain_value(value)
-
-
-def _names_before(value: str) -> bool:
-    tokens = value.split()
-    if any(map(is_strong, tokens)) or quoted_value(value):
-        return True
-    if len(tokens) != 1:
-        return False
-    bare = trimmed(tokens[0])
-    if bare.isascii():
-        return english.is_plain_value(bare) or (bare.isdigit() and len(bare) >= 4)
-    return russian.is_value_like(bare)
 
 
 def _is_value_of(found: re.Match[str]) -> bool:
@@ -323,12 +254,3 @@ def _is_value_of(found: re.Match[str]) -> bool:
         is_first = found.start() == 0
         return is_first and english.is_plain_value(bare) and bare.lower() not in ("friend", "love")
     return found.start() == 0 and russian.is_value_like(bare)
-
-
-def _is_assigned(found: re.Match[str]) -> bool:
-    value = found["value"] or found["option"] or found["short"] or found["curl"]
-    if is_placeholder(value):
-        return False
-    if found["value"] is None:
-        return True
-    return "=" in found[0] or is_strong(value)

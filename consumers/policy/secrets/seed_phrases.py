@@ -12,8 +12,10 @@ SHORTEST: Final = 12
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _NAMED: Final = pattern(
-    r"""(?:\b(?:seed(?:\s(?:phrases?|words?))?|(?:recovery|backup|mnemonic|secret|wallet)\s(?:phrases?|words|seed|mnemonic)|mnemonic)|
-    (?<!\w)(?:сид|seed)(?:[ -]?фраз\w*)?|(?<!\w)(?:мнемоник\w*|мнемоническ\w+\sфраз\w*|секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
+    r"""(?:\b(?:seed(?:\s(?:phrases?|words?))?|(?:recovery|backup|mnemonic|secret|wallet)\s(?:phrases?|
+    words|seed|mnemonic)|mnemonic)|
+    (?<!\w)(?:сид|seed)(?:[ -]?фраз\w*)?|(?<!\w)(?:мнемоник\w*|мнемоническ\w+\sфраз\w*|
+    секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
     (?![^\W_])(?P<rest>.*)"""
 )
 _FEW: Final = 4

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from consumers.policy.wording import pattern
+from consumers.policy.wording import pattern, word_set
 
 OPENING: Final = "\"'«“„`‘(["
 CLOSING: Final = "\"'»”“`’)]"
@@ -14,17 +14,25 @@ PLACEHOLDER: Final = pattern(
     скрыто?|удал[её]н\w*|нет"""
 )
 UNIT: Final = pattern(
-    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:[\w-]+\s)?(?:characters?|chars?|letters?|digits?|symbols?|words?|bits?|
-    times?|days?|hours?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|people|persons?|users?|accounts?|
+    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
+    symbols?|words?|bits?|
+    times?|days?|hours?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|people|persons?|users?|
+    accounts?|
     percent|dollars?|euros?|rubles?|items?|places|attempts?|tries|entries|lines|pages|
     символ\w*|знак\w*|букв\w*|цифр\w*|слов\w*|бит\w*|раз\w*|дн(?:я|ей|ем)|день|час\w*|минут\w*|секунд\w*|
-    недел\w*|месяц\w*|лет|год\w*|человек\w*|пользовател\w*|аккаунт\w*|процент\w*|рубл\w*|руб\.?|евро|доллар\w*|
+    недел\w*|месяц\w*|лет|год\w*|человек\w*|пользовател\w*|аккаунт\w*|процент\w*|рубл\w*|руб\.?|евро|
+    доллар\w*|
     попыт\w+|штук\w*|тысяч\w*|запис\w+|строк\w*)(?!\w)|\s*[%$€₽£°]"""
 )
 """Words after a number that make it a quantity."""
 
-SERVICES: Final = frozenset(
-    ["wifi", "wi-fi", "vpn", "gmail", "icloud", "apple", "netflix", "google", "yandex", "vk", "telegram", "whatsapp", "facebook", "instagram", "windows", "mac", "macbook", "iphone", "ipad", "android", "root", "admin", "administrator", "ssh", "bios", "sudo", "steam", "spotify", "youtube", "github", "gitlab", "zoom", "skype", "discord", "slack", "twitter", "amazon", "ebay", "paypal", "microsoft", "outlook", "office", "id", "mail", "email", "e-mail", "postgres", "mysql", "sql", "linux", "ubuntu", "router", "app", "store", "play", "market", "dropbox", "notion", "jira", "sim", "sms", "pin", "otp", "nas", "smb", "ftp", "rdp", "1password", "keepass", "keepassxc", "bitwarden", "lastpass", "enpass", "dashlane"]
+SERVICES: Final = word_set(
+    """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram
+    windows mac macbook iphone ipad android root admin administrator ssh bios sudo steam spotify
+    youtube github gitlab zoom skype discord slack twitter amazon ebay paypal microsoft outlook
+    office id mail email e-mail postgres mysql sql linux ubuntu router app store play market dropbox
+    notion jira sim sms pin otp nas smb ftp rdp 1password keepass keepassxc bitwarden lastpass
+    enpass dashlane"""
 )
 """Names in Latin letters that follow "password" for what it opens."""
 
@@ -36,10 +44,13 @@ _ADDRESS: Final = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]+|(?:https?://|www\.)\S+|[\w-]+\.(?:com|ru|org|net|io|de|uk)(?:/\S*)?"
 )
 _ORDINARY: Final = pattern(
-    r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|км|гб|мб|шт|ч|мин|с)|
+    r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|
+    км|гб|мб|шт|ч|мин|с)|
     \d*password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
-    (?:office|windows|win|outlook|iphone|ipad|android|galaxy|pixel|xbox|playstation|ps|python|web|room|flat|gate|
-    area|level|unit|box|bitrix|битрикс|office-?|microsoft|m|o|catch|forever|канал)-?\d{1,4}|1c|1с|covid-?\d+|
+    (?:office|windows|win|outlook|iphone|ipad|android|galaxy|pixel|xbox|playstation|ps|python|web|room|
+    flat|gate|
+    area|level|unit|box|bitrix|битрикс|office-?|microsoft|m|o|catch|forever|канал)-?\d{1,4}|1c|1с|
+    covid-?\d+|
     (?:sha|md|aes|rsa|argon|utf|base|win|http|oauth|cp|bcrypt|rot|fido|nfc|u|log)-?\d{1,4}[a-z]?"""
 )
 _TOKEN: Final = re.compile(r"\S+")
