@@ -5,6 +5,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
+from consumers.policy.secrets import english
 from consumers.policy.wording import pattern
 
 SHORTEST: Final = 12
@@ -19,14 +20,21 @@ _NAMED: Final = pattern(
     (?![^\W_])(?P<rest>.*)"""
 )
 _FEW: Final = 4
+_PLAIN: Final = 6
+"""Words of no list, and no small words among them, that count after the name of a seed phrase."""
 
 
 def seed_phrase_in(text: str) -> bool:
-    """Whether a text holds a seed phrase: twelve words of one list in a row, or four after its name."""
+    """Whether a text holds a seed phrase: twelve words of one list in a row, or a few after its name."""
     if _longest_row(text, SHORTEST) >= SHORTEST:
         return True
     named = _NAMED.search(text)
-    return named is not None and _longest_row(named["rest"], _FEW) >= _FEW
+    if named is None:
+        return False
+    rest = named["rest"]
+    said = rest.rpartition(":")[2]
+    is_plain = len(_WORD.findall(said)) >= _PLAIN and english.is_plain_value(said)
+    return is_plain or _longest_row(rest, _FEW) >= _FEW
 
 
 def _longest_row(text: str, least: int) -> int:
