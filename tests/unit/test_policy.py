@@ -238,10 +238,11 @@ def test_a_fact_is_checked_in_a_millisecond() -> None:
 
 
 def _seconds(texts: list[str]) -> float:
-    begun = time.perf_counter()
+    # Of the processor: what else the machine does is not measured.
+    begun = time.process_time()
     for text in texts:
         refusal(text, POLICY)
-    return time.perf_counter() - begun
+    return time.process_time() - begun
 
 
 @pytest.mark.parametrize(
@@ -252,13 +253,15 @@ def test_no_text_takes_long(hostile: str) -> None:
     assert _seconds([hostile]) < 0.1
 
 
+LATE = {"detect_secrets", "mnemonic", "pymorphy3", "stdnum"}
+
+
 def test_detectors_are_imported_when_the_first_fact_is_checked() -> None:
     found = subprocess.run(
         [
             sys.executable,
             "-c",
-            "import sys, consumers.policy.refusing;"
-            "print(sorted({'detect_secrets', 'pymorphy3', 'mnemonic', 'stdnum'} & set(sys.modules)))",
+            f"import sys, consumers.policy.refusing; print(sorted({LATE} & set(sys.modules)))",
         ],
         capture_output=True,
         text=True,

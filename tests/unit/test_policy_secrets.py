@@ -222,9 +222,9 @@ HOSTILE = (
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_ten_thousand_hostile_characters_are_checked_in_time(piece: str) -> None:
     secret_in("Её пароль слишком простой", Policy())
-    begun = time.perf_counter()
+    begun = time.process_time()
     secret_in((piece * 10_000)[:10_000], Policy())
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 2
 
 
 @given(st.text(alphabet=st.sampled_from("aбpп01 .:-—=/\"«»№@'\u200bпинкодpasswordis"), max_size=400))

@@ -103,6 +103,11 @@ _ASSIGNED: Final = re.compile(
     r"PRIVATE_?KEY)[A-Z0-9_]*[\"']?\s*[=:]\s*[\"']?(?P<value>(?=\S*\d)[\w.~+/=-]{8,})"
 )
 
+_KEY_LIKE: Final = pattern(
+    r"(?<![!-~])(?=[!-~]*[\d_=+/:.-])[!-~]{8,}|bearer|[!-~]{16,}|\w{3,}[«\"'“„:=][!-~]{8,}"
+)
+"""A quick look before the slow rules: a token that is no word."""
+
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
 _RANDOM: Final = re.compile(r"(?<![\w+/=.@:-])[A-Za-z0-9+/_-]{32,}={0,2}(?![\w@])")
@@ -132,6 +137,8 @@ _PRIVATE: Final = pattern(
 
 def key_in(text: str) -> str | None:
     """Name the sort of key or token in a text; None when there is none."""
+    if _KEY_LIKE.search(text) is None:
+        return None
     for what, rule in _RULES.items():
         if rule.search(text):
             return what
