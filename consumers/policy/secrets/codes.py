@@ -118,7 +118,8 @@ _CHANGED_TO: Final = pattern(
 )
 _PREPOSITION: Final = pattern(r"[ ,]+(?:of|for|to|on|at|in|from|by|via|which|that|sent|i|he|she|they|we)\b")
 _QUANTITY: Final = pattern(
-    r"""(?<![^\W_])(?:since|after|before|until|till|every|within|in|by|at|over|under|about|around|than|
+    r"""(?<![^\W_])(?:(?:январ|феврал|март|апрел|ма[йея]|июн|июл|август|сентябр|октябр|ноябр|декабр)[^\W_]{0,3}|
+    (?:january|february|march|april|may|june|july|august|september|october|november|december)|since|after|before|until|till|every|within|in|by|at|over|under|about|around|than|
     up\sto|least|from|
     с|до|после|через|в|к|около|более|менее|больше|меньше|кажды[ей]|за|из|по|не\sменее|apartment|flat|room|
     квартир\w+|кв\.?|дом|

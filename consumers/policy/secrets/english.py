@@ -32,7 +32,8 @@ _DESCRIPTIONS: Final = word_set(
     sacred rotten clear everywhere anywhere elsewhere nowhere sometime plain encrypted up-to-date
     identical lengthy medium poor decent robust terse cryptic unreadable illegible pending active
     inactive ask see check look call contact request required dead live free true false real fake
-    null n/a guest-only hers mine yours ours theirs up down off hereditary"""
+    null n/a guest-only hers mine yours ours theirs upper lower uppercase lowercase capital
+    capitalised capitalized compromised hereditary"""
 )
 _TIMES: Final = word_set(
     """last next ago yesterday today tomorrow tonight recently twice once week month year weeks months

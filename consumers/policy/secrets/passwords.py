@@ -109,6 +109,12 @@ _USING: Final = pattern(
 )
 """What comes before a password that is said without "is": "uses the password hamster"."""
 
+_ASKING: Final = pattern(
+    r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
+)
+"""Before a credential, words of a clause that asks or supposes."""
+
+_SUPPOSING: Final = pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
 _LATER: Final = pattern(r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))")
 _STORED_AS: Final = pattern(r"(?:\s[\w'’-]+){0,5}?\s(?:as|in the form)\s(?P<value>.*)")
 _STORING: Final = pattern(r"\b(?:stor|keep|kept|set|sav|record|remember|chose|chosen|has|have|had|not)\w*\b")
@@ -144,7 +150,7 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
     if _COMPOUND.match(rest) or _BEFORE_COMPOUND.search(text[max(0, noun.start() - 24) : noun.start()]):
         return False
     is_russian = noun["ru"] is not None
-    connected = _CONNECTOR.match(rest)
+    connected = None if _SUPPOSING.search(text[: noun.start()]) else _CONNECTOR.match(rest)
     if connected:
         gap, sign, value = connected["gap"], connected["sign"], connected["value"]
         if not _BLOCKING.search(gap) and not gap.rstrip().endswith(("?", "!")):
@@ -233,7 +239,8 @@ _GOVERNING: Final = word_set(
 
 def _changes(text: str) -> Iterator[re.Match[str]]:
     for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN):
-        if found := rule.search(text):
+        found = rule.search(text)
+        if found and not _ASKING.search(text[: found.start()]):
             yield found
 
 

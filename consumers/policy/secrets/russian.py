@@ -19,9 +19,8 @@ _SUBJECTS: Final = word_set(
     уровень тип вид"""
 )
 _DESCRIBING: Final = frozenset(("VERB", "INFN", "ADJS", "PRTS", "PRTF", "GRND", "ADVB", "COMP", "PRED"))
-_VERB_ENDING: Final = re.compile(
-    r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|[аеуюияё]т|[аеуюияё]тся|но|ны|ен|ан|ена|ана)$"
-)
+_ADJECTIVE_ENDING: Final = re.compile(r"(?:[ыио]й|[ая]я|[оеыи]е)$")
+_VERB_ENDING: Final = re.compile(r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|тся)$")
 """Endings by which a word that no dictionary has is taken for a verb or a participle."""
 _NOW: Final = frozenset(
     (
@@ -114,7 +113,7 @@ def is_bare_value(gap_and_value: str) -> bool:
             is_object = _is_adjective(word) or "Apro" in _best(word)
         elif lower in _SUBJECTS or _is_pronoun(word):
             return False
-        elif _is_adjective(word) and not value:
+        elif _is_adjective(word) and not value and (not _is_unknown(word) or _ADJECTIVE_ENDING.search(lower)):
             # An adjective alone describes the password; with a noun it may be the password.
             has_adjective = True
         elif _OPENED.fullmatch(lower):
