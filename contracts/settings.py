@@ -83,7 +83,16 @@ class Policy(Settings):
         default=True, description="Refuse what is an order to a program or a model."
     )
     refuse_secrets: bool = Field(
-        default=True, description="Refuse keys, tokens, card numbers and their like."
+        default=True,
+        description="Refuse passwords, PINs, one-time codes, keys, tokens, seed phrases and card numbers.",
+    )
+    refuse_bank_accounts: bool = Field(
+        default=True,
+        description="Refuse IBANs and other account numbers, where `refuse_secrets` is on.",
+    )
+    refuse_documents: bool = Field(
+        default=True,
+        description="Refuse numbers of passports, national ids and licences, where `refuse_secrets` is on.",
     )
 
     @field_validator("max_length")

@@ -11,6 +11,7 @@ from nats.aio.client import Client
 
 from consumers.extract.judging import Asked, Judged, event_window, judge
 from consumers.extract.questions import Question
+from consumers.policy.secrets.long_texts import secret_in_long_text
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import cost
 from consumers.spending.counting import count
@@ -77,6 +78,9 @@ class Answering:
         letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
         said = outcome.text if isinstance(outcome, Answer) else None
         letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
+        policy = question.settings.policy
+        if said is not None and (what := secret_in_long_text(said, policy)) is not None:
+            letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
         await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
 
 

@@ -35,6 +35,7 @@ class Bench(StrEnum):
     REBUILD = "rebuild"
     FAIRNESS = "fairness"
     SCALE = "scale"
+    SECRETS = "secrets"
 
 
 def bench(
@@ -42,7 +43,10 @@ def bench(
     data: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", exists=True, help="For recall: a file of LoCoMo, or a folder of such files."
+            metavar="PATH",
+            exists=True,
+            help="For recall: a file of LoCoMo, or a folder of such files. For secrets: labelled sentences,"
+            " one JSON object a line; default: the list that comes with mnemon.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -53,9 +57,13 @@ def bench(
 
     Example: `mnemon bench ingest --json`
     """
+    if name is Bench.SECRETS:
+        perform(_bench_secrets(data, as_json))
+        return
     if (name is Bench.RECALL) != (data is not None):
         refuse(
-            Ending.WRONG_USE, "--data says where the conversations are: recall needs it, nothing else does"
+            Ending.WRONG_USE,
+            "--data says where the conversations are: recall needs it, secrets can do with it, no other does",
         )
     perform(_bench(name, _load(data) if data else None, as_json))
 
@@ -70,6 +78,30 @@ def _load(path: Path) -> "Data":
         refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
     except NotLocomo as error:
         refuse(Ending.WRONG_USE, f"no conversations with questions: {error}")
+
+
+async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
+    """Measure without servers: the detection of secrets is pure."""
+    from bench import secrets
+
+    try:
+        sentences = secrets.read_sentences(path or secrets.LIST)
+    except secrets.InvalidSentences as error:
+        refuse(Ending.WRONG_USE, str(error))
+    measured = secrets.run(sentences, report=_report)
+    return _finish(measured, as_json)
+
+
+def _report(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _finish(measured: dict[str, Any], as_json: bool) -> Ending:
+    if as_json:
+        typer.echo(json.dumps(measured))
+    else:
+        _show(measured)
+    return Ending.NOT_SO if any(_missed(measured)) else Ending.DONE
 
 
 async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
@@ -96,9 +128,6 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
 
     configure_logging(level=logging.ERROR)
 
-    def report(line: str) -> None:
-        typer.echo(line, err=True)
-
     with Stop(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         # Not `Deployment()`: the servers that the environment names are somebody's real ones.
         async with embedded(Path(folder), Deployment.model_construct()) as stack:
@@ -106,39 +135,35 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
                 case Bench.PUBLISH:
                     measured = await publish.run(str(stack.deployment.nats_url))
                 case Bench.INGEST:
-                    measured = await ingest.run(stack.deployment, report=report)
+                    measured = await ingest.run(stack.deployment, report=_report)
                 case Bench.RETRIEVE:
-                    measured = await retrieve.run(stack.deployment, report=report)
+                    measured = await retrieve.run(stack.deployment, report=_report)
                 case Bench.SEARCHABLE:
-                    measured = await searchable.run(stack.deployment, report=report)
+                    measured = await searchable.run(stack.deployment, report=_report)
                 case Bench.SEARCH:
-                    measured = await search.run(stack.deployment, report=report)
+                    measured = await search.run(stack.deployment, report=_report)
                 case Bench.DEDUPE:
-                    measured = await dedupe.run(stack.deployment, report=report)
+                    measured = await dedupe.run(stack.deployment, report=_report)
                 case Bench.CONTEXT:
-                    measured = await context.run(stack.deployment, report=report)
+                    measured = await context.run(stack.deployment, report=_report)
                 case Bench.COST:
-                    measured = await cost.run(stack.deployment, report=report)
+                    measured = await cost.run(stack.deployment, report=_report)
                 case Bench.EXTRACT:
-                    measured = await extract.run(stack.deployment, report=report)
+                    measured = await extract.run(stack.deployment, report=_report)
                 case Bench.COMPACT:
-                    measured = await compact.run(stack.deployment, report=report)
+                    measured = await compact.run(stack.deployment, report=_report)
                 case Bench.FRONT:
-                    measured = await front.run(stack.deployment, report=report)
+                    measured = await front.run(stack.deployment, report=_report)
                 case Bench.REBUILD:
-                    measured = await rebuild.run(stack.deployment, report=report)
+                    measured = await rebuild.run(stack.deployment, report=_report)
                 case Bench.FAIRNESS:
-                    measured = await fairness.run(stack.deployment, report=report)
+                    measured = await fairness.run(stack.deployment, report=_report)
                 case Bench.SCALE:
-                    measured = await scale.run(stack.deployment, report=report)
+                    measured = await scale.run(stack.deployment, report=_report)
                 case Bench.RECALL:
                     assert data is not None
-                    measured = await recall.run(stack.deployment, data, report=report)
-    if as_json:
-        typer.echo(json.dumps(measured))
-    else:
-        _show(measured)
-    return Ending.NOT_SO if any(_missed(measured)) else Ending.DONE
+                    measured = await recall.run(stack.deployment, data, report=_report)
+    return _finish(measured, as_json)
 
 
 def _figures(measured: dict[str, Any]) -> dict[str, float]:
@@ -181,7 +206,7 @@ def _show(measured: dict[str, Any]) -> None:
         _show_growth(measured["growth"])
     for name, value in measured.items():
         if name not in ("ratios", "targets", "methods", "growth") and name not in figures:
-            typer.echo(f"{name}: {json.dumps(value)}")
+            typer.echo(f"{name}: {json.dumps(value, ensure_ascii=False)}")
 
 
 def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
