@@ -1,7 +1,8 @@
-"""Summaries by rules: the sentences that tell most, within bounds, in the words in which they were said."""
+"""Summaries by rules: something of every exchange, within bounds, in the words in which it was said."""
 
+import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from contracts.chat import Role
 from infra.models.language.offline import offline
 from infra.models.language.port import Request, Said
-from infra.models.language.rules.summarising import MOST_WORDS
+from infra.models.language.rules.summarising import MOST_CHARACTERS, MOST_WORDS, USUAL_WORDS
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 
@@ -27,6 +28,95 @@ async def summary(said: Sequence[Said]) -> str:
     return (await offline().complete(Request("compact", "Sum it up.", "...", said))).text
 
 
+ENGLISH = spoken(
+    (
+        "user",
+        (
+            "Hi there! I want to book a table for 5 people at Berezka on Friday at 19:30, "
+            "it is my sister Emma's birthday."
+        ),
+    ),
+    (
+        "assistant",
+        (
+            "Sure! I can book Berezka at 19:30 on Friday. The deposit is 2,000 rubles. "
+            "Let me know if you need anything else."
+        ),
+    ),
+    ("user", "Great, thanks. Also my phone broke, I bought a Pixel yesterday."),
+    ("assistant", "You may want to transfer your contacts with Google Drive."),
+    ("user", "What could I give to her? She turns 34."),
+    ("assistant", "A pottery class at Clay & Co costs 45 euros."),
+)
+RUSSIAN = spoken(
+    (
+        "user",
+        (
+            "Привет! Хочу заказать столик на 5 человек в Берёзке в пятницу в 19:30, "
+            "у моей сестры Эммы день рождения."
+        ),
+    ),
+    (
+        "assistant",
+        "Конечно! Забронирую Берёзку на 19:30. Депозит 2000 рублей. Обращайтесь, если что.",
+    ),
+    ("user", "Отлично, спасибо. Ещё у меня сломался телефон, вчера купил Pixel."),
+    ("assistant", "Перенесите контакты через Google Drive."),
+    ("user", "Что ей подарить? Ей исполняется 34 года."),
+    ("assistant", "Занятие в студии Глина стоит 45 евро."),
+)
+
+
+def on_days(said: Sequence[Said], *days: int) -> list[Said]:
+    """Each exchange of two messages so many days after the first one."""
+    return [each._replace(at=SATURDAY + timedelta(days=days[place // 2])) for place, each in enumerate(said)]
+
+
+async def test_every_exchange_is_covered_with_its_names_and_numbers() -> None:
+    text = await summary(ENGLISH)
+    kept = ("5 people", "Berezka", "19:30", "Emma", "2,000", "Pixel", "2026-11-20", "Google Drive", "34")
+    assert [each for each in (*kept, "Clay & Co", "45 euros") if each not in text] == []
+    assert text.startswith("[2026-11-21] User: I want to book a table")
+    assert "What could I give to her?" in text
+
+
+async def test_every_exchange_is_covered_in_russian_too() -> None:
+    text = await summary(RUSSIAN)
+    kept = ("5 человек", "Берёзке", "19:30", "Эммы", "2000", "Pixel", "2026-11-20", "Google Drive", "34")
+    assert [each for each in (*kept, "Глина", "45 евро") if each not in text] == []
+    assert text.startswith("[2026-11-21] Пользователь: Хочу заказать столик")
+    assert "Что ей подарить?" in text
+
+
+@pytest.mark.parametrize(("said", "user"), [(ENGLISH, "User"), (RUSSIAN, "Пользователь")])
+async def test_the_date_is_told_where_the_day_changes(said: list[Said], user: str) -> None:
+    text = await summary(on_days(said, 0, 0, 3))
+    assert re.findall(r"\[[^]]+\] \w+:", text) == [f"[2026-11-21] {user}:", f"[2026-11-24] {user}:"]
+
+
+async def test_greetings_thanks_and_offers_of_help_are_left_out() -> None:
+    english, russian = await summary(ENGLISH), await summary(RUSSIAN)
+    for courtesy in ("Hi", "thanks", "Great", "Sure", "Let me know", "else"):
+        assert courtesy not in english
+    for courtesy in ("Привет", "спасибо", "Отлично", "Конечно", "Обращайтесь"):
+        assert courtesy not in russian
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Hi, I'm Ann", "User: I'm Ann."),
+        ("Hello Tom!", "User: Hello Tom!"),
+        ("Thanks, that works with 3 eggs", "User: That works with 3 eggs."),
+        ("Привет, я Оля", "Пользователь: Я Оля."),
+        ("Спасибо!", "Пользователь: Спасибо!"),
+        ("Добрый вечер! Мне 34 года", "Пользователь: Мне 34 года."),
+    ],
+)
+async def test_what_is_said_with_a_greeting_stays(said: str, kept: str) -> None:
+    assert await summary(spoken(("user", said))) == f"[2026-11-21] {kept}"
+
+
 async def test_what_the_user_says_of_themselves_tells_most() -> None:
     text = await summary(
         spoken(
@@ -36,26 +126,28 @@ async def test_what_the_user_says_of_themselves_tells_most() -> None:
             ("assistant", "Have a good trip!"),
         )
     )
-    assert text.startswith("User: I'm flying to Rome tomorrow (2026-11-22).")
+    assert text == "[2026-11-21] User: I'm flying to Rome tomorrow (2026-11-22)."
 
 
-async def test_it_is_in_the_language_of_the_conversation() -> None:
+async def test_it_is_in_the_language_of_the_users() -> None:
     text = await summary(
         spoken(
-            ("user", "Привет! Я вегетарианка. Как приготовить борщ без мяса?"),
-            ("assistant", "Используйте грибной бульон, свёклу и капусту."),
-            ("user", "Спасибо! Завтра ко мне приезжает сестра из Перми"),
+            ("user", "Переведи, пожалуйста, эту фразу: the quick fox"),
+            ("assistant", "A long English text about a quick brown fox and a lazy dog, which jumps."),
         )
     )
-    assert text == (
-        "Ассистент: Используйте грибной бульон, свёклу и капусту. "
-        "Пользователь: Завтра (2026-11-22) ко мне приезжает сестра из Перми."
-    )
+    assert text.startswith("[2026-11-21] Пользователь: ")
+    assert "Ассистент: A long English text" in text
 
 
 async def test_who_speaks_is_named() -> None:
-    said = [Said(1, "user", "I have a dog named Rex", SATURDAY, "Ann")]
-    assert await summary(said) == "User (Ann): I have a dog named Rex."
+    said = [
+        Said(1, "user", "I have a dog named Rex", SATURDAY, "Ann"),
+        Said(2, "user", "I have a cat named Tom", SATURDAY, "Ben"),
+    ]
+    assert await summary(said) == (
+        "[2026-11-21] User (Ann): I have a dog named Rex. User (Ben): I have a cat named Tom."
+    )
 
 
 async def test_what_tools_say_and_code_are_left_out() -> None:
@@ -66,7 +158,7 @@ async def test_what_tools_say_and_code_are_left_out() -> None:
             ("assistant", "(tools used: sql)"),
         )
     )
-    assert text == "User: This query takes 40 seconds on my server."
+    assert text == "[2026-11-21] User: This query takes 40 seconds on my server."
 
 
 async def test_a_sentence_that_says_the_same_is_not_shown_beside_it() -> None:
@@ -78,7 +170,7 @@ async def test_a_sentence_that_says_the_same_is_not_shown_beside_it() -> None:
         )
     )
     assert text == (
-        "User: My sister Emma lives in Leeds near the station. "
+        "[2026-11-21] User: My sister Emma lives in Leeds near the station. "
         "Assistant: The train to York takes half an hour."
     )
 
@@ -86,7 +178,20 @@ async def test_a_sentence_that_says_the_same_is_not_shown_beside_it() -> None:
 async def test_a_long_sentence_is_shown_in_part() -> None:
     text = await summary(spoken(("user", "I need a word " + "and another word " * 200)))
     assert text.endswith("…")
-    assert len(text.split()) <= 31
+    assert len(text.split()) <= USUAL_WORDS
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        ("and then we talked of many other things " * 9 + "until my uncle Rupert came", "Rupert"),
+        ("и потом мы ещё долго говорили о разном " * 9 + "пока не пришёл мой дядя Рупрехт", "Рупрехт"),
+        ("because of this and that and whatever else " * 9 + "it was 38.5 degrees", "38.5 degrees"),
+        ("из-за того и сего и всякого разного прочего " * 9 + "было 38,5 градусов", "38,5 градусов"),
+    ],
+)
+async def test_of_a_long_sentence_the_part_with_names_and_numbers_is_shown(sentence: str, kept: str) -> None:
+    assert kept in await summary(spoken(("user", sentence)))
 
 
 @pytest.mark.parametrize("said", [[], spoken(("user", "👍"), ("assistant", "🙂 !!"))])
@@ -97,14 +202,44 @@ async def test_without_words_it_says_so(said: list[Said]) -> None:
 async def test_merged_they_keep_who_said_what_and_what_tells_most() -> None:
     text = await summary(
         earlier(
-            "User: I moved from Leeds to York in March. Ok. Assistant: Shall I go on?",
-            "User: That is nice. I have a dog named Rex.",
+            "[2026-03-01] User: I moved from Leeds to York in March. Ok. Assistant: Shall I go on?",
+            "User (Ann): That is nice. I have a dog named Rex.",
             "The user asked for a vet in York, and the assistant named two.",
         )
     )
-    assert "User: I moved from Leeds to York in March." in text
-    assert "I have a dog named Rex." in text
+    assert text.startswith("[2026-03-01] User: I moved from Leeds to York in March.")
+    assert "User (Ann): I have a dog named Rex." in text
     assert text.endswith("The user asked for a vet in York, and the assistant named two.")
+
+
+async def test_merged_in_russian_they_keep_the_same() -> None:
+    text = await summary(
+        earlier(
+            "[2026-03-01] Пользователь: В марте я переехал из Твери в Казань. Ассистент: Продолжим?",
+            "User (Аня): У меня есть собака, её зовут Рекс.",
+            "Пользователь искал ветеринара в Казани, ассистент назвал двух.",
+        )
+    )
+    assert text.startswith("[2026-03-01] Пользователь: В марте я переехал из Твери в Казань.")
+    assert "Пользователь (Аня): У меня есть собака, её зовут Рекс." in text
+    assert text.endswith("Пользователь искал ветеринара в Казани, ассистент назвал двух.")
+
+
+@pytest.mark.parametrize("said", [ENGLISH, RUSSIAN])
+async def test_merged_the_older_gets_fewer_words_but_leaves_a_trace(said: list[Said]) -> None:
+    days = range(0, 60, 10)
+    summaries = []
+    for number, day in enumerate(days):
+        of_a_day = [
+            each._replace(at=each.at + timedelta(days=day), text=each.text.replace("19:30", f"1{number}:30"))
+            for each in said
+        ]
+        summaries.append(await summary(of_a_day))
+    text = await summary(earlier(*summaries))
+    assert len(text.split()) <= MOST_WORDS
+    by_day = re.split(r"\[(\d{4}-\d\d-\d\d)\] ", text)[1:]
+    assert by_day[::2] == [str((SATURDAY + timedelta(days=day)).date()) for day in days]
+    assert len(by_day[1]) < len(by_day[-1])
 
 
 async def test_dates_of_earlier_summaries_are_not_counted_anew() -> None:
@@ -130,7 +265,7 @@ async def test_merging_over_and_over_stays_within_bounds() -> None:
         )
         if len(summaries) > 6:
             summaries = [await summary(earlier(*summaries))]
-            assert len(summaries[0].split()) <= MOST_WORDS + 10
+            assert len(summaries[0].split()) <= MOST_WORDS
             assert place in summaries[0], "the newest is among them"
 
 
@@ -142,5 +277,58 @@ ROLES = st.sampled_from(["user", "assistant", "tool", "system"])
 async def test_of_any_text_there_is_a_summary_within_bounds(turns: list[tuple[Role, str]]) -> None:
     text = await summary(spoken(*turns))
     assert text.strip()
-    assert len(text) <= 9 * MOST_WORDS + 8 * len("Пользователь: ")
+    assert len(text.split()) <= MOST_WORDS
+    assert len(text) <= MOST_CHARACTERS
     assert await summary(spoken(*turns)) == text
+
+
+NAMES = {
+    "en": ("Abigail", "Bertram", "Cordelia", "Dorian", "Esmeralda", "Fitzroy", "Gwendolyn", "Horatio"),
+    "ru": ("Агафьей", "Богданом", "Василисой", "Германом", "Домной", "Евстафием", "Жанной", "Захаром"),
+}
+FRAMES = {
+    "en": ("Yesterday I went out with {} and it was fine", "could you maybe tell {} that we are late"),
+    "ru": ("Вчера мы гуляли с {} и было неплохо", "расскажи нам пожалуйста что сделать с {} завтра вечером"),
+}
+ANSWERS = {
+    "en": ("Sure!", "That sounds like something people enjoy a lot in autumn.", "I will tell {} so."),
+    "ru": ("Хорошо!", "Осенью многие люди любят такое занятие.", "Я так и сделаю с {}."),
+}
+
+
+@given(
+    language=st.sampled_from(["en", "ru"]),
+    names=st.lists(st.integers(0, 7), min_size=1, max_size=20),
+    data=st.data(),
+)
+@settings(deadline=None, max_examples=60)
+async def test_every_exchange_with_a_name_or_a_number_leaves_a_trace(
+    language: str, names: list[int], data: st.DataObject
+) -> None:
+    turns: list[tuple[Role, str]] = []
+    traces = []
+    for number, place in enumerate(names):
+        name = data.draw(st.sampled_from([NAMES[language][place], f"{number + 101}"]))
+        filler = ". ".join(data.draw(st.lists(st.sampled_from(FRAMES[language]), max_size=3)))
+        in_answer = data.draw(st.booleans())
+        frame = data.draw(st.sampled_from(FRAMES[language]))
+        nameless = filler.replace(" {}", " them")
+        asked = nameless if in_answer else f"{nameless}. {frame.format(name)}"
+        answer = data.draw(st.sampled_from(ANSWERS[language]))
+        turns += [("user", asked), ("assistant", ANSWERS[language][2].format(name) if in_answer else answer)]
+        traces.append(name)
+    text = await summary(spoken(*turns))
+    assert [name for name in traces if name not in text] == []
+    assert len(text.split()) <= MOST_WORDS
+    assert len(text) <= MOST_CHARACTERS
+
+
+async def test_of_very_many_exchanges_those_with_details_and_the_newest_are_told() -> None:
+    turns: list[tuple[Role, str]] = []
+    for number in range(400):
+        named = f"I met Bertram{number} there" if number in (3, 100) else f"it was a {'very ' * number} day"
+        turns += [("user", named), ("assistant", "")]
+    text = await summary(spoken(*turns))
+    assert "Bertram3" in text
+    assert "Bertram100" in text
+    assert len(text.split()) <= MOST_WORDS
