@@ -190,7 +190,8 @@ def _without_courtesy(line: _Line) -> _Line | None:
         return None
     if begin and (len(rest.split()) < 2 and not any(map(str.isdigit, rest))):
         return None  # a name, perhaps, to whom it was said
-    return line._replace(text=rest[:1].upper() + rest[1:]) if rest else None
+    shown = rest[:1].upper() + rest[1:] if begin else rest
+    return line._replace(text=shown) if shown else None
 
 
 def _worth(line: _Line, sentence: Sentence, of_line: frozenset[int], common: Counter[int]) -> float:
