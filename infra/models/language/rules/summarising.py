@@ -79,9 +79,16 @@ def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> lis
             age = len(found) - 1 - place
             own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
             pieces += _shown(exchange, max(1, own))
-        if _fits(_written(pieces), most_words):
+        text = _written(pieces)
+        if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in found):
             return pieces
     return None
+
+
+def _leaves_trace(exchange: Exchange, text: str) -> bool:
+    """Whether a text has one of the names and numbers of an exchange, where it has any."""
+    cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
+    return not cores or any(core in text for core in cores)
 
 
 def _newest(found: Sequence[Exchange]) -> list[_Piece]:
