@@ -14,7 +14,7 @@ FRIDAY = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
 
 
 def spoken(*texts: str | tuple[Role, str], name: str | None = None) -> list[Said]:
-    turns = [("user", each) if isinstance(each, str) else each for each in texts]
+    turns: list[tuple[Role, str]] = [("user", each) if isinstance(each, str) else each for each in texts]
     return [
         Said(number, role, text, FRIDAY, name if role == "user" else None)
         for number, (role, text) in enumerate(turns, 1)

@@ -129,6 +129,30 @@ async def test_what_the_user_says_of_themselves_tells_most() -> None:
     assert text == "[2026-11-21] User: I'm flying to Rome tomorrow (2026-11-22)."
 
 
+@pytest.mark.parametrize(
+    ("turns", "kept"),
+    [
+        ((("user", "I lost my keys"), ("assistant", "Where did you see them?")), "User: I lost my keys."),
+        (
+            (("user", "I lost my keys"), ("assistant", "Did you ask Emma?")),
+            "User: I lost my keys. Assistant: Did you ask Emma?",
+        ),
+        (
+            (("user", "Я потерял ключи"), ("assistant", "Где видел их в последний раз?")),
+            "Пользователь: Я потерял ключи.",
+        ),
+        (
+            (("user", "Я потерял ключи"), ("assistant", "Спросил у Эммы?")),
+            "Пользователь: Я потерял ключи. Ассистент: Спросил у Эммы?",
+        ),
+    ],
+)
+async def test_of_the_assistants_questions_those_that_name_something_are_told(
+    turns: tuple[tuple[Role, str], ...], kept: str
+) -> None:
+    assert await summary(spoken(*turns)) == f"[2026-11-21] {kept}"
+
+
 async def test_it_is_in_the_language_of_the_users() -> None:
     text = await summary(
         spoken(

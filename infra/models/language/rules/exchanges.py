@@ -88,6 +88,11 @@ class Utterance(NamedTuple):
     stems: frozenset[int]
     worth: float
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is a question of the assistant's that has neither a name nor a number."""
+        return self.is_answer and self.sentence.text.endswith("?") and not self.sentence.details
+
 
 class Exchange(NamedTuple):
     """A user's message with the answers that follow, or an earlier summary."""

@@ -105,7 +105,7 @@ def _shown(exchange: Exchange, room: int) -> list[_Piece]:
     """The sentences of an exchange that tell most, in so many words."""
     ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
     asked = [each for each in ranked if not each.is_answer]
-    answered = [each for each in ranked if each.is_answer]
+    answered = [each for each in ranked if each.is_answer and not (asked and each.is_idle)]
     shown: list[_Piece] = []
     if room < _LEAST_FOR_BOTH:
         ranked = [*asked, *answered]
