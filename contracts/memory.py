@@ -35,10 +35,7 @@ class Lineage(Contract):
     )
     model: Text | None = Field(default=None, description="The model that was asked.")
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
-    unsupported: tuple[Text, ...] | None = Field(
-        default=None,
-        description="Names and numbers of the fact that its source messages do not have, if any.",
-    )
+    unsupported: tuple[Text, ...] | None = Field(default=None, description="Names and numbers no source has.")
 
 
 class Decision(Contract):
@@ -54,8 +51,7 @@ class Decision(Contract):
         default=None, description="For a person: what agrees in the two facts, or what tells them apart."
     )
     undecided: tuple[Identifier, ...] = Field(
-        default=(),
-        description="Facts that may say the same. All are kept; a language model may decide later.",
+        default=(), description="Facts that may say the same. All are kept; a language model may decide later."
     )
 
 
@@ -275,16 +271,8 @@ class WindowAnsweredV1(Event):
     )
     proposed: int = Field(default=0, ge=0, description="How many facts were proposed.")
     repaired: bool = Field(default=False, description="The answer was no JSON before it was mended.")
-    unusable: int | None = Field(
-        default=None,
-        ge=1,
-        description="Facts of the answer that cannot be used: no text, cut off, or too long.",
-    )
-    beyond_limit: int | None = Field(
-        default=None,
-        ge=1,
-        description="Facts of the answer that were not proposed, as it has too many; a dead letter has them.",
-    )
+    unusable: int | None = Field(default=None, ge=1, description="Facts of the answer that cannot be used.")
+    beyond_limit: int | None = Field(default=None, ge=1, description="Facts too many, kept in a dead letter.")
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 
 
