@@ -39,6 +39,7 @@ class Lineage(Contract):
         default=None,
         description="The answer of a model it came in: facts of one answer do not replace each other.",
     )
+    unsupported: tuple[Text, ...] | None = Field(default=None, description="Names and numbers no source has.")
 
 
 class Decision(Contract):
@@ -275,6 +276,8 @@ class WindowAnsweredV1(Event):
     )
     proposed: int = Field(default=0, ge=0, description="How many facts were proposed.")
     repaired: bool = Field(default=False, description="The answer was no JSON before it was mended.")
+    unusable: int | None = Field(default=None, ge=1, description="Facts of the answer that cannot be used.")
+    beyond_limit: int | None = Field(default=None, ge=1, description="Facts too many, kept in a dead letter.")
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 
 

@@ -22,6 +22,10 @@ class StoredFact(Fact):
     score: float | None = Field(
         default=None, description="How well it answers the query, where there was one."
     )
+    unsupported: tuple[Text, ...] | None = Field(
+        default=None,
+        description="Names and numbers of it that its source messages do not have, if any: perhaps made up.",
+    )
 
 
 class SearchV1(Contract):

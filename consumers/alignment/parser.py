@@ -25,10 +25,15 @@ _SIGNS: Final = ("—", "–", "%", "№")
 
 @lru_cache(maxsize=STATEMENTS)
 def parse(text: str, compounds: frozenset[str] = frozenset()) -> Statement:
-    """Take a fact apart: 0.1 ms once its words are known.
+    """Take a fact apart, and remember it: see `take_apart`."""
+    return take_apart(text, compounds)
+
+
+def take_apart(text: str, compounds: frozenset[str] = frozenset()) -> Statement:
+    """Take a text apart: 0.1 ms for a fact whose words are known.
 
     Args:
-        text: the fact.
+        text: a fact, or a longer text that is not to be remembered.
         compounds: concepts for which a phrase of several words is one term; other phrases are their words.
     """
     return _Parser(text, compounds).parse()

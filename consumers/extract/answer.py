@@ -28,7 +28,7 @@ from contracts.memory import Kind, Tier
 from infra.models.language.port import Answer, KnownFact, Said
 
 MOST_FACTS: Final = 50
-"""Facts of one answer that are looked at."""
+"""Facts of one answer that are proposed."""
 
 MOST_CHARACTERS: Final = 10_000
 """Of a fact; how many it is to have is a matter of the policy."""
@@ -130,11 +130,13 @@ class Extracted(NamedTuple):
         facts: those that can be used; their `sources` are log positions.
         repaired: it was no JSON, and was mended.
         left_out: facts that cannot be used: no text, cut off, too long, or one too many.
+        beyond_limit: of them, those that can be used, and are too many.
     """
 
     facts: tuple[ProposedFact, ...]
     repaired: bool = False
     left_out: int = 0
+    beyond_limit: tuple[ProposedFact, ...] = ()
 
 
 @cache
@@ -169,8 +171,9 @@ def read(answer: Answer, said: Sequence[Said], known: Collection[KnownFact]) -> 
         repaired, listed = True, _mended(text)
     if listed is None:
         raise Unreadable("there is no list of facts in the answer")
-    facts = [fact for each in listed[:MOST_FACTS] if (fact := _fact(each, said, known))]
-    return Extracted(tuple(facts), repaired, len(listed) - len(facts))
+    facts = tuple(fact for each in listed if (fact := _fact(each, said, known)))
+    taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
+    return Extracted(taken, repaired, len(listed) - len(taken), beyond_limit=beyond)
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:

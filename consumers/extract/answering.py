@@ -15,6 +15,7 @@ from consumers.policy.secrets.long_texts import secret_in_long_text
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import cost
 from consumers.spending.counting import count
+from contracts.subjects import parse
 from infra.broker.appending import append_groups
 from infra.broker.dead_letters import bury
 from infra.broker.traces import trace_at
@@ -74,9 +75,10 @@ class Answering:
         asked: Asked,
     ) -> None:
         assert judged.dead is not None, "looked at before"
-        end = judged.events[0]
+        end = next(each for each in judged.events if parse(each.subject).name == "window.answered")
         letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
         said = outcome.text if isinstance(outcome, Answer) else None
+        said = said if judged.kept is None else judged.kept
         letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
         policy = question.settings.policy
         if said is not None and (what := secret_in_long_text(said, policy)) is not None:

@@ -95,7 +95,13 @@ def said(messages: Sequence[SpokenRow], zone: str) -> list[Said]:
     ]
 
 
-def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | None) -> list[LogEvent]:
+def proposals(
+    window: Window,
+    extracted: Extracted,
+    model: str,
+    batch_id: str | None,
+    unsupported: Sequence[Sequence[str]] = (),
+) -> list[LogEvent]:
     """The events of an answer: what it proposes, and last that the stretch is answered.
 
     Their ids follow from the stretch: whoever answers it, however often, it is answered once.
@@ -105,7 +111,9 @@ def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | 
         extracted: what the answer holds.
         model: the provider and its model, such as `openai/gpt-5-mini`.
         batch_id: the batch it came in; None where it was asked by itself.
+        unsupported: of each fact the names and numbers that its source messages do not have.
     """
+    marks = unsupported or [()] * len(extracted.facts)
     proposed = [
         LogEvent(
             memory_subject(window.tenant, window.user, "fact.proposed"),
@@ -124,14 +132,15 @@ def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | 
                     model=model,
                     batch_id=batch_id,
                     answer=_id(window, "answered"),
+                    unsupported=tuple(mark) or None,
                 ),
             ).body(),
             _id(window, f"fact {place}"),
         )
-        for place, fact in enumerate(extracted.facts)
+        for place, (fact, mark) in enumerate(zip(extracted.facts, marks, strict=True))
     ]
     outcome: Outcome = "proposed" if proposed else "nothing"
-    end = answered(window, outcome, len(proposed), repaired=extracted.repaired, batch_id=batch_id)
+    end = answered(window, outcome, len(proposed), extracted, batch_id=batch_id)
     return [*proposed, end]
 
 
@@ -139,18 +148,22 @@ def answered(
     window: Window,
     outcome: Outcome,
     proposed: int = 0,
+    extracted: Extracted | None = None,
     *,
-    repaired: bool = False,
     batch_id: str | None = None,
 ) -> LogEvent:
-    """The event by which a stretch is done with."""
+    """The event by which a stretch is done with; `extracted` is what the answer holds."""
+    held = extracted or Extracted(())
+    too_many = len(held.beyond_limit)
     event = WindowAnsweredV1(
         conversation=window.conversation,
         from_seq=window.from_seq,
         to_seq=window.to_seq,
         outcome=outcome,
         proposed=proposed,
-        repaired=repaired,
+        repaired=held.repaired,
+        unusable=(held.left_out - too_many) or None,
+        beyond_limit=too_many or None,
         batch_id=batch_id,
     )
     subject = memory_subject(window.tenant, window.user, "window.answered")

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from consumers.extract.answer import Unreadable, read
+from consumers.extract.answer import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
 from consumers.extract.decide import EXTRACTOR, answered, proposals
+from consumers.extract.grounding import unsupported
 from consumers.extract.questions import Question
+from consumers.policy.refusing import refusal
 from consumers.spending.calls import called
 from contracts.identity import derived_id
 from contracts.memory import Window
@@ -13,6 +16,9 @@ from infra.broker.appending import LogEvent
 from infra.broker.outcomes import Dead
 from infra.database.windows import StoredWindow
 from infra.models.language.port import Answer, LineFailed
+
+MOST_IMPORTANCE: Final = 5
+"""Of a fact with names or numbers that its source messages do not have: the usual importance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +37,15 @@ class Judged:
     Attributes:
         events: for the log, all or none of them.
         is_answered: it is done with.
-        dead: why it is given up; a dead letter keeps what the model said.
+        dead: why it is given up, or facts of it are; a dead letter keeps what the model said.
+        kept: what of the answer the letter keeps; None: all of it.
         error: why it has to be asked for again.
     """
 
     events: Sequence[LogEvent]
     is_answered: bool = True
     dead: Dead | None = None
+    kept: str | None = None
     error: str | None = None
 
 
@@ -62,13 +70,48 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
             except Unreadable as error:
                 dead = Dead("unreadable", str(error))
             else:
-                events = proposals(
-                    event_window(window), extracted, f"{asked.provider}/{asked.model}", asked.batch_id
-                )
-                return Judged([*events, *paid])
+                checked, marks = _checked(extracted, question)
+                model = f"{asked.provider}/{asked.model}"
+                events = proposals(event_window(window), checked, model, asked.batch_id, marks)
+                too_many, kept = _too_many(checked, question)
+                return Judged([*events, *paid], dead=too_many, kept=kept)
     if not is_last:
         return Judged(paid, is_answered=False, error=dead.error)
     return Judged([answered(event_window(window), "dead", batch_id=asked.batch_id), *paid], dead=dead)
+
+
+def _checked(extracted: Extracted, question: Question) -> tuple[Extracted, list[list[str]]]:
+    """The facts, and of each the names and numbers that its source messages do not have.
+
+    A fact that has some may be made up: it is kept, but takes no other fact's place and matters no more than
+    usual.
+    """
+    known = question.known[: question.settings.extraction.known_facts]
+    marks = [unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
+    facts = [_doubted(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
+    return extracted._replace(facts=tuple(facts)), marks
+
+
+def _doubted(fact: ProposedFact) -> ProposedFact:
+    importance = min(MOST_IMPORTANCE if fact.importance is None else fact.importance, MOST_IMPORTANCE)
+    return fact.model_copy(update={"supersedes": None, "importance": importance})
+
+
+def _too_many(extracted: Extracted, question: Question) -> tuple[Dead | None, str | None]:
+    """Why facts of an answer are left, and those, but for secrets; None where none is."""
+    left = extracted.beyond_limit
+    if not left:
+        return None, None
+    policy = question.settings.policy
+    kept = [
+        fact.text
+        for fact in left
+        if (refused := refusal(fact.text, policy)) is None or refused[0] != "secret"
+    ]
+    error = (
+        f"the answer has {MOST_FACTS + len(left)} facts, {MOST_FACTS} are proposed, the letter has the others"
+    )
+    return Dead("too_many_facts", error), "\n".join(kept)
 
 
 def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
