@@ -1,14 +1,25 @@
 """What was read of each user, until it changes."""
 
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
 from infra.database.reading import Owner
 
+Value = TypeVar("Value")
+
 Shelf = dict[Hashable, Any]
 """What is known of one user, part by part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[Value]):
+    """A value, and the log position it reflects."""
+
+    value: Value
+    seq: int
 
 
 class UserCache:

@@ -3,25 +3,25 @@
 import asyncio
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from consumers.retrieve.cache import Shelf, UserCache
+from consumers.retrieve.cache import Seen, Shelf, UserCache
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
 from infra.broker.log_reader import TAIL_LIMIT, user_tail
 from infra.broker.position import Position, log_end
-from infra.database import documents, facts, found, reading, summaries, tasks
+from infra.database import documents, facts, found, message_counts, reading, summaries, tasks
 from infra.database.documents import DocumentEntry, StoredDocument
 from infra.database.engine import Database, Query, in_time
 from infra.database.facts import FactHistory, StoredFact
 from infra.database.found import Surroundings
+from infra.database.message_counts import CountedConversation, MessageCount
 from infra.database.projecting import suppose
 from infra.database.reading import ConversationView, Newest, OfTask, Owner, UserCounts
 from infra.database.rows import Rows, row_of
@@ -36,14 +36,6 @@ LOADED = 50
 
 Wanted = TypeVar("Wanted")
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Seen(Generic[Value]):
-    """A value, and the log position it reflects."""
-
-    value: Value
-    seq: int
 
 
 class Memory:
@@ -63,11 +55,13 @@ class Memory:
         self._facts_by_id = Together(database, facts.facts_by_id)
         self._documents_by_id = Together(database, documents.documents_by_id)
         self._surroundings = Together(database, found.surroundings)
+        self._message_counts = Together(database, message_counts.message_counts)
         self._settings = settings
         self._cache = UserCache(users)
         self._position = Position()
         self._indexed = Position("index")
         self._noticed: LRUCache[Owner, int] = LRUCache(users)
+        self._counted: LRUCache[CountedConversation, list[MessageCount]] = LRUCache(users)
         self._connection: Client
         self._stream_context: JetStreamContext
 
@@ -92,6 +86,7 @@ class Memory:
     def forget(self) -> None:
         """Notices may have been missed."""
         self._cache.clear()
+        self._counted.clear()
 
     def messages_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
@@ -154,6 +149,19 @@ class Memory:
         """The newest summaries of a conversation, oldest first; raises as `messages` does."""
         wanted = Newest(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
+
+    def message_counts_at_hand(self, wanted: CountedConversation) -> list[MessageCount] | None:
+        """Numbers of messages, kept beyond changes of the user: those below a summary's end do not change."""
+        return self._counted.get(wanted)
+
+    async def message_counts(self, wanted: CountedConversation, min_seq: int | None) -> list[MessageCount]:
+        """Numbers of messages; raises as `messages` does."""
+        counts = self._counted.get(wanted)
+        if counts is None:
+            owner = wanted.tenant, wanted.user
+            seen = await self._read(owner, None, self._message_counts, wanted, min_seq, wait=False)
+            counts = self._counted[wanted] = seen.value
+        return counts
 
     async def task_results(
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None

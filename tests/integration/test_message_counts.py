@@ -30,7 +30,7 @@ async def counts(
 ) -> list[tuple[int, int]]:
     wanted = CountedConversation("acme", "anna", conversation, edges, below)
     (found,) = await database.read(message_counts([wanted]))
-    return [tuple(each) for each in found]
+    return [(seq, number) for seq, number in found]
 
 
 async def test_each_edge_begins_a_count(database: Database) -> None:
