@@ -101,6 +101,7 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
         language=language,
         incomplete=known.incomplete,
         extent=extent,
+        conversation_limit=shown.conversation_hits,
         not_considered={
             "summaries": len(known.summaries) - len(newest),
             "recent": extent.unread(recent_rows) if extent else 0,

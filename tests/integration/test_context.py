@@ -24,6 +24,9 @@ from tests.integration.setting import setting
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
+USUAL = set(SECTIONS) - {"documents"}
+"""Sections that are shown unless a setting says otherwise."""
+
 QUERY = "Во сколько поезд в Пермь?"
 
 
@@ -91,13 +94,13 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
         assert reply["conversation"] == "talk"
         assert reply["profile"] == {"name": "Anna", "city": "Казань"}
         assert reply["metadata"] == {"from_memory": True}, "so that nothing is learned from it again"
-        assert set(reply["sections"]) == set(SECTIONS), form
+        assert set(reply["sections"]) == USUAL, form
         assert counted(reply) | {"conversation": 0, "relevant": 0} == {
             "facts": 2,
             "working": 1,
             "user_data": 2,
             "summaries": 1,
-            "recent": 10,
+            "recent": 13,
             "relevant": 0,
             "conversation": 0,
         }
@@ -106,6 +109,7 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
         assert "на поезде к бабушке" in text, "found among the facts"
         assert "Поезд в Пермь в 9:40" in text, "found among earlier messages"
         assert "Rome" not in text, "it has expired"
+        assert reply["coverage"]["left_out"] == 0
         assert text.count("nuts") == text.count("day 11") == 1, "what is shown is not shown again"
         if form == "messages":
             assert "text" not in reply
@@ -162,7 +166,7 @@ async def test_without_embeddings_all_but_meaning_works(
     async with running(CONSUMERS, with_vectors):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
-        assert (set(context["sections"]), context["degraded"]) == (set(SECTIONS), [])
+        assert (set(context["sections"]), context["degraded"]) == (USUAL, [])
         assert "на поезде к бабушке" in shown(context)
         assert "cello" not in shown(context), "it has no word of the query"
         assert (await stock.contents(min_seq=seq))[-1] == "Да, дождь."
@@ -196,7 +200,7 @@ async def test_a_part_that_fails_is_named_and_left_out(
     await run_sql(remembering, f"ALTER TABLE {table} RENAME TO gone")
     reply = await stock.ask("context", query=QUERY, min_seq=seq)
     assert reply["degraded"] == missing
-    assert set(reply["sections"]) == set(SECTIONS) - set(missing)
+    assert set(reply["sections"]) == USUAL - set(missing)
     assert there in shown(reply)
     await run_sql(remembering, f"ALTER TABLE gone RENAME TO {table}")
     assert (await stock.ask("context", query=QUERY, min_seq=seq))["degraded"] == []
@@ -261,10 +265,13 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     async with asyncio.timeout(10):
         while True:
             reply = await stock.ask("context", query=QUERY, min_seq=seq)
-            if reply["tokens"] <= 300 and "summaries" not in reply["sections"]:
+            if reply["tokens"] <= 300 and not reply["sections"]["summaries"]["shown"]:
                 break
     assert reply["degraded"] == []
-    assert counted(reply) == {"facts": 0, "working": 1, "user_data": 2, "recent": 2}
+    recent = reply["coverage"]["shown"]
+    assert 2 <= recent < 13
+    assert counted(reply) == {"facts": 0, "working": 1, "user_data": 2, "summaries": 0, "recent": recent}
+    assert reply["sections"]["summaries"]["messages_left_out"] == 1, "a summary that is not shown covers it"
 
 
 @pytest.mark.usefixtures("remembering")
@@ -275,7 +282,8 @@ async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None
     await indexed(stock, seq)
     reply = await stock.ask("context", query=QUERY, min_seq=seq)
     assert reply["tokens"] <= SettingsV1().context.budget
-    assert counted(reply)["recent"] == SettingsV1().recent_messages
+    assert counted(reply)["recent"] >= SettingsV1().recent_messages
+    assert sum(reply["coverage"].values()) == 314
     assert counted(reply)["conversation"] <= SettingsV1().context.conversation_hits
     assert "Поезд в Пермь в 9:40" in shown(reply), "it is among three hundred"
     assert "nuts" in shown(reply)
@@ -294,3 +302,64 @@ async def test_the_client_asks_for_all_of_it(stock: Stock) -> None:
     assert context.sections["facts"].shown == 2
     other = await memory.context("u1", conversation="elsewhere", min_seq=seq)
     assert (other.conversation, "recent" in other.sections) == ("elsewhere", False)
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_fixed_words_follow_the_language(stock: Stock, connection: Client) -> None:
+    seq = await lived(stock)
+    for language, words in (("ru", "Ключевые факты: "), ("en", "Key facts: ")):
+        await change(connection, setting(context__language=language), "acme")
+        async with asyncio.timeout(10):
+            while not shown(reply := await stock.ask("context", min_seq=seq)).startswith(words):
+                await asyncio.sleep(0.02)
+    assert "(until 2200-01-01)" in shown(reply)
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_by_itself_the_language_is_that_of_the_user(stock: Stock) -> None:
+    for owner, words, heading in (
+        ("acme.ivan", "Завтра я лечу в Рим, billing встречает меня", "## Последние сообщения"),
+        ("acme.ben", "Tomorrow I fly to Rome, привет", "## Recent messages"),
+    ):
+        seq = await stock.say(words, f"{owner}.-")
+        reply = await stock.ask("context", owner, format="markdown", min_seq=seq)
+        assert heading in reply["text"]
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_the_time_ends_the_context_and_is_never_old(stock: Stock, connection: Client) -> None:
+    """Without vectors: the reply is kept until something changes."""
+    stamps = {"time_format": "%Y-%m-%d %H:%M:%S.%f", "template": "[Now: {time}] {text}", "enabled": False}
+    values = {"context.current_time": True} | {f"time_stamps.{name}": each for name, each in stamps.items()}
+    await change(connection, setting(**values), "acme")
+    seq = await stock.say("hello")
+    last = ""
+    async with asyncio.timeout(10):
+        while not last.startswith("Current date and time: [Now: "):
+            last = (await stock.ask("context", min_seq=seq))["messages"][-1]["content"]
+    for form in FORMATS:
+        earlier, later = [(await stock.ask("context", format=form))["messages"][-1] for _ in range(2)]
+        moments = [each["content"].rpartition("[Now: ")[2] for each in (earlier, later)]
+        assert moments[0] < moments[1]
+        assert moments[1][:4].isdecimal()
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_passages_of_documents_are_a_section(stock: Stock, connection: Client) -> None:
+    await lived(stock)
+    text = "Поезд в Пермь отправляется в 9:40 с Ярославского вокзала."
+    document = {"document_id": "d1", "title": "Расписание", "source": "trains.md", "text": text}
+    seq = await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", document))
+    without = await stock.ask("context", query=QUERY, min_seq=seq)
+    assert "Ярославского" not in shown(without)
+    assert "documents" not in without["sections"]
+    await change(connection, setting(context__sections__documents=200), "acme")
+    async with asyncio.timeout(10):
+        while "documents" not in (reply := await stock.ask("context", query=QUERY, min_seq=seq))["sections"]:
+            await asyncio.sleep(0.02)
+    for form in FORMATS:
+        reply = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
+        assert f"Расписание (trains.md): {text}" in shown(reply)
+        assert reply["sections"]["documents"]["shown"] == 1
+        assert reply["sections"]["documents"]["tokens"] <= 200
+        assert reply["degraded"] == []

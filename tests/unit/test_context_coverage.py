@@ -14,7 +14,8 @@ from consumers.retrieve.context.coverage import count_edges, counted_below, has_
 from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, MESSAGES
 from consumers.retrieve.search.service import Hit
 from contracts.chat import Role
-from contracts.settings import Compaction, ContextSettings, Sections, SettingsV1
+from contracts.model_settings import Compaction
+from contracts.settings import ContextSettings, Sections, SettingsV1
 from infra.database.found import VisibleMessage
 from infra.database.message_counts import MessageCount
 from infra.database.reading import ConversationView, StoredRow
@@ -125,10 +126,7 @@ def test_messages_between_two_summaries_are_counted() -> None:
 
 def test_a_message_found_for_this_turn_is_shown() -> None:
     rows = [row(seq) for seq in range(1, 101)]
-    found = [
-        VisibleMessage(seq, f"e{seq}", "user", f"message {seq}", None, NOW, place)
-        for seq, place in ((5, "talk"), (99, "talk"), (7, "elsewhere"))
-    ]
+    found = [found_message(row(seq), place) for seq, place in ((5, "talk"), (99, "talk"), (7, "elsewhere"))]
     hits = [Hit(each.event_id, "messages", each.content, 0.5, NOW, {}, each) for each in found]
     shown = fitted(known(rows, [summary(1, 90)], hits=hits))
     assert [each.id for each in shown.context.conversation] == ["e5", "e7"]
@@ -171,6 +169,12 @@ def test_the_tail_is_whole_where_it_meets_a_summary(messages: int, below: int) -
     assert counted_below(view, summaries) == below
 
 
+def found_message(each: StoredRow, conversation: str = "talk") -> VisibleMessage:
+    return VisibleMessage(
+        each.seq, each.event_id, each.role, each.content, each.name, each.sent_at, conversation
+    )
+
+
 WORDS = st.sampled_from(
     ["", " ", "да", "the weather in Riga", "очень длинное сообщение " * 20, "word " * 400]
 )
@@ -196,7 +200,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[StoredRow], list[StoredSummary]
     summaries = [summary(low, high, draw(WORDS) or "They spoke.") for low, high in ranges]
     found = draw(st.lists(st.sampled_from(rows), max_size=4, unique_by=lambda each: each.seq)) if rows else []
     hits = [
-        Hit(each.event_id, "messages", each.content, 0.5, NOW, {}, VisibleMessage(*each[:5], NOW, "talk"))
+        Hit(each.event_id, "messages", each.content, 0.5, NOW, {}, found_message(each))
         for each in found
         if each.content.strip()
     ]

@@ -76,7 +76,8 @@ class Chooser:
 
     def candidates(self, section: Section, choice: Choice) -> Sequence[Item]:
         """What there is of a section and not shown in another."""
-        return _unrepeated(section, self.context.of(section), choice)
+        candidates = _unrepeated(section, self.context.of(section), choice)
+        return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
     def _choose(self, section: Section, candidates: Sequence[Item], room: int) -> Chosen:
         allowed = room

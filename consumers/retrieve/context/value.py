@@ -98,6 +98,7 @@ class Context:
         trimmed: something is left out for want of room.
         incomplete: something could not be read or searched.
         extent: all messages of the conversation, for the account of them; None where it is not known.
+        conversation_limit: messages of `conversation` that are shown at most; None: as many as find room.
         not_considered: of each section the number of items that are stored and not among those above.
     """
 
@@ -114,6 +115,7 @@ class Context:
     trimmed: bool = False
     incomplete: bool = False
     extent: ConversationExtent | None = None
+    conversation_limit: int | None = None
     not_considered: Mapping[Section, int] = field(default_factory=dict)
 
     def of(self, section: Section) -> Sequence[Item]:
