@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from consumers.retrieve.context.coverage import ConversationExtent, is_covered
+from consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
 from consumers.retrieve.context.language import detect_language
 from consumers.retrieve.context.text import stamped, time_stamp, tools_used
 from consumers.retrieve.context.value import (
@@ -27,7 +27,6 @@ from contracts.settings import SettingsV1
 from infra.database.documents import StoredDocument
 from infra.database.facts import StoredFact
 from infra.database.found import VisibleMessage
-from infra.database.message_counts import MessageCount
 from infra.database.reading import ConversationView, StoredRow
 from infra.database.summaries import StoredSummary
 
@@ -43,7 +42,7 @@ class Known:
 
     Attributes:
         view: the newest messages of the conversation; None where they could not be read.
-        counts: its messages before `counted_below`; None where they could not be counted.
+        counted: its messages that were not read; None where they could not be counted.
         profile: the user's data.
         facts: all of the user's, those past their date among them.
         summaries: all that count of the conversation, oldest first.
@@ -52,7 +51,7 @@ class Known:
     """
 
     view: ConversationView | None = None
-    counts: Sequence[MessageCount] | None = ()
+    counted: CountedMessages | None = None
     profile: Mapping[str, Any] = field(default_factory=dict)
     facts: Sequence[StoredFact] = ()
     summaries: Sequence[StoredSummary] = ()
@@ -165,14 +164,14 @@ def _language(
 
 
 def _extent(known: Known) -> ConversationExtent | None:
-    if known.view is None or known.counts is None:
+    if known.view is None or known.counted is None:
         return None
     found = {
         hit.id: hit.source.seq
         for hit in known.hits
         if isinstance(hit.source, VisibleMessage) and hit.source.conversation == known.view.conversation
     }
-    return ConversationExtent.of(known.view, known.summaries, known.counts, found)
+    return ConversationExtent.of(known.view, known.summaries, known.counted, found)
 
 
 def _fact(fact: StoredFact, score: float = 0.0) -> Fact:

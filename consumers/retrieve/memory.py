@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from consumers.retrieve.cache import Seen, Shelf, UserCache
+from consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
@@ -39,7 +39,11 @@ Value = TypeVar("Value")
 
 
 class Memory:
-    """What is known of each user. What is at hand needs no waiting."""
+    """What is known of each user. What is at hand needs no waiting.
+
+    Attributes:
+        count_cache: numbers of messages that were counted before.
+    """
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
@@ -58,10 +62,10 @@ class Memory:
         self._message_counts = Together(database, message_counts.message_counts)
         self._settings = settings
         self._cache = UserCache(users)
+        self.count_cache = CountCache()
         self._position = Position()
         self._indexed = Position("index")
         self._noticed: LRUCache[Owner, int] = LRUCache(users)
-        self._counted: LRUCache[CountedConversation, list[MessageCount]] = LRUCache(users)
         self._connection: Client
         self._stream_context: JetStreamContext
 
@@ -86,7 +90,7 @@ class Memory:
     def forget(self) -> None:
         """Notices may have been missed."""
         self._cache.clear()
-        self._counted.clear()
+        self.count_cache.clear()
 
     def messages_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
@@ -150,18 +154,11 @@ class Memory:
         wanted = Newest(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
 
-    def message_counts_at_hand(self, wanted: CountedConversation) -> list[MessageCount] | None:
-        """Numbers of messages, kept beyond changes of the user: those below a summary's end do not change."""
-        return self._counted.get(wanted)
-
-    async def message_counts(self, wanted: CountedConversation, min_seq: int | None) -> list[MessageCount]:
-        """Numbers of messages; raises as `messages` does."""
-        counts = self._counted.get(wanted)
-        if counts is None:
-            owner = wanted.tenant, wanted.user
-            seen = await self._read(owner, None, self._message_counts, wanted, min_seq, wait=False)
-            counts = self._counted[wanted] = seen.value
-        return counts
+    async def message_counts(
+        self, owner: Owner, wanted: CountedConversation, min_seq: int | None
+    ) -> Seen[list[MessageCount]]:
+        """Numbers of messages; does not wait for `min_seq`, and raises as `messages` does."""
+        return await self._read(owner, None, self._message_counts, wanted, min_seq, wait=False)
 
     async def task_results(
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None

@@ -9,7 +9,7 @@ import nats.errors
 import structlog
 
 from consumers.retrieve.cache import Seen
-from consumers.retrieve.context.coverage import count_edges, counted_below, has_whole_tail
+from consumers.retrieve.context.coverage import CountedMessages, count_edges, has_whole_tail
 from consumers.retrieve.context.value import Section
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.search.service import Search
@@ -18,7 +18,7 @@ from contracts.settings import SettingsV1
 from contracts.tools import Scope
 from infra.database.engine import DatabaseRefused, DatabaseUnavailable
 from infra.database.facts import StoredFact
-from infra.database.message_counts import CountedConversation, MessageCount
+from infra.database.message_counts import CountedConversation
 from infra.database.reading import ConversationView, Owner
 from infra.database.summaries import StoredSummary
 
@@ -76,21 +76,15 @@ class Turn(NamedTuple):
             scopes.append("documents")
         return tuple(scopes)
 
-    def counted(self, view: ConversationView, summaries: list[StoredSummary]) -> CountedConversation | None:
-        """The messages that are counted instead of read; None where all of them are read."""
-        below = counted_below(view, summaries)
-        edges = count_edges(summaries)
-        return CountedConversation(*self.owner, view.conversation, edges, below) if below else None
-
 
 class Parts(NamedTuple):
-    """What was read; None where that failed."""
+    """What was read; None where that failed, or is yet to come."""
 
     messages: Seen[ConversationView] | None
     profile: Seen[dict[str, Any]] | None
     facts: Seen[list[StoredFact]] | None
     summaries: Seen[list[StoredSummary]] | None
-    counts: list[MessageCount] | None
+    counted: CountedMessages | None = None
 
 
 def cached_parts(turn: Turn) -> Parts | None:
@@ -106,31 +100,48 @@ def cached_parts(turn: Turn) -> Parts | None:
         messages = memory.messages_at_hand(*turn.tail)
         if messages is None:
             return None
-    wanted = turn.counted(messages.value, summaries.value)
-    counts = memory.message_counts_at_hand(wanted) if wanted else []
-    return None if counts is None else Parts(messages, profile, facts, summaries, counts)
+    counted = memory.count_cache.find(owner, messages.value, count_edges(summaries.value))
+    return None if counted is None else Parts(messages, profile, facts, summaries, counted)
 
 
 async def read_parts(turn: Turn, until: float, missing: Missing) -> Parts:
-    """Read all parts until then, a time of the loop; those that fail are added to `missing`."""
+    """Read all parts until then, a time of the loop, but for `counted`; those that fail are in `missing`."""
     owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
-    messages, profile, facts, summaries = await asyncio.gather(
-        attempt(memory.messages(*turn.messages), until, missing, "recent"),
-        attempt(memory.profile(owner, min_seq), until, missing, "user_data"),
-        attempt(memory.facts(owner, min_seq), until, missing, "facts", "working"),
-        attempt(memory.summaries(*turn.summaries), until, missing, "summaries"),
-    )
-    counts: list[MessageCount] | None = None
-    if messages:
-        covering = summaries.value if summaries else []
-        if not has_whole_tail(messages.value, covering):
-            # Rare: summaries are behind, or switched off.
-            messages = await attempt(memory.messages(*turn.tail), until, missing, "recent") or messages
-        wanted = turn.counted(messages.value, covering)
-        counts = (
-            await attempt(memory.message_counts(wanted, min_seq), until, missing, "recent") if wanted else []
+    return Parts(
+        *await asyncio.gather(
+            attempt(memory.messages(*turn.messages), until, missing, "recent"),
+            attempt(memory.profile(owner, min_seq), until, missing, "user_data"),
+            attempt(memory.facts(owner, min_seq), until, missing, "facts", "working"),
+            attempt(memory.summaries(*turn.summaries), until, missing, "summaries"),
         )
-    return Parts(messages, profile, facts, summaries, counts)
+    )
+
+
+async def read_tail(turn: Turn, parts: Parts, until: float, missing: Missing) -> Parts:
+    """Read on until messages are covered by summaries, and count those that are not read."""
+    messages, memory = parts.messages, turn.memory
+    if messages is None:
+        return parts
+    summaries = parts.summaries.value if parts.summaries else []
+    if not has_whole_tail(messages.value, summaries):
+        # Rare: summaries are behind, or switched off.
+        messages = await attempt(memory.messages(*turn.tail), until, missing, "recent") or messages
+    counting = _count_unread(turn, messages, count_edges(summaries))
+    return parts._replace(messages=messages, counted=await attempt(counting, until, missing, "recent"))
+
+
+async def _count_unread(turn: Turn, seen: Seen[ConversationView], edges: tuple[int, ...]) -> CountedMessages:
+    """Count the messages that the view lacks, unless they were counted before."""
+    owner, view, memory = turn.owner, seen.value, turn.memory
+    counted = memory.count_cache.find(owner, view, edges)
+    if counted is None:
+        # To the middle of what was read, so that the number serves for as many messages more.
+        below = view.messages[len(view.messages) // 2].seq
+        wanted = CountedConversation(*owner, view.conversation, edges, below)
+        counts = await memory.message_counts(owner, wanted, turn.request.min_seq)
+        counted = CountedMessages(below, edges, counts.value)
+        memory.count_cache.keep(owner, view, counted, min(seen.seq, counts.seq))
+    return counted
 
 
 async def attempt(read: Awaitable[Value], until: float, missing: Missing, *sections: Section) -> Value | None:

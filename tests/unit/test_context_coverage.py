@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from consumers.retrieve import decide
 from consumers.retrieve.context.budget import Fitted, fit
-from consumers.retrieve.context.coverage import count_edges, counted_below, has_whole_tail, is_covered
+from consumers.retrieve.context.coverage import CountedMessages, count_edges, has_whole_tail, is_covered
 from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, MESSAGES
 from consumers.retrieve.search.service import Hit
 from contracts.chat import Role
@@ -37,14 +37,16 @@ def summary(from_seq: int, to_seq: int, text: str = "They spoke.") -> StoredSumm
 
 def counted(
     rows: Sequence[StoredRow], view: ConversationView, summaries: Sequence[StoredSummary]
-) -> list[MessageCount]:
+) -> CountedMessages:
     """As the database counts."""
-    below, edges = counted_below(view, summaries), [0, *count_edges(summaries)]
+    if view.complete:
+        return CountedMessages()
+    below, edges = view.messages[len(view.messages) // 2].seq, [0, *count_edges(summaries)]
     counts = [
         MessageCount(edge, sum(edge <= each.seq < following for each in rows if each.seq < below))
         for edge, following in zip(edges, [*edges[1:], 2**62], strict=True)
     ]
-    return [count for count in counts if count.messages]
+    return CountedMessages(below, tuple(edges[1:]), [count for count in counts if count.messages])
 
 
 def known(
@@ -54,7 +56,7 @@ def known(
     hits: Sequence[Hit] = (),
 ) -> decide.Known:
     view = ConversationView("talk", rows[-read:], complete=len(rows) <= read)
-    return decide.Known(view=view, counts=counted(rows, view, summaries), summaries=summaries, hits=hits)
+    return decide.Known(view=view, counted=counted(rows, view, summaries), summaries=summaries, hits=hits)
 
 
 def fitted(
@@ -155,18 +157,33 @@ def test_sections_that_are_off_say_what_they_leave_out() -> None:
 
 def test_what_could_not_be_counted_is_not_claimed() -> None:
     rows = [row(seq) for seq in range(1, 101)]
-    what = decide.Known(view=ConversationView("talk", rows[-50:], complete=False), counts=None)
+    what = decide.Known(view=ConversationView("talk", rows[-50:], complete=False), counted=None)
     assert fitted(what).coverage is None
     assert fitted(what).sections["recent"].messages_left_out is None
 
 
-@pytest.mark.parametrize(("messages", "below"), [(50, 0), (51, 11), (59, 11), (60, 11), (61, 12), (100, 51)])
-def test_the_tail_is_whole_where_it_meets_a_summary(messages: int, below: int) -> None:
+@pytest.mark.parametrize(("messages", "whole"), [(50, True), (59, True), (61, False), (100, False)])
+def test_the_tail_is_whole_where_it_meets_a_summary(messages: int, whole: bool) -> None:
     rows = [row(seq) for seq in range(1, messages + 1)]
-    summaries = [summary(1, 10)]
     view = ConversationView("talk", rows[-50:], complete=messages <= 50)
-    assert has_whole_tail(view, summaries) is (messages < 60)
-    assert counted_below(view, summaries) == below
+    assert has_whole_tail(view, [summary(1, 10)]) is whole
+
+
+def test_a_count_serves_until_other_summaries_divide_it_or_the_view_leaves_it() -> None:
+    rows = [row(seq) for seq in range(1, 201)]
+    counted_before = CountedMessages(100, (1, 41, 81), [MessageCount(1, 40), MessageCount(41, 40)])
+
+    def usable(first: int, *summaries: StoredSummary) -> bool:
+        view = ConversationView("talk", rows[first - 1 :], complete=False)
+        return counted_before.is_usable(view, count_edges(summaries))
+
+    halves = summary(1, 40), summary(41, 80)
+    assert usable(60, *halves)
+    assert usable(100, *halves)
+    assert not usable(101, *halves), "messages between the two were never counted"
+    assert usable(60, summary(1, 80)), "the summaries became one"
+    assert usable(60, *halves, summary(100, 120))
+    assert not usable(60, *halves, summary(81, 90))
 
 
 def found_message(each: StoredRow, conversation: str = "talk") -> VisibleMessage:

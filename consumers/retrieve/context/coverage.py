@@ -62,14 +62,25 @@ def has_whole_tail(view: ConversationView, summaries: Iterable[SummaryRange]) ->
     return view.complete or (bool(view.messages) and view.messages[0].seq <= last_covered(summaries))
 
 
-def counted_below(view: ConversationView, summaries: Sequence[SummaryRange]) -> int:
-    """The log position before which messages are counted, not read; 0 where all of them were read.
+class CountedMessages(NamedTuple):
+    """The messages of a conversation before a log position, counted instead of read.
 
-    It moves with summaries only, as long as the whole tail is read: what is counted once is right until then.
+    Attributes:
+        below: that position; 0 where all messages are read.
+        edges: ascending log positions at which a new count begins, see `count_edges`.
+        counts: the number of messages from each edge to the next, oldest first.
     """
-    if view.complete or not view.messages:
-        return 0
-    return last_covered(summaries) + 1 if has_whole_tail(view, summaries) else view.messages[0].seq
+
+    below: int = 0
+    edges: tuple[int, ...] = ()
+    counts: Sequence[MessageCount] = ()
+
+    def is_usable(self, view: ConversationView, edges: Iterable[int]) -> bool:
+        """Whether the messages after these were read, and other summaries cover these as a whole."""
+        return bool(view.messages) and (
+            view.messages[0].seq <= self.below
+            and all(edge in self.edges for edge in edges if edge < self.below)
+        )
 
 
 def count_edges(summaries: Iterable[SummaryRange]) -> tuple[int, ...]:
@@ -100,7 +111,7 @@ class ConversationExtent:
         cls,
         view: ConversationView,
         summaries: Sequence[SummaryRange],
-        counts: Sequence[MessageCount],
+        counted: CountedMessages,
         found: Mapping[str, int],
     ) -> Self:
         """Put together what was read.
@@ -108,15 +119,15 @@ class ConversationExtent:
         Args:
             view: the newest messages.
             summaries: all that count.
-            counts: of the messages before `counted_below`, by `count_edges`.
+            counted: the messages that were not read; some of those that were may be among them.
             found: messages of the same conversation that a search found, log positions by event id.
         """
-        below = counted_below(view, summaries)
+        below = counted.below
         rows = {row.event_id: row.seq for row in view.messages}
         return cls(
             summaries,
             {event_id: seq for event_id, seq in rows.items() if seq >= below},
-            counts,
+            counted.counts,
             {event_id: seq for event_id, seq in {**found, **rows}.items() if seq < below},
             frozenset(row.event_id for row in view.messages if is_wordless(row)),
         )

@@ -13,7 +13,7 @@ from consumers.retrieve.context.value import SECTIONS, Section
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.search.service import Found, Search
-from consumers.retrieve.turn import Missing, Parts, Turn, attempt, cached_parts, read_parts
+from consumers.retrieve.turn import Missing, Parts, Turn, attempt, cached_parts, read_parts, read_tail
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
 from contracts.chat import FROM_MEMORY
@@ -125,7 +125,10 @@ class ContextVerb:
         # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
         found_by = min(time() + PATIENCE, started + ANSWERING)
         sections = (SEARCHED[scope] for scope in turn.scopes)
-        found = await attempt(_find(turn, parts), found_by, missing, *sections)
+        found, parts = await asyncio.gather(
+            attempt(_find(turn, parts), found_by, missing, *sections),
+            read_tail(turn, parts, read_by, missing),
+        )
         return _reply(turn, parts, found, missing)
 
 
@@ -164,7 +167,7 @@ def _reply(turn: Turn, parts: Parts, found: Found | None, missing: Missing) -> C
     degraded = _degraded(turn, found, missing)
     known = decide.Known(
         view=parts.messages.value if parts.messages else None,
-        counts=parts.counts,
+        counted=parts.counted,
         profile=parts.profile.value if parts.profile else {},
         facts=parts.facts.value if parts.facts else (),
         summaries=parts.summaries.value if parts.summaries else (),
