@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from consumers.retrieve.context.budget import fit
 from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
 from consumers.retrieve.context.layout import Layout
-from consumers.retrieve.context.value import Context, DataField, Fact, Said, Summary, user_data
+from consumers.retrieve.context.value import Context, DataField, Fact, Passage, Said, Summary, user_data
 from contracts.ask import RenderedMessage
 from contracts.settings import Sections
 from infra.models import tokens
@@ -204,6 +204,7 @@ HOSTILE_CONTEXTS = st.builds(
     summaries=st.lists(HOSTILE.map(Summary), max_size=2),
     user_data=st.lists(st.builds(DataField, HOSTILE, HOSTILE | st.lists(HOSTILE, max_size=2)), max_size=2),
     recent=st.lists(SAID, max_size=3),
+    documents=st.lists(st.builds(Passage, HOSTILE, HOSTILE, st.none() | HOSTILE), max_size=2),
     conversation=st.lists(SAID, max_size=2),
 )
 
@@ -219,6 +220,7 @@ def test_no_text_opens_or_closes_a_tag(context: Context) -> None:
         "summaries": "history_summary",
         "recent": "recent_messages",
         "relevant": "relevant_memory",
+        "documents": "relevant_documents",
         "conversation": "relevant_messages",
     }
     assert [element.tag for element in root] == [
@@ -243,7 +245,16 @@ def test_no_text_fakes_a_block(context: Context) -> None:
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
-    sections = ("facts", "working", "relevant", "user_data", "summaries", "conversation", "recent")
+    sections = (
+        "facts",
+        "working",
+        "relevant",
+        "documents",
+        "user_data",
+        "summaries",
+        "conversation",
+        "recent",
+    )
     filled = [getattr(context, section) for section in sections if getattr(context, section)]
     assert len(re.findall(r"^\s*#", text, re.MULTILINE)) == len(filled)
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
