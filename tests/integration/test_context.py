@@ -253,14 +253,8 @@ async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
 @pytest.mark.usefixtures("remembering")
 async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection: Client) -> None:
     seq = await lived(stock)
-    narrow = {
-        "budget": 300,
-        "conversation_hits": 0,
-        "summaries": 0,
-        "sections.relevant": 0,
-        "sections.facts": 0,
-    }
-    names = {f"context.{name}": value for name, value in narrow.items()}
+    narrow = {"budget": 300, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
+    names = {f"context.{name}": value for name, value in narrow.items()} | {"context.sections.facts": 0}
     await change(connection, setting(recent_messages=2, **names), "acme")
     async with asyncio.timeout(10):
         while True:
@@ -302,64 +296,3 @@ async def test_the_client_asks_for_all_of_it(stock: Stock) -> None:
     assert context.sections["facts"].shown == 2
     other = await memory.context("u1", conversation="elsewhere", min_seq=seq)
     assert (other.conversation, "recent" in other.sections) == ("elsewhere", False)
-
-
-@pytest.mark.usefixtures("remembering")
-async def test_fixed_words_follow_the_language(stock: Stock, connection: Client) -> None:
-    seq = await lived(stock)
-    for language, words in (("ru", "Ключевые факты: "), ("en", "Key facts: ")):
-        await change(connection, setting(context__language=language), "acme")
-        async with asyncio.timeout(10):
-            while not shown(reply := await stock.ask("context", min_seq=seq)).startswith(words):
-                await asyncio.sleep(0.02)
-    assert "(until 2200-01-01)" in shown(reply)
-
-
-@pytest.mark.usefixtures("mnemon")
-async def test_by_itself_the_language_is_that_of_the_user(stock: Stock) -> None:
-    for owner, words, heading in (
-        ("acme.ivan", "Завтра я лечу в Рим, billing встречает меня", "## Последние сообщения"),
-        ("acme.ben", "Tomorrow I fly to Rome, привет", "## Recent messages"),
-    ):
-        seq = await stock.say(words, f"{owner}.-")
-        reply = await stock.ask("context", owner, format="markdown", min_seq=seq)
-        assert heading in reply["text"]
-
-
-@pytest.mark.usefixtures("mnemon")
-async def test_the_time_ends_the_context_and_is_never_old(stock: Stock, connection: Client) -> None:
-    """Without vectors: the reply is kept until something changes."""
-    stamps = {"time_format": "%Y-%m-%d %H:%M:%S.%f", "template": "[Now: {time}] {text}", "enabled": False}
-    values = {"context.current_time": True} | {f"time_stamps.{name}": each for name, each in stamps.items()}
-    await change(connection, setting(**values), "acme")
-    seq = await stock.say("hello")
-    last = ""
-    async with asyncio.timeout(10):
-        while not last.startswith("Current date and time: [Now: "):
-            last = (await stock.ask("context", min_seq=seq))["messages"][-1]["content"]
-    for form in FORMATS:
-        earlier, later = [(await stock.ask("context", format=form))["messages"][-1] for _ in range(2)]
-        moments = [each["content"].rpartition("[Now: ")[2] for each in (earlier, later)]
-        assert moments[0] < moments[1]
-        assert moments[1][:4].isdecimal()
-
-
-@pytest.mark.usefixtures("remembering")
-async def test_passages_of_documents_are_a_section(stock: Stock, connection: Client) -> None:
-    await lived(stock)
-    text = "Поезд в Пермь отправляется в 9:40 с Ярославского вокзала."
-    document = {"document_id": "d1", "title": "Расписание", "source": "trains.md", "text": text}
-    seq = await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", document))
-    without = await stock.ask("context", query=QUERY, min_seq=seq)
-    assert "Ярославского" not in shown(without)
-    assert "documents" not in without["sections"]
-    await change(connection, setting(context__sections__documents=200), "acme")
-    async with asyncio.timeout(10):
-        while "documents" not in (reply := await stock.ask("context", query=QUERY, min_seq=seq))["sections"]:
-            await asyncio.sleep(0.02)
-    for form in FORMATS:
-        reply = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
-        assert f"Расписание (trains.md): {text}" in shown(reply)
-        assert reply["sections"]["documents"]["shown"] == 1
-        assert reply["sections"]["documents"]["tokens"] <= 200
-        assert reply["degraded"] == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from consumers.retrieve import decide
 from consumers.retrieve.context.budget import Fitted, fit
 from consumers.retrieve.context.coverage import CountedMessages, count_edges, has_whole_tail, is_covered
-from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, MESSAGES
+from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
 from consumers.retrieve.search.service import Hit
 from contracts.chat import Role
 from contracts.model_settings import Compaction
@@ -297,9 +297,3 @@ def test_messages_are_shown_newest_first_without_a_gap(messages: int, budget: in
     shown = fitted(known([row(seq) for seq in range(1, messages + 1)], summaries), budget=budget)
     ids = [each.id for each in shown.context.recent]
     assert ids == [f"e{seq}" for seq in range(messages - len(ids) + 1, messages + 1)]
-
-
-def test_the_budget_goes_to_the_newest_messages() -> None:
-    shown = fitted(known([row(seq) for seq in range(1, 31)]), budget=150)
-    assert shown.context.recent[-1].id == "e30"
-    assert shown.rendered.messages == MESSAGES.rendered(shown.context).messages

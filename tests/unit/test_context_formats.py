@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from consumers.retrieve.context.budget import fit
 from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
 from consumers.retrieve.context.layout import Layout
-from consumers.retrieve.context.value import Context, DataField, Fact, Passage, Said, Summary, user_data
+from consumers.retrieve.context.value import (
+    SECTIONS,
+    Context,
+    DataField,
+    Fact,
+    Passage,
+    Said,
+    Summary,
+    user_data,
+)
 from contracts.ask import RenderedMessage
 from contracts.settings import Sections
 from infra.models import tokens
@@ -245,17 +254,7 @@ def test_no_text_fakes_a_block(context: Context) -> None:
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
-    sections = (
-        "facts",
-        "working",
-        "relevant",
-        "documents",
-        "user_data",
-        "summaries",
-        "conversation",
-        "recent",
-    )
-    filled = [getattr(context, section) for section in sections if getattr(context, section)]
+    filled = [context.of(section) for section in SECTIONS if context.of(section)]
     assert len(re.findall(r"^\s*#", text, re.MULTILINE)) == len(filled)
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
 
