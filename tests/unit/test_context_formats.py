@@ -298,9 +298,3 @@ def test_every_provider_takes_the_messages(said: Said, shown: RenderedMessage) -
 
 def test_every_format_of_the_contract_is_there() -> None:
     assert set(LAYOUTS) == {"messages", "xml", "blocks", "markdown"}
-
-
-def test_data_without_a_value_are_not_shown() -> None:
-    data = {"nick": None, "pets": ["Rex", None], "home": {"city": None, "country": "Russia"}}
-    context = Context(user_data=user_data(data))
-    assert text_of(MARKDOWN, context).endswith("## User data\n\n- pets: Rex, none\n- home: country: Russia")

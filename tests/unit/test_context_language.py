@@ -199,3 +199,11 @@ def test_data_fields_keep_their_names() -> None:
     field = DataField("likes tea", False)
     text = LAYOUTS_BY_LANGUAGE["ru"]["markdown"].rendered(Context(user_data=[field])).text
     assert text == "## Данные пользователя\n\n- likes tea: нет"
+
+
+def test_data_without_a_value_are_not_shown() -> None:
+    data = {"nick": None, "pets": ["Rex", None], "home": {"city": None, "country": "Russia"}}
+    context = Context(user_data=user_data(data))
+    assert (LAYOUTS_BY_LANGUAGE["en"]["markdown"].rendered(context).text or "").endswith(
+        "## User data\n\n- pets: Rex, none\n- home: country: Russia"
+    )
