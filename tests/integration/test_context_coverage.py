@@ -14,6 +14,7 @@ from contracts.subjects import encode_token
 from infra.config import Deployment
 from tests.integration.compacting import Compacting, live
 from tests.integration.conftest import Stock
+from tests.integration.test_context import run_sql
 
 LONGEST = 60
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
@@ -115,3 +116,16 @@ async def test_a_clear_takes_what_was_counted(compacting: Compacting) -> None:
         end = await compacting.talk(3, ["ben"], text=TEXTS["ben"])
         reply = await context(compacting, "ben", min_seq=end)
         assert reply["coverage"] == {"shown": 3, "summarised": 0, "left_out": 0}
+
+
+async def test_what_was_counted_once_is_not_counted_again(compacting: Compacting) -> None:
+    async with compacting.running("persist", "compact", "retrieve"):
+        end = await compacting.talk(90, ["ben"], text=TEXTS["ben"])
+        await compacting.settled()
+        first = await context(compacting, "ben", min_seq=end)
+        assert sum(first["coverage"].values()) == 90
+        for table in ("messages", "starts", "profile_sets", "memory_events"):
+            await run_sql(compacting.deployment, f"ALTER TABLE {table} RENAME TO {table}_gone")
+        assert (await context(compacting, "ben"))["coverage"] == first["coverage"]
+        xml = await context(compacting, "ben", format="xml")
+        assert (xml["degraded"], sum(xml["coverage"].values())) == (first["degraded"], 90)
