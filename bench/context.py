@@ -38,7 +38,8 @@ TALK = "talk"
 TIERS: Sequence[tuple[Tier, str, int]] = (("profile", "pf", 12), ("working", "wk", 6), ("archive", "ar", 100))
 """Of each tier, what its ids begin with and how many facts a user has in it."""
 
-EVERYWHERE = frozenset(SECTIONS)
+EVERYWHERE = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
+"""Sections that are shown unless a setting says otherwise."""
 
 SUMMARIES = 3
 

@@ -188,6 +188,9 @@ class Sections(Settings):
     summaries: int = Field(default=250, ge=0, le=100_000, description="Summaries of what was said before.")
     recent: int = Field(default=1000, ge=0, le=100_000, description="The newest messages.")
     relevant: int = Field(default=500, ge=0, le=100_000, description="Facts found for this turn.")
+    documents: int = Field(
+        default=0, ge=0, le=100_000, description="Passages of documents found for this turn; 0: none."
+    )
     conversation: int = Field(
         default=300, ge=0, le=100_000, description="Earlier messages found for this turn."
     )
@@ -204,6 +207,16 @@ class ContextSettings(Settings):
     conversation_hits: int = Field(
         default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
     )
+    language: Literal["auto", "en", "ru"] = Field(
+        default="auto",
+        description="Language of the fixed words, such as headings and `until`; `auto`: Russian where the "
+        "user writes Cyrillic, else English.",
+    )
+    current_time: bool = Field(
+        default=False,
+        description="End the context with the current date and time, written as `time_stamps` says. They "
+        "change every minute: a provider's prefix cache does not serve what follows them in a prompt.",
+    )
 
 
 class Embedding(Settings):
@@ -219,7 +232,11 @@ class SettingsV1(Settings):
     """Everything that can be set while processes run."""
 
     recent_messages: int = Field(
-        default=10, ge=1, le=1000, description="Messages that `context` shows whole."
+        default=10,
+        ge=1,
+        le=1000,
+        description="Messages that `context` shows at least, the newest; with them those that no summary "
+        "covers, as far as the budget goes.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")
     wait_for_log_ms: int = Field(

@@ -7,7 +7,8 @@ from typing import Any, Final
 from uuid import uuid4
 
 from consumers.policy.refusing import refusal
-from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.cache import Seen
+from consumers.retrieve.memory import Memory
 from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.asking import available, now, owner_of, to_be_found
 from consumers.retrieve.verbs.rewriting import conflict, rewritten
