@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from snowballstemmer import stemmer
 
+from consumers.alignment.query_words import COMMON, FORMS, FROM, NEGATION, PEOPLE, STOP, TO
+
 NEEDED: Final = 0.999
 """The share of a query's words that a fact must have to be named by it: all of them."""
 
@@ -20,14 +22,16 @@ MARGIN: Final = 0.15
 """By how much the fact that is named must fit better than the next one."""
 
 SHARE_BY_FEW: Final = 0.5
-"""The share of a fact's words that a query of one or two words must account for: one word of a long fact names
-its subject seldom."""
+"""The share of a fact's words that a query of one or two words must account for.
+
+One word of a long fact seldom names what the fact is about.
+"""
 
 SHARE_BY_MANY: Final = 0.3
 """The same, for a query of three words or more."""
 
 COMMON_WEIGHT: Final = 0.5
-"""The weight of a word in `_COMMON`; any other word has 1."""
+"""The weight of a word that many facts have, and that alone names none of them; any other word has 1."""
 
 DISAGREEMENT: Final = 0.5
 """The factor of a fact that agrees in words, and not in person, negation or direction."""
@@ -37,84 +41,19 @@ _CYRILLIC: Final = re.compile(r"[\u0400-\u052f]")
 _ENGLISH: Final = stemmer("english")
 _RUSSIAN: Final = stemmer("russian")
 
-_STOP: Final = frozenset(
-    """
-    a an the this that these those it its is are was were be been being am do does did has have had having will
-    would can could should may might must shall of in on at by for with about as into onto over under behind
-    after before during and or but if then than so to from out up down off very too also just only really
-    i me my mine myself we us our ours you your yours he him his she her hers they them their theirs
-    user users who whom whose which what where when why how there here some any each every all both
-    forget forgets delete remove erase drop please thing things fact facts memory memories remember information
-    info everything something know knows known called named
-    и в во на с со к ко по о об обо от до из за у при для без под над между через про как так что чтобы это этот
-    эта эти этого этой этом том тот та те то же ли бы а но или если когда где куда откуда кто кого кому чей чья
-    чьё какой какая какое какие который которая которые я меня мне мной мой моя моё мои моего моей моему моих
-    моим мою мы нас нам наш наша наше наши вы вас вам ваш ваша ты тебя тебе твой твоя он его ему им она её ей ею
-    они их им свой своя своё свои своего своей своих своему есть был была было были быть будет пользователь
-    пользователя пользователю забудь забыть забудьте удали удалить удалите сотри убери пожалуйста факт факты
-    память вещь всё все весь вся очень тоже также уже ещё только там тут здесь зовут называется
-    """.replace("ё", "е").split()
-)
-
-_COMMON: Final = frozenset(
-    """
-    live lives lived living work works worked working like likes liked love loves loved prefer prefers want wants
-    go goes going went get gets got make makes made use uses used take takes play plays eat eats drink drinks
-    read reads watch watches study studies speak speaks buy buys bought plan plans name names day days year years
-    morning evening week home new old favorite favourite
-    живет жил жила жить живу работает работал работала работать работаю любит любил любила любить люблю
-    предпочитает хочет хочу ходит идет ездит делает пользуется играет ест пьет читает смотрит учит изучает учится
-    говорит купил купила покупает планирует имя день года год утром вечером неделя дома новый новая старый
-    любимый любимая любимое любимые
-    """.split()
-)
-"""Words that many facts have: alone they name none of them."""
-
-_NEGATION: Final = frozenset(
-    "not no never nor neither without cannot longer stopped quit dislike dislikes hate hates "
-    "не нет ни никогда без больше бросил бросила перестал перестала ненавидит".split()
-)
-
-_FROM: Final = frozenset({"from", "из", "от", "с", "со"})
-_TO: Final = frozenset({"to", "into", "в", "во", "на", "к", "ко", "до"})
-
-_PEOPLE: Final[Mapping[str, str]] = {
-    word: person
-    for person, words in {
-        "mother": "mother mom mum mama мама мамы маме маму мамой мамин мамина мамино мать матери матерью",
-        "father": "father dad papa папа папы папе папу папой папин папина отец отца отцу отцом",
-        "parent": "parent parents родители родителей родителям родителями",
-        "sister": "sister sisters сестра сестры сестре сестру сестрой сестер",
-        "brother": "brother brothers брат брата брату братом братья братьев",
-        "wife": "wife жена жены жене жену женой",
-        "husband": "husband муж мужа мужу мужем",
-        "partner": "partner girlfriend boyfriend fiance fiancee девушка девушки девушке парень парня невеста жених",
-        "son": "son sons сын сына сыну сыном сыновья",
-        "daughter": "daughter daughters дочь дочери дочка дочки дочке дочку дочерью",
-        "child": "child children kid kids ребенок ребенка ребенку дети детей детям",
-        "grandmother": "grandmother grandma granny бабушка бабушки бабушке бабушку бабушкой",
-        "grandfather": "grandfather grandpa дедушка дедушки дедушке дедушку дед деда деду",
-        "uncle": "uncle дядя дяди дяде дядю",
-        "aunt": "aunt тетя тети тете тетю",
-        "cousin": "cousin кузен кузина кузины",
-        "nephew": "nephew племянник племянника",
-        "niece": "niece племянница племянницы племяннице",
-        "friend": "friend friends друг друга другу другом друзья друзей подруга подруги подруге подругу",
-        "boss": "boss manager начальник начальника начальница шеф шефа",
-        "colleague": "colleague colleagues coworker коллега коллеги коллеге",
-        "neighbour": "neighbour neighbours neighbor neighbors сосед соседа соседка соседки соседи соседей",
-    }.items()
-    for word in words.split()
-}
-"""Whom a fact may be about besides the user, by each form of the word."""
-
 _LATIN: Final = str.maketrans(
-    {
-        **dict(zip("абвгдезийклмнопрстуфъыьэ", "abvgdeziiklmnoprstuf\0y\0e", strict=True)),
-        **{"ё": "e", "ж": "zh", "х": "kh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "shch", "ю": "yu", "я": "ya"},
-    }
+    dict(zip("абвгдезийклмнопрстуфъыьэ", "abvgdeziiklmnoprstuf\0y\0e", strict=True))
+    | {"ж": "zh", "х": "kh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "shch", "ю": "yu", "я": "ya"}
 )
-_SPELLINGS: Final = (("ks", "x"), ("kh", "h"), ("ts", "c"), ("ya", "ia"), ("yu", "iu"), ("w", "v"), ("ck", "k"))
+_SPELLINGS: Final = (
+    ("ks", "x"),
+    ("kh", "h"),
+    ("ts", "c"),
+    ("ya", "ia"),
+    ("yu", "iu"),
+    ("w", "v"),
+    ("ck", "k"),
+)
 _SHORTEST_PREFIX: Final = 5
 _LONGEST_ENDING: Final = 2
 
@@ -141,12 +80,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """A text as it is compared: `stems` are its content words with their weights and directions."""
+    """A text as it is compared: `stems` are its content words with their weights, `names` some of them."""
 
     stems: Mapping[str, float]
     directions: Mapping[str, str]
     people: frozenset[str]
     denies: bool
+    names: frozenset[str]
     plain: tuple[str, ...]
 
     @property
@@ -155,10 +95,11 @@ class _Terms:
 
 
 def fit(query: str, text: str) -> float:
-    """How well a query names a fact: 1 where the fact has every content word of the query, and agrees with it.
+    """How well a query names a fact, 0 to 1.
 
-    A person, a negation or a direction that only one of both has halves the fit. Numbers and names are words as
-    others are, and must be the same.
+    It is 1 where the fact has every content word of the query, and agrees with it. A person, a negation or a
+    direction that only one of both has halves the fit. Numbers and names are words as others are, and must be
+    the same.
     """
     return _fit(_terms(query), _terms(text))
 
@@ -203,7 +144,7 @@ def _fit(asked: _Terms, fact: _Terms) -> float:
     share = _weight_of_common(asked, fact) / asked.weight
     disagrees = (
         asked.denies != fact.denies
-        or asked.people != fact.people
+        or not _is_about_same(asked, fact)
         or any(
             direction != other
             for stem, direction in asked.directions.items()
@@ -211,6 +152,13 @@ def _fit(asked: _Terms, fact: _Terms) -> float:
         )
     )
     return share * DISAGREEMENT if disagrees else share
+
+
+def _is_about_same(asked: _Terms, fact: _Terms) -> bool:
+    """Whether both are about the same person; a name, such as Tom of "brother Tom", says so too."""
+    if asked.people == fact.people:
+        return True
+    return not asked.people and any(_found(name, asked.stems) for name in fact.names)
 
 
 def _weight_of_common(one: _Terms, other: _Terms) -> float:
@@ -239,7 +187,9 @@ def _is_same(one: str, other: str) -> bool:
             return True
     short, long = sorted((one, other), key=len)
     return (
-        len(short) >= _SHORTEST_PREFIX and long.startswith(short) and len(long) - len(short) <= _LONGEST_ENDING
+        len(short) >= _SHORTEST_PREFIX
+        and long.startswith(short)
+        and len(long) - len(short) <= _LONGEST_ENDING
     )
 
 
@@ -252,34 +202,41 @@ def _in_latin(stem: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def _terms(text: str) -> _Terms:
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е").replace("’", "'")
+    plain = unicodedata.normalize("NFKC", text).replace("ё", "е").replace("Ё", "Е").replace("’", "'")
     tokens = _TOKEN.findall(plain)
     stems: dict[str, float] = {}
     directions: dict[str, str] = {}
     people: set[str] = set()
+    names: set[str] = set()
     denies = False
     heading: str | None = None
-    for token in tokens:
-        word = token.removesuffix("'s")
-        if word in _NEGATION or word.endswith("n't"):
+    for place, token in enumerate(tokens):
+        word = token.casefold().removesuffix("'s")
+        if word in FROM or word in TO:
+            heading = "from" if word in FROM else "to"
+            continue
+        if word in NEGATION or word.endswith("n't"):
             denies = True
-        if word in _FROM or word in _TO:
-            heading = "from" if word in _FROM else "to"
             continue
-        if word in _PEOPLE:
-            people.add(_PEOPLE[word])
-            stem = _PEOPLE[word]
-        elif word in _STOP or word in _NEGATION or word.endswith("n't") or (len(word) == 1 and not word.isdigit()):
+        if word in STOP or (len(word) == 1 and not word.isdigit()):
             continue
-        else:
-            stem = _stem(word)
-        stems[stem] = COMMON_WEIGHT if word in _COMMON else 1.0
+        stem = PEOPLE.get(word) or _stem(word)
+        if word in PEOPLE:
+            people.add(stem)
+        elif place and token[0].isupper():
+            names.add(stem)
+        stems[stem] = COMMON_WEIGHT if stem in _COMMON else 1.0
         if heading:
             directions[stem] = heading
             heading = None
-    return _Terms(stems, directions, frozenset(people), denies, tuple(tokens))
+    lowered = tuple(token.casefold() for token in tokens)
+    return _Terms(stems, directions, frozenset(people), denies, frozenset(names), lowered)
 
 
 def _stem(word: str) -> str:
-    stemmed: str = (_RUSSIAN if _CYRILLIC.search(word) else _ENGLISH).stemWord(word)
+    base = FORMS.get(word, word)
+    stemmed: str = (_RUSSIAN if _CYRILLIC.search(base) else _ENGLISH).stemWord(base)
     return stemmed
+
+
+_COMMON: Final = frozenset(_stem(word) for word in COMMON)

@@ -1,4 +1,4 @@
-"""A forgotten fact is in no reply of any process once `forget` is answered, whatever persist does meanwhile."""
+"""A forgotten fact is in no reply of any process once `forget` is answered, also without persist."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,8 +13,8 @@ from nats.aio.client import Client
 from consumers.app import CONSUMERS, running
 from infra.broker.position import Position
 from infra.config import Deployment
-from infra.embedded.postgres import Postgres
 from infra.database.migrate import migrate
+from infra.embedded.postgres import Postgres
 from tests.integration.conftest import Stock
 from tests.integration.test_read_your_writes import crash, persist
 from tests.integration.test_tools import code, ids, saved
