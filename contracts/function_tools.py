@@ -112,9 +112,9 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_forget",
-            "Remove one fact, when the user asks for it. Find its id with memory_search first, and remove it by "
-            "this id. A query removes a fact only when it clearly means that one; otherwise nothing is removed, "
-            "and the reply lists candidates: ask the user which one is meant, then call again with its id.",
+            "Remove one fact, when the user asks for it. Find its id with memory_search first, and call this "
+            "with the id. A query removes a fact only where it clearly means that one; otherwise nothing is "
+            "removed, and the reply lists candidates: ask the user, then call this with an id.",
             "forget",
             ("id", "query"),
         ),

@@ -132,8 +132,8 @@ class ForgetV1(Contract):
     id: Identifier | None = Field(default=None, description="The fact.")
     query: Text | None = Field(
         default=None,
-        description="Or words that name it. The fact is removed when every word fits it, and no other fact as "
-        "well; otherwise nothing is removed, and the reply has `candidates`.",
+        description="Or words that name it. A fact that has all of them, clearly before any other fact, is "
+        "removed; otherwise nothing is removed, and the reply has `candidates`.",
     )
 
 
@@ -154,8 +154,8 @@ class ForgetReplyV1(Reply):
     text: Text | None = Field(default=None, description="What the removed fact said.")
     restore: SaveV1 | None = Field(
         default=None,
-        description="The request to `save` that brings the removed fact back. It gets a new id, and its former "
-        "versions stay gone.",
+        description="The request to `save` that brings the removed fact back. The fact gets a new id; its "
+        "former versions stay gone.",
     )
     candidates: tuple[ForgetCandidate, ...] = Field(
         default=(),

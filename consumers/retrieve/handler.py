@@ -14,6 +14,7 @@ from consumers.retrieve.verbs.conversation import ConversationVerbs
 from consumers.retrieve.verbs.documents import DocumentVerb
 from consumers.retrieve.verbs.erasing import EraseVerb
 from consumers.retrieve.verbs.facts import FactVerbs
+from consumers.retrieve.verbs.forget import ForgetVerb
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
 from consumers.retrieve.verbs.search import SearchVerb
@@ -49,7 +50,8 @@ async def consuming(
         **ContextVerb(memory, search if finding else None, past, settings).answers,
         **ConversationVerbs(memory, past, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, search, settings, log, database, finding).answers,
+        **FactVerbs(memory, settings, log, database, finding).answers,
+        **ForgetVerb(broker, memory, search, settings, log, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,

@@ -93,6 +93,10 @@ class Memory:
         """Notices may have been missed."""
         self._cache.clear()
 
+    def drop(self, owner: Owner) -> None:
+        """Read the user again: something was written."""
+        self._cache.drop(owner)
+
     def messages_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[ConversationView] | None:

@@ -11,10 +11,12 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from consumers.app import CONSUMERS, running
+from contracts.settings import SettingsV1
 from infra.broker.position import Position
 from infra.config import Deployment
 from infra.database.migrate import migrate
 from infra.embedded.postgres import Postgres
+from infra.settings.store import write
 from tests.integration.conftest import Stock
 from tests.integration.test_read_your_writes import crash, persist
 from tests.integration.test_tools import code, ids, saved
@@ -28,6 +30,7 @@ SECRETIVE = "Anna is allergic to penicillin"
 @pytest_asyncio.fixture
 async def two_services(deployment: Deployment, stock: Stock, connection: Client) -> AsyncIterator[int]:
     """Two facts that are projected, and two services that answer; persist does not run."""
+    await write(connection, SettingsV1(wait_for_log_ms=20))  # in vain: persist does not run
     await saved(stock, "ar_001", SECRETIVE, tier="profile")
     seq = await saved(stock, "ar_002", "Anna plays the cello", tier="profile")
     await persist(connection, deployment, seq)
