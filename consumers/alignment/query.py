@@ -21,14 +21,14 @@ NEEDED: Final = 0.999
 MARGIN: Final = 0.15
 """By how much the fact that is named must fit better than the next one."""
 
-SHARE_BY_FEW: Final = 0.5
-"""The share of a fact's words that a query of one or two words must account for.
+SHARE_BY_ONE: Final = 0.5
+"""The share of a fact's words that a query of one word must account for.
 
 One word of a long fact seldom names what the fact is about.
 """
 
-SHARE_BY_MANY: Final = 0.3
-"""The same, for a query of three words or more."""
+SHARE_BY_SEVERAL: Final = 0.3
+"""The same, for a query of two words or more."""
 
 COMMON_WEIGHT: Final = 0.5
 """The weight of a word that many facts have, and that alone names none of them; any other word has 1."""
@@ -134,7 +134,7 @@ def _is_clear(asked: _Terms, ranked: list[Ranked], by_id: Mapping[str, _Terms]) 
     fact = by_id[best.id]
     if max(asked.stems.values(), default=0.0) <= COMMON_WEIGHT:
         return False
-    needed = SHARE_BY_FEW if len(asked.stems) <= 2 else SHARE_BY_MANY
+    needed = SHARE_BY_ONE if len(asked.stems) == 1 else SHARE_BY_SEVERAL
     return _weight_of_common(fact, asked) >= needed * fact.weight
 
 
