@@ -1,1 +1,1 @@
-"""Alignment of short texts word by word: two facts, or a query and a fact. Pure."""
+"""Alignment of two facts: what agrees in them, what tells them apart, and what follows from that. No I/O."""

@@ -1,0 +1,143 @@
+"""Which terms of two facts say the same, and what stays without a counterpart."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from anyascii import anyascii
+
+from consumers.alignment.morphology import is_cyrillic
+from consumers.alignment.statement import Kind, Statement, Term, contradicts
+
+WordSimilarity: TypeAlias = Callable[[str, str], float]
+"""Cosine similarity of two words, -1 to 1."""
+
+SIMILAR: Final = 0.55
+"""Above it two English words say nearly the same; of Russian words static vectors say nothing."""
+
+PREFIX: Final = 5
+"""Letters that two words of one root have in common at the least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Two statements beside each other.
+
+    Attributes:
+        pairs: terms of the older and of the newer one that say the same.
+        old, new: terms without a counterpart that matter, by the order of the text.
+        is_substituted: in words that stand in the same order something took the place of something.
+    """
+
+    pairs: tuple[tuple[Term, Term], ...]
+    old: tuple[Term, ...]
+    new: tuple[Term, ...]
+    is_substituted: bool
+
+    @property
+    def matched(self) -> float:
+        """Weight of the terms that say the same."""
+        return sum((a.weight + b.weight) / 2 for a, b in self.pairs)
+
+    def share(self, left: Sequence[Term]) -> float:
+        """The part of a side's weight that has a counterpart, 0 to 1."""
+        matched = self.matched
+        total = matched + sum(term.weight for term in left)
+        return matched / total if total else 0.0
+
+
+def align(old: Statement, new: Statement, similarity: WordSimilarity | None = None) -> Alignment:
+    """Match the terms of two statements, the surest first."""
+    scored = [
+        (score, -abs(i - j), i, j)
+        for i, a in enumerate(old.terms)
+        for j, b in enumerate(new.terms)
+        if (score := _likeness(a, b, similarity)) > 0
+    ]
+    scored.sort(reverse=True)
+    of_old: dict[int, int] = {}
+    of_new: dict[int, int] = {}
+    for _, _, i, j in scored:
+        if i not in of_old and j not in of_new:
+            of_old[i], of_new[j] = j, i
+    pairs = tuple((old.terms[i], new.terms[j]) for i, j in sorted(of_old.items()))
+    left_old = _left(old, of_old)
+    left_new = _left(new, of_new)
+    return Alignment(pairs, left_old, left_new, _is_substituted(old, new, of_old))
+
+
+def _left(statement: Statement, matched: dict[int, int]) -> tuple[Term, ...]:
+    return tuple(
+        term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not Kind.LIGHT
+    )
+
+
+def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
+    if not a.keys.isdisjoint(b.keys):
+        return 1.0
+    kinds = {a.kind, b.kind}
+    if Kind.NUMBER in kinds or Kind.DATE in kinds or Kind.PERSON in kinds:
+        return 0.0
+    if are_opposite(a, b):
+        return 0.0
+    if Kind.NAME in kinds:
+        return 0.9 if _romanized(a.text) == _romanized(b.text) else 0.0
+    if _have_one_root(a.text, b.text):
+        return 0.8
+    if similarity is None or is_cyrillic(a.text) or is_cyrillic(b.text):
+        return 0.0
+    near = similarity(a.text, b.text)
+    return near * 0.8 if near > SIMILAR else 0.0
+
+
+def are_opposite(a: Term, b: Term) -> bool:
+    """Whether two terms stand at the two ends of one axis."""
+    return any(f"{pole[:-1]}{'-' if pole[-1] == '+' else '+'}" in b.opposites for pole in a.opposites)
+
+
+def have_contrary_roles(a: Term, b: Term) -> bool:
+    """Whether two terms that match are in contrary places, such as from Rome and to Rome."""
+    return bool(a.role and b.role) and contradicts(a.role, b.role)
+
+
+@lru_cache(maxsize=50_000)
+def _romanized(name: str) -> str:
+    return anyascii(name).casefold()
+
+
+def _have_one_root(a: str, b: str) -> bool:
+    shared = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        shared += 1
+    return shared >= PREFIX and max(len(a), len(b)) - shared <= 4
+
+
+def _is_substituted(old: Statement, new: Statement, matched: dict[int, int]) -> bool:
+    ids_new = {j: i for i, j in matched.items()}
+    a = [f"={token}" if isinstance(token, int) and token in matched else _name(old, token) for token in old.tokens]
+    b = [f"={ids_new[token]}" if isinstance(token, int) and token in ids_new else _name(new, token) for token in new.tokens]
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    kept = 0
+    for tag, i1, i2, j1, j2 in blocks:
+        if tag == "equal":
+            kept += sum(token.startswith("=") for token in a[i1:i2])
+            continue
+    moved = len(matched) - kept
+    if moved > 0:
+        return False
+    for tag, i1, i2, j1, j2 in blocks:
+        if tag == "replace" and _has_content(old, old.tokens[i1:i2]) and _has_content(new, new.tokens[j1:j2]):
+            return True
+    return False
+
+
+def _name(statement: Statement, token: int | str) -> str:
+    return token if isinstance(token, str) else statement.terms[token].text
+
+
+def _has_content(statement: Statement, tokens: Sequence[int | str]) -> bool:
+    return any(isinstance(token, int) and statement.terms[token].kind is not Kind.LIGHT for token in tokens)
