@@ -24,7 +24,7 @@ NEEDED: Final = 0.999
 MARGIN: Final = 0.15
 """By how much the fact that is named must fit better than the next one."""
 
-SHARE_BY_ONE: Final = 0.5
+SHARE_BY_ONE: Final = 0.4
 """The share of a fact's words that a query of one word must account for.
 
 One word of a long fact seldom names what the fact is about.
