@@ -8,6 +8,7 @@ from typing import Final
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.opened import Opened
 from consumers.retrieve.past import Past
+from consumers.retrieve.projection import Projection
 from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
@@ -43,6 +44,7 @@ async def consuming(
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
     log = UserLog(broker)
+    projection = Projection(broker, database, memory)
     search = Search(database, memory, finding)
     opened = Opened(deployment, settings, finding)
     past = Past(broker, database, deployment.database_schema, opened)
@@ -50,8 +52,8 @@ async def consuming(
         **ContextVerb(memory, search if finding else None, past, settings).answers,
         **ConversationVerbs(memory, past, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, settings, log, database, finding).answers,
-        **ForgetVerb(broker, memory, search, settings, log, database, finding).answers,
+        **FactVerbs(memory, settings, log, projection, database, finding).answers,
+        **ForgetVerb(memory, search, settings, log, projection, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,

@@ -1,5 +1,6 @@
 """Projection of an event ahead of persist, for a change that no later reply may miss."""
 
+from faststream.nats import NatsBroker
 from nats.aio.client import Client
 
 from consumers.retrieve.memory import Memory
@@ -14,24 +15,26 @@ from infra.database.rows import Rows, row_of
 class Projection:
     """Writes the row of an event that is in the log, and has every process drop what it knows of the user."""
 
-    def __init__(self, database: Database, memory: Memory) -> None:
+    def __init__(self, broker: NatsBroker, database: Database, memory: Memory) -> None:
+        """`broker` is the one that answers requests."""
+        self._broker = broker
         self._database = database
         self._memory = memory
 
-    async def apply(self, connection: Client, owner: Owner, position: int) -> None:
+    async def apply(self, owner: Owner, position: int) -> None:
         """Write the row of an event under the user's lock; persist finds it and leaves it as it is.
 
         On return the notice to the other processes is with the server, before any request that is sent from
         then on: a server hands a connection its messages in their order.
 
         Args:
-            connection: the one that answers requests.
             owner: the user that the event is about.
             position: the log position of the event.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: other processes may show what was there before.
         """
+        connection: Client = self._broker.config.connection_state.connection
         # As the log has it, to the time: persist writes the same row.
         row = row_of(await delivery_at(connection, position))
         if row is None:

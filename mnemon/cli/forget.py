@@ -91,12 +91,12 @@ def restoring_command(restore: "SaveV1", whose: str) -> str:
 
 def _choose(candidates: "Sequence[ForgetCandidate]") -> str:
     """Ask which fact is meant; returns its id. Ends the command where it is none of them."""
-    from click import IntRange
-
     for number, candidate in enumerate(candidates, 1):
         typer.echo(f"{number:>3}  {candidate.id}  {printable(candidate.text)}", err=True)
     question = f"Which one is meant? 1 to {len(candidates)}, or {_NONE} for none"
-    chosen: int = typer.prompt(question, default=_NONE, type=IntRange(_NONE, len(candidates)), err=True)
+    chosen = -1
+    while not _NONE <= chosen <= len(candidates):
+        chosen = typer.prompt(question, default=_NONE, type=int, err=True)
     if chosen == _NONE:
         refuse(Ending.NOT_SO, "nothing is forgotten")
     return candidates[chosen - 1].id

@@ -14,6 +14,8 @@ from consumers.app import CONSUMERS, running
 from contracts.settings import SettingsV1
 from infra.broker.position import Position
 from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.facts import FactEvent, fact_events
 from infra.database.migrate import migrate
 from infra.embedded.postgres import Postgres
 from infra.settings.store import write
@@ -74,13 +76,30 @@ async def test_a_reply_right_after_forget(stock: Stock) -> None:
         assert [reply for reply in shown if f"errand {number}" in str(reply)] == []
 
 
+@pytest.mark.usefixtures("two_services")
+async def test_an_updated_fact_is_shown_as_it_is_while_persist_is_down(stock: Stock) -> None:
+    assert all(SECRETIVE in str(reply) for reply in await replies(stock, "read"))
+    await stock.ask("update", id="ar_001", text="Anna can take penicillin")
+    shown = await replies(stock, "read")
+    assert all("can take penicillin" in str(reply) and SECRETIVE not in str(reply) for reply in shown)
+
+
 async def test_persist_finds_the_row_and_goes_on(
     stock: Stock, deployment: Deployment, connection: Client, two_services: int
 ) -> None:
     forgotten = await stock.ask("forget", id="ar_001")
     assert forgotten["seen_seq"] > two_services
+    written = await memory_rows(deployment)
     await persist(connection, deployment, forgotten["seen_seq"])
     assert await ids(stock, min_seq=forgotten["seen_seq"]) == ["ar_002"]
+    assert await memory_rows(deployment) == written, "persist would have written the same"
+
+
+async def memory_rows(deployment: Deployment) -> list[FactEvent]:
+    """The rows of the events about the user's facts, without texts, which a sweep may remove meanwhile."""
+    async with Database(deployment) as database:
+        (events,) = await database.read(fact_events([("acme", "u1")]))
+    return [each._replace(body=None) for each in events]
 
 
 async def test_what_is_searched_for(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from consumers.policy.refusing import refusal
 from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.projection import Projection
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from consumers.retrieve.verbs.rewriting import conflict, rewritten
 from consumers.retrieve.verbs.shown import fact_as_kept, in_order, unexpired
@@ -44,12 +45,14 @@ class FactVerbs:
         memory: Memory,
         settings: LiveSettings,
         log: UserLog,
+        projection: Projection,
         database: Database,
         finding: Finding | None,
     ) -> None:
         self._memory = memory
         self._settings = settings
         self._log = log
+        self._projection = projection
         self._database = database
         self._finding = finding
 
@@ -102,6 +105,7 @@ class FactVerbs:
                     event_id = str(uuid4())
                     await self._make_findable(owner_of(address), request.id, event_id, fact.text)
                     position = await self._log.publish(address, event, event_id)
+                    await self._projection.apply(owner_of(address), position)
             seen = await self._memory.fact(owner_of(address), request.id, position)
             return _reply(_found(seen.value, request.id), seen.seq)
 

@@ -4,8 +4,6 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from faststream.nats import NatsBroker
-
 from consumers.alignment.query import Choice, choose
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.projection import Projection
@@ -44,22 +42,21 @@ class ForgetVerb:
 
     def __init__(
         self,
-        broker: NatsBroker,
         memory: Memory,
         search: Search,
         settings: LiveSettings,
         log: UserLog,
+        projection: Projection,
         database: Database,
         finding: Finding | None,
     ) -> None:
-        self._broker = broker
         self._memory = memory
         self._search = search
         self._settings = settings
         self._log = log
+        self._projection = projection
         self._database = database
         self._finding = finding
-        self._projection = Projection(database, memory)
 
     @property
     def answers(self) -> Mapping[str, Answer]:
@@ -96,7 +93,7 @@ class ForgetVerb:
     async def _remove(self, address: Address, fact: StoredFact) -> ForgetReplyV1:
         owner = owner_of(address)
         position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
-        await self._projection.apply(self._broker.config.connection_state.connection, owner, position)
+        await self._projection.apply(owner, position)
         await self._make_unfindable(owner, fact.id)
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=_restoring(fact))
 
