@@ -155,7 +155,7 @@ class ForgetReplyV1(Reply):
     restore: SaveV1 | None = Field(
         default=None,
         description="The request to `save` that brings the removed fact back. The fact gets a new id; its "
-        "former versions stay gone.",
+        "former versions stay gone. Absent where its date had passed.",
     )
     candidates: tuple[ForgetCandidate, ...] = Field(
         default=(),

@@ -145,3 +145,5 @@ async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> Non
     body = {"fact_id": "wk_001", "fact": past, "decision": {"proposal_id": "p"}}
     await indexed(stock, await stock.publish("memory.acme.u1.fact.saved.v1", body))
     assert code(await stock.ask("forget", query="is in Rome")) == "not_found"
+    by_id = await stock.ask("forget", id="wk_001")
+    assert (by_id["id"], by_id["text"], by_id.get("restore")) == ("wk_001", "Is in Rome", None)

@@ -95,7 +95,8 @@ class ForgetVerb:
         position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
         await self._projection.apply(owner, position)
         await self._make_unfindable(owner, fact.id)
-        return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=_restoring(fact))
+        restore = _restoring(fact) if unexpired([fact], now()) else None
+        return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
 
     async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
         if self._finding is None:
