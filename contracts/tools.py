@@ -131,16 +131,40 @@ class UpdateV1(Contract):
 
 
 class ForgetV1(Contract):
-    """Remove a fact: by id, or the first that a query finds."""
+    """Remove a fact: by id, or by a query that clearly means one fact."""
 
     id: Identifier | None = Field(default=None, description="The fact.")
-    query: Text | None = Field(default=None, description="Or what to look for; the first hit is removed.")
+    query: Text | None = Field(
+        default=None,
+        description="Or words that name it. A fact that has all of them, clearly before any other fact, is "
+        "removed; otherwise nothing is removed, and the reply has `candidates`.",
+    )
+
+
+class ForgetCandidate(Contract):
+    """A fact that a query may mean."""
+
+    id: Identifier = Field(description="The fact: send it as `id` to remove it.")
+    text: Text = Field(description="What it says.")
+    score: float = Field(description="How well it fits the query, 0 to 1.")
 
 
 class ForgetReplyV1(Reply):
-    """What was removed."""
+    """The fact that was removed; or, without `id`, that none was, and which ones the query may mean."""
 
-    id: Identifier | None = Field(default=None, description="The fact that was removed.")
+    id: Identifier | None = Field(
+        default=None, description="The fact that was removed; absent where nothing was removed."
+    )
+    text: Text | None = Field(default=None, description="What the removed fact said.")
+    restore: SaveV1 | None = Field(
+        default=None,
+        description="The request to `save` that brings the removed fact back. The fact gets a new id; its "
+        "former versions stay gone. Absent where its date had passed.",
+    )
+    candidates: tuple[ForgetCandidate, ...] = Field(
+        default=(),
+        description="Where nothing was removed: at most five facts that the query may mean, best first.",
+    )
 
 
 class TasksV1(Contract):

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.alignment.lexicon import exact, lexicon
-from consumers.alignment.morphology import forms, lemmas, normalize
+from consumers.alignment.lexicon import lexicon, lookup
+from consumers.alignment.morphology import forms, normalize
 
 _TOKEN: Final = re.compile(
     r"""
@@ -41,7 +41,7 @@ class Token:
     @property
     def lookup(self) -> frozenset[str]:
         """The forms by which it is looked up in the lexicon."""
-        return self.forms.union(map(exact, lemmas(self.word)))
+        return lookup(self.word)
 
 
 def tokenize(text: str) -> Iterator[Token]:

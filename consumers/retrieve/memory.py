@@ -92,6 +92,10 @@ class Memory:
         self._cache.clear()
         self.count_cache.clear()
 
+    def drop(self, owner: Owner) -> None:
+        """Read the user again: something was written."""
+        self._cache.drop(owner)
+
     def messages_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[ConversationView] | None:
