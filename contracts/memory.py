@@ -8,6 +8,7 @@ from contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequ
 
 Kind = Literal["user_fact", "preference", "event", "conversation_insight", "conversation_summary"]
 Tier = Literal["profile", "working", "archive"]
+Relation = Literal["same", "update", "different"]
 Reason = Literal[
     "too_short",
     "too_long",
@@ -125,6 +126,40 @@ class FactRejectedV1(Event):
     fact_id: Identifier | None = Field(default=None, description="The fact concerned, where there is one.")
 
 
+class FactPair(Contract):
+    """Two facts that may say the same, as a language model is shown them."""
+
+    fact_id: Identifier = Field(description="The newer fact.")
+    version: Identifier = Field(description="Event id that gave the newer fact the words that are shown.")
+    other_id: Identifier = Field(description="The older fact.")
+    other_version: Identifier = Field(description="Event id that gave the older fact the words that are shown.")
+
+
+class FactComparedV1(FactPair, Event):
+    """A language model was asked how two undecided facts relate; dedupe decides what follows."""
+
+    relation: Relation | None = Field(
+        default=None,
+        description="`same`: in other words; `update`: the newer takes the place of the older; `different`: "
+        "both are kept. None: no usable answer; the pair is asked again, three times in all.",
+    )
+    lineage: Lineage = Field(default=Lineage(), description="Which model was asked, with which prompt.")
+
+
+class FactMergedV1(FactEvent):
+    """Two facts became one, as a language model compared them. The other's `fact.forgotten` follows."""
+
+    fact_id: Identifier = Field(description="The fact that is kept: the older one.")
+    merged_id: Identifier = Field(description="The fact that went into it.")
+    relation: Literal["same", "update"] = Field(description="How the two relate.")
+    fact: Fact = Field(description="As it is from now on.")
+    former: Fact = Field(description="As it was.")
+    compared_id: Identifier = Field(description="Event id of the `fact.compared` that it follows from.")
+    lineage: Lineage = Field(
+        default=Lineage(), description="Where both were learned, and which model compared them."
+    )
+
+
 class FactForgottenV1(FactEvent):
     """A fact is removed on request, or because another took its place."""
 
@@ -222,6 +257,9 @@ class Window(Contract):
     from_seq: Sequence = Field(description="First log position it reads.")
     to_seq: Sequence = Field(description="Last log position it reads.")
     line: int | None = Field(default=None, ge=0, description="The number of its line in the batch.")
+    pairs: tuple[FactPair, ...] = Field(
+        default=(), description="Undecided facts that it asks about besides, at no further call."
+    )
 
 
 class BatchIntendedV1(Event):

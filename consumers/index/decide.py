@@ -15,6 +15,7 @@ from contracts.memory import (
     FactEvictedV1,
     FactExpiredV1,
     FactForgottenV1,
+    FactMergedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
@@ -28,7 +29,15 @@ from infra.vectors.port import Owner
 NOTHING: Final = Ack("nothing to be found")
 POISON: Final = Ack("persist makes a dead letter of it")
 
-_SWEPT = FactSavedV1, FactUpdatedV1, FactForgottenV1, FactExpiredV1, FactEvictedV1, DocumentRemovedV1
+_SWEPT = (
+    FactSavedV1,
+    FactUpdatedV1,
+    FactMergedV1,
+    FactForgottenV1,
+    FactExpiredV1,
+    FactEvictedV1,
+    DocumentRemovedV1,
+)
 
 
 class Said(NamedTuple):

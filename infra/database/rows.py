@@ -20,10 +20,12 @@ from contracts.memory import (
     BatchSubmittedV1,
     DocumentAddedV1,
     DocumentRemovedV1,
+    FactComparedV1,
     FactConfirmedV1,
     FactEvictedV1,
     FactExpiredV1,
     FactForgottenV1,
+    FactMergedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
@@ -55,7 +57,7 @@ REMOVALS: Final = ("task.removed", "document.removed")
 SWEPT_AFTER: Final = {
     *ENDINGS,
     *REMOVALS,
-    *("fact.saved", "fact.updated"),
+    *("fact.saved", "fact.updated", "fact.merged"),
     *("summary.written", "summary.merged"),
 }
 """Endings, and what the log may take after the end of what it is about, or after its messages are cleared."""
@@ -254,6 +256,8 @@ _ITEMS: Final[Mapping[type[Event], str]] = {
     FactSavedV1: "fact_id",
     FactUpdatedV1: "fact_id",
     FactConfirmedV1: "fact_id",
+    FactComparedV1: "fact_id",
+    FactMergedV1: "fact_id",
     FactRejectedV1: "fact_id",
     FactForgottenV1: "fact_id",
     FactExpiredV1: "fact_id",

@@ -10,6 +10,7 @@ from contracts.base import Event, InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.memory import (
     FactConfirmedV1,
+    FactMergedV1,
     FactProposedV1,
     FactRejectedV1,
     FactSavedV1,
@@ -21,7 +22,7 @@ from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
 from infra.database.rows import Owner, read
 
-_TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1
+_TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
 """What says of a fact where it was learned."""
 
 
