@@ -51,7 +51,8 @@ class Decision(Contract):
         default=None, description="For a person: what agrees in the two facts, or what tells them apart."
     )
     undecided: tuple[Identifier, ...] = Field(
-        default=(), description="Facts that may say the same. All are kept; a language model may decide later."
+        default=(),
+        description="Facts that may say the same. All are kept; a language model may decide later.",
     )
 
 
@@ -132,7 +133,9 @@ class FactPair(Contract):
     fact_id: Identifier = Field(description="The newer fact.")
     version: Identifier = Field(description="Event id that gave the newer fact the words that are shown.")
     other_id: Identifier = Field(description="The older fact.")
-    other_version: Identifier = Field(description="Event id that gave the older fact the words that are shown.")
+    other_version: Identifier = Field(
+        description="Event id that gave the older fact its words that are shown."
+    )
 
 
 class FactComparedV1(FactPair, Event):

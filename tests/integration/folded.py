@@ -43,8 +43,12 @@ def _body_of(event: LoggedEvent) -> dict[str, object]:
             return {"fact_id": event.item, "fact": fact, "former": {"text": "whatever"}}
         case "fact.merged":
             return {
-                **{"fact_id": event.item, "fact": fact, "former": {"text": "whatever"}},
-                **{"merged_id": "another", "relation": "same", "compared_id": f"of {event.id}"},
+                "fact_id": event.item,
+                "fact": fact,
+                "former": {"text": "whatever"},
+                "merged_id": "another",
+                "relation": "same",
+                "compared_id": f"of {event.id}",
             }
         case "fact.compared":
             others = {"other_id": "another", "version": "one", "other_version": "other"}
