@@ -74,7 +74,7 @@ class Answering:
     ) -> None:
         assert judged.dead is not None, "looked at before"
         end = judged.events[0]
-        letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
+        letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, Answer) else None
         letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
         await bury(connection, "extract", end.subject, judged.dead, letter, end.id)

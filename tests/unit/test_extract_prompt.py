@@ -26,7 +26,7 @@ def test_what_is_cached_is_the_same_for_whatever_is_asked() -> None:
 
 def test_it_is_long_enough_to_be_cached_and_no_longer() -> None:
     # Providers cache from 1,024 of their tokens on; theirs are longer than those that are counted here.
-    assert 1400 <= count(INSTRUCTIONS) <= 1600
+    assert 1400 <= count(INSTRUCTIONS) <= 1800
 
 
 def test_a_tenants_own_instructions_come_after_those_of_everybody() -> None:
