@@ -125,7 +125,7 @@ async def _with_pairs(
 
 
 def _has_room(question: Question) -> bool:
-    """Whether a question may have pairs: not where rules answer it, nor after a failure that they may cause."""
+    """Whether a question may have pairs: not where rules answer it, nor after a failure they may cause."""
     extraction = question.settings.extraction
     is_asked = extraction.provider != "offline" and bool(question.said)
     return is_asked and extraction.pairs > 0 and question.window.attempts == 0
