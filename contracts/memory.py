@@ -5,10 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequence, Text
+from contracts.fact_pairs import FactPair
 
 Kind = Literal["user_fact", "preference", "event", "conversation_insight", "conversation_summary"]
 Tier = Literal["profile", "working", "archive"]
-Relation = Literal["same", "update", "different"]
 Reason = Literal[
     "too_short",
     "too_long",
@@ -125,42 +125,6 @@ class FactRejectedV1(Event):
     reason: Reason = Field(description="The rule that refused it.")
     detail: Text | None = Field(default=None, description="For a person; never repeats a secret.")
     fact_id: Identifier | None = Field(default=None, description="The fact concerned, where there is one.")
-
-
-class FactPair(Contract):
-    """Two facts that may say the same, as a language model is shown them."""
-
-    fact_id: Identifier = Field(description="The newer fact.")
-    version: Identifier = Field(description="Event id that gave the newer fact the words that are shown.")
-    other_id: Identifier = Field(description="The older fact.")
-    other_version: Identifier = Field(
-        description="Event id that gave the older fact its words that are shown."
-    )
-
-
-class FactComparedV1(FactPair, Event):
-    """A language model was asked how two undecided facts relate; dedupe decides what follows."""
-
-    relation: Relation | None = Field(
-        default=None,
-        description="`same`: in other words; `update`: the newer takes the place of the older; `different`: "
-        "both are kept. None: no usable answer; the pair is asked again, three times in all.",
-    )
-    lineage: Lineage = Field(default=Lineage(), description="Which model was asked, with which prompt.")
-
-
-class FactMergedV1(FactEvent):
-    """Two facts became one, as a language model compared them. The other's `fact.forgotten` follows."""
-
-    fact_id: Identifier = Field(description="The fact that is kept: the older one.")
-    merged_id: Identifier = Field(description="The fact that went into it.")
-    relation: Literal["same", "update"] = Field(description="How the two relate.")
-    fact: Fact = Field(description="As it is from now on.")
-    former: Fact = Field(description="As it was.")
-    compared_id: Identifier = Field(description="Event id of the `fact.compared` that it follows from.")
-    lineage: Lineage = Field(
-        default=Lineage(), description="Where both were learned, and which model compared them."
-    )
 
 
 class FactForgottenV1(FactEvent):

@@ -20,10 +20,10 @@ from contracts.memory import (
     FactConfirmedV1,
     FactEvictedV1,
     FactForgottenV1,
-    FactMergedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits
 from infra.vectors.port import Owner
 

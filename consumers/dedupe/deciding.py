@@ -23,14 +23,13 @@ from contracts.decode import UnknownEvent
 from contracts.identity import point_id
 from contracts.memory import (
     Fact,
-    FactComparedV1,
     FactEvictedV1,
     FactForgottenV1,
-    FactMergedV1,
     FactProposedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.settings import SettingsV1
 from contracts.streams import LOG
 from contracts.subjects import InvalidSubject, thing_filter

@@ -9,14 +9,8 @@ from consumers.dedupe.decide import Proposal
 from consumers.dedupe.merging import Comparison
 from consumers.dedupe.state import UserFacts
 from contracts.base import Event
-from contracts.memory import (
-    FactEvictedV1,
-    FactExpiredV1,
-    FactForgottenV1,
-    FactMergedV1,
-    FactSavedV1,
-    FactUpdatedV1,
-)
+from contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
+from contracts.merging import FactMergedV1
 from infra.erased import Erasures
 from infra.vectors.port import Dense
 

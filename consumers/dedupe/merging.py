@@ -14,7 +14,8 @@ from typing import Final, Literal, NamedTuple
 from consumers.dedupe.decide import Decided
 from consumers.dedupe.state import KnownFact, UserFacts, joined
 from contracts.identity import derived_id
-from contracts.memory import Fact, FactComparedV1, FactForgottenV1, FactMergedV1, Lineage
+from contracts.memory import Fact, FactForgottenV1, Lineage
+from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.settings import Dedupe
 from infra.vectors.port import Owner
 

@@ -22,11 +22,11 @@ from contracts.base import Event
 from contracts.memory import (
     FactConfirmedV1,
     FactForgottenV1,
-    FactMergedV1,
     FactProposedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits, Policy, SettingsV1
 from infra.models.embedding import Thresholds
 from infra.vectors.port import Dense

@@ -10,12 +10,12 @@ from consumers.dedupe.state import UserFacts
 from contracts.base import Event
 from contracts.memory import (
     FactConfirmedV1,
-    FactMergedV1,
     FactProposedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 
 REDECIDE: Final = "redecide"
 """As `by` of an event: it was decided anew."""

@@ -9,18 +9,17 @@ from typing import Final
 from contracts.base import Event
 from contracts.memory import (
     Fact,
-    FactComparedV1,
     FactConfirmedV1,
     FactEvictedV1,
     FactExpiredV1,
     FactForgottenV1,
-    FactMergedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
     Lineage,
     Tier,
 )
+from contracts.merging import FactComparedV1, FactMergedV1
 
 PREFIXES: Final[dict[Tier, str]] = {"profile": "pf", "working": "wk", "archive": "ar"}
 

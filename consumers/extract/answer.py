@@ -26,7 +26,8 @@ from pydantic import (
 
 from consumers.extract.relations import ComparedPair, relations_of
 from contracts.base import Contract, Identifier, MomentOrDay, Text
-from contracts.memory import FactPair, Kind, Relation, Tier
+from contracts.fact_pairs import FactPair, Relation
+from contracts.memory import Kind, Tier
 from infra.models.language.port import Answer, KnownFact, Said
 
 MOST_FACTS: Final = 50

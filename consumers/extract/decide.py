@@ -10,16 +10,10 @@ from consumers.extract.answer import Extracted
 from consumers.extract.from_memory import is_from_memory
 from consumers.extract.prompt import PROMPT_VERSION
 from contracts.chat import Role
+from contracts.fact_pairs import FactPair, Relation
 from contracts.identity import derived_id
-from contracts.memory import (
-    FactComparedV1,
-    FactPair,
-    FactProposedV1,
-    Lineage,
-    Relation,
-    Window,
-    WindowAnsweredV1,
-)
+from contracts.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
+from contracts.merging import FactComparedV1
 from contracts.model_settings import Extraction
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent

@@ -7,8 +7,9 @@ from consumers.extract.answer import Unreadable, read
 from consumers.extract.decide import EXTRACTOR, answered, comparisons, proposals
 from consumers.extract.questions import Question
 from consumers.spending.calls import called
+from contracts.fact_pairs import FactPair, Relation
 from contracts.identity import derived_id
-from contracts.memory import FactPair, Relation, Window
+from contracts.memory import Window
 from infra.broker.appending import LogEvent
 from infra.broker.outcomes import Dead
 from infra.database.windows import StoredWindow

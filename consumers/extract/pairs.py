@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from contracts.memory import FactPair
+from contracts.fact_pairs import FactPair
 from infra.database.fact_pairs import PairRecord
 from infra.database.facts import StoredFact
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from consumers.extract.decide import said, worth_reading
 from consumers.extract.pairs import open_pairs
 from consumers.extract.prompt import request
-from contracts.memory import FactPair
+from contracts.fact_pairs import FactPair
 from contracts.settings import SettingsV1
 from infra.database.engine import Connection
 from infra.database.fact_pairs import pair_records

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
 
 from contracts.base import Contract, Identifier
-from contracts.memory import FactPair, Relation
+from contracts.fact_pairs import FactPair, Relation
 
 
 def _bare(value: object) -> object:

@@ -15,10 +15,10 @@ from contracts.memory import (
     FactEvictedV1,
     FactExpiredV1,
     FactForgottenV1,
-    FactMergedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.subjects import InvalidSubject, parse
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Ack, Outcome

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Select, String, bindparam, exists, func, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from contracts.memory import FactPair
+from contracts.fact_pairs import FactPair
 from infra.database.engine import Connection, Lookup, Query
 from infra.database.memories import VERSIONS, named
 from infra.database.rows import Owner

@@ -20,12 +20,10 @@ from contracts.memory import (
     BatchSubmittedV1,
     DocumentAddedV1,
     DocumentRemovedV1,
-    FactComparedV1,
     FactConfirmedV1,
     FactEvictedV1,
     FactExpiredV1,
     FactForgottenV1,
-    FactMergedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
@@ -36,6 +34,7 @@ from contracts.memory import (
     TaskRemovedV1,
     WindowAnsweredV1,
 )
+from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.registry import EventContract
 from contracts.subjects import Address, parse
 from infra.broker.delivery import Delivery

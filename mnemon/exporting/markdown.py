@@ -7,15 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from contracts.memory import (
-    Fact,
-    FactMergedV1,
-    FactSavedV1,
-    FactUpdatedV1,
-    TaskAddedV1,
-    TaskDoneV1,
-    Tier,
-)
+from contracts.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
+from contracts.merging import FactMergedV1
 from contracts.registry import EVENTS
 from infra.database.rows import Owner
 from infra.database.whole_memory import KeptMemory, WholeMemory

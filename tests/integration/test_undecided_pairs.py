@@ -14,7 +14,7 @@ import pytest_asyncio
 from bench.provider_server.answers import Question, ShownPair, answer, shown_pairs
 from bench.provider_server.server import ProviderServer
 from consumers.app import running
-from contracts.memory import FactPair
+from contracts.fact_pairs import FactPair
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.rebuilding.making import site_alone
@@ -97,10 +97,6 @@ async def settled(extracting: Extracting) -> None:
     await indexed(extracting.stock, (await stream_context.stream_info("LOG")).state.last_seq)
 
 
-def calls(extracting: Extracting) -> int:
-    return len(extracting.server.state.questions)
-
-
 @pytest.mark.parametrize("mode", MODES)
 async def test_two_facts_that_say_the_same_become_one_at_no_further_call(
     extracting: Extracting, mode: str
@@ -116,7 +112,7 @@ async def test_two_facts_that_say_the_same_become_one_at_no_further_call(
         (compared,) = await extracting.has(1, "fact.compared")
         (ended,) = await extracting.has(1, "fact.forgotten")
         await settled(extracting)
-        assert calls(extracting) == 1
+        assert len(extracting.server.state.questions) == 1
         assert await facts(extracting) == {"ar_001": SEA}
         shown = await extracting.stock.ask("get", id="ar_001")
         assert [version["text"] for version in shown["versions"]] == [COAST]
@@ -286,14 +282,14 @@ async def test_a_batch_that_has_not_ended_keeps_its_pairs_from_others(extracting
 
 
 async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(extracting: Extracting) -> None:
-    await extracting.set(provider="offline")
+    await extracting.set(provider="offline", model=None)
     async with remembering(extracting):
         for number in range(1, 6):
             await save(extracting, number, f"Fact number {number}", *range(1, number))
         await extracting.is_projected()
         await read_window(extracting, 1)
         assert await extracting.log_of("fact.compared") == []
-        await extracting.set(provider="openai", pairs=4)
+        await extracting.set(provider="openai", model=MODEL, pairs=4)
         for number in (2, 3, 4):
             await read_window(extracting, number)
             await extracting.is_projected()

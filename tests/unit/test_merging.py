@@ -9,18 +9,17 @@ from consumers.dedupe.decide import Decided
 from consumers.dedupe.known import Known
 from consumers.dedupe.merging import Comparison, Ignored, merge
 from contracts.base import Event
+from contracts.fact_pairs import Relation
 from contracts.memory import (
     Decision,
     Fact,
-    FactComparedV1,
     FactExpiredV1,
     FactForgottenV1,
-    FactMergedV1,
     FactSavedV1,
     FactUpdatedV1,
     Lineage,
-    Relation,
 )
+from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.settings import Dedupe
 
 OWNER = "acme", "u1"

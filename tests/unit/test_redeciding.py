@@ -7,11 +7,11 @@ from contracts.memory import (
     Decision,
     Fact,
     FactForgottenV1,
-    FactMergedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits
 from tests.redecided import OWNER, User, by
 

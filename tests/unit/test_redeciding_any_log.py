@@ -9,7 +9,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from consumers.dedupe.state import KnownFact, UserFacts
-from contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactMergedV1, FactProposedV1
+from contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits, SettingsV1
 from tests.redecided import User, by
 

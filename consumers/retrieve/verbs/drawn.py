@@ -10,13 +10,13 @@ from contracts.base import Event, InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.memory import (
     FactConfirmedV1,
-    FactMergedV1,
     FactProposedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
     Lineage,
 )
+from contracts.merging import FactMergedV1
 from contracts.subjects import InvalidSubject, thing_filter
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
