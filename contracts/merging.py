@@ -23,7 +23,7 @@ class FactComparedV1(FactPair, Event):
 class FactMergedV1(FactEvent):
     """Two facts became one, as a language model compared them. The other's `fact.forgotten` follows."""
 
-    fact_id: Identifier = Field(description="The fact that is kept: the older one.")
+    fact_id: Identifier = Field(description="The fact that is kept: the one with the older words.")
     merged_id: Identifier = Field(description="The fact that went into it.")
     relation: Literal["same", "update"] = Field(description="How the two relate.")
     fact: Fact = Field(description="As it is from now on.")

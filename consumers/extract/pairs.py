@@ -6,7 +6,7 @@ have brought the two closer.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from contracts.fact_pairs import FactPair
@@ -36,13 +36,18 @@ def open_pairs(record: PairRecord, facts: Mapping[str, StoredFact]) -> list[Fact
                 continue
             if other.seq > opened.seq and other.event_id not in record.merges:
                 continue
-            older, later = sorted((other, newer), key=lambda fact: (fact.saved_at, fact.id))
-            pair = FactPair(
-                fact_id=later.id, version=later.event_id, other_id=older.id, other_version=older.event_id
-            )
-            pairs.setdefault(frozenset((older.id, later.id)), pair)
+            pairs.setdefault(frozenset((newer.id, other.id)), _pair(newer, other, record.merges))
     done = record.answered | record.asked
     return [pair for pair in pairs.values() if pair not in done and unanswered[pair] < MOST_ASKED]
+
+
+def _pair(one: StoredFact, other: StoredFact, merges: Collection[str]) -> FactPair:
+    """Two facts in the order of their words. A merge is later than the words that it moved."""
+    if one.event_id in merges or other.event_id in merges:
+        older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))
+    else:
+        older, newer = sorted((one, other), key=lambda fact: fact.seq)
+    return FactPair(fact_id=newer.id, version=newer.event_id, other_id=older.id, other_version=older.event_id)
 
 
 def _place(fact_id: str, merged: Mapping[str, str]) -> str:
