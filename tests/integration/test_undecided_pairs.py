@@ -1,27 +1,26 @@
 """Facts that dedupe left undecided: a model is asked in passing, and what it says becomes of them."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.answers import Question, ShownPair, answer, shown_pairs
+from bench.provider_server.answers import ShownPair, shown_pairs
+from bench.provider_server.faults import Fault
 from bench.provider_server.server import ProviderServer
-from consumers.app import running
+from consumers.extract import batching
 from contracts.fact_pairs import FactPair
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.rebuilding.making import site_alone
 from tests.integration.auditing import Audited
-from tests.integration.conftest import Stock, indexed
+from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
 from tests.integration.rebuilding import Told, verdict_on
+from tests.integration.undecided import answering, facts, read_window, relating, remembering, save, settled
 
 COAST, SEA = "Grew up on the coast of Wales", "Spent her childhood by the Welsh sea"
 MODES = ["online", "batch"]
@@ -41,60 +40,6 @@ async def extracting(
     extracting = Extracting.on(stock, located, server)
     await extracting.set(provider="openai", model=MODEL, mode="online", idle_seconds=1.0, pool_seconds=0)
     yield extracting
-
-
-def relating(relation: str) -> Callable[[Question], str]:
-    return partial(answer, relate=lambda _: relation)
-
-
-def answering(pairs: Any) -> Callable[[Question], str]:
-    """A model that finds no facts, and says this of pairs; of none, nothing."""
-
-    def say(question: Question) -> str:
-        return json.dumps({"facts": [], "pairs": pairs if shown_pairs(question.text) else []})
-
-    return say
-
-
-@asynccontextmanager
-async def remembering(extracting: Extracting, *consumers: str) -> AsyncIterator[None]:
-    """All that reads or writes facts, in this process."""
-    names = consumers or ("persist", "index", "dedupe", "extract", "retrieve")
-    async with running(names, extracting.deployment):
-        yield
-
-
-async def save(extracting: Extracting, number: int, text: str, *undecided: int, **fact: Any) -> int:
-    """What dedupe says of a new fact, and of facts that may say the same."""
-    decision = {"proposal_id": f"p{number}", "undecided": [f"ar_00{each}" for each in undecided]}
-    saved = {"id": f"s{number}", "fact_id": f"ar_00{number}", "fact": {"text": text, **fact}}
-    lineage = {"sources": [], "extractor": "import"}
-    return await extracting.stock.publish(
-        "memory.acme.u1.fact.saved.v1", {**saved, "decision": decision, "lineage": lineage}
-    )
-
-
-async def facts(extracting: Extracting) -> dict[str, str]:
-    end = (await extracting.connection.jetstream().stream_info("LOG")).state.last_seq
-    reply = await extracting.stock.ask("read", min_seq=end)
-    return {each["id"]: each["text"] for each in reply["facts"]}
-
-
-async def read_window(extracting: Extracting, number: int) -> None:
-    """Something is said in a conversation of its own, and read: the `number`-th time in all."""
-    await extracting.stock.say(f"hello again, number {number}", f"acme.u1.talk{number}")
-    await extracting.has(number, "window.answered")
-
-
-async def settled(extracting: Extracting) -> None:
-    """Wait until dedupe has decided on all comparisons, and all is projected and found."""
-    stream_context = extracting.connection.jetstream()
-    async with asyncio.timeout(30):
-        while (
-            info := await stream_context.consumer_info("LOG", "dedupe")
-        ).num_pending or info.num_ack_pending:
-            await asyncio.sleep(0.02)
-    await indexed(extracting.stock, (await stream_context.stream_info("LOG")).state.last_seq)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -297,3 +242,24 @@ async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(extractin
     assert [len(each) for each in asked] == [4, 4, 2]
     assert (asked[0][0].newer, asked[0][0].older) == ("ar_002", "ar_001")
     assert len({pair for each in asked for pair in each}) == 10
+
+
+async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
+    extracting: Extracting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batching, "SELDOM", 1.0)
+    await extracting.set(mode="batch")
+    extracting.server.state.answering = relating("same")
+    # Whether the provider has it is not known: it is looked for, and not found.
+    extracting.server.state.faults.requests.append(Fault(503, path="POST /v1/batches"))
+    async with remembering(extracting):
+        await save(extracting, 1, COAST)
+        await save(extracting, 2, SEA, 1)
+        await extracting.is_projected()
+        await extracting.stock.say("hello")
+        await extracting.has(1, "batch.intended")
+        await extracting.has(1, "fact.merged")
+        await settled(extracting)
+        assert await facts(extracting) == {"ar_001": SEA}
+    assert not extracting.server.state.faults.requests
+    assert len(await extracting.log_of("fact.compared")) == 1
