@@ -1,4 +1,4 @@
-"""What follows where a language model has compared facts: `fact.compared.v1` and `fact.merged.v1`."""
+"""Events about facts that a language model has compared: `fact.compared.v1`, `fact.merged.v1`."""
 
 from typing import Literal
 
@@ -30,5 +30,6 @@ class FactMergedV1(FactEvent):
     former: Fact = Field(description="As it was.")
     compared_id: Identifier = Field(description="Event id of the `fact.compared` that it follows from.")
     lineage: Lineage = Field(
-        default=Lineage(), description="Where both were learned, and which model compared them."
+        default=Lineage(),
+        description="Where both were learned, if both have sources, and which model compared them.",
     )

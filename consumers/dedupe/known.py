@@ -1,4 +1,4 @@
-"""What a process knows of one user: the facts, and what was proposed or compared and is not decided yet."""
+"""State of one user in a process: the facts, and the proposals and comparisons that are not decided yet."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -72,14 +72,14 @@ class Known:
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
         if self.facts.has_applied(event_id):
             return
-        self._word(event, event_id)
+        self._record_wording(event, event_id)
         self.facts.apply(event, event_id, at)
         written = FactSavedV1 | FactUpdatedV1 | FactMergedV1
         if isinstance(event, written) and self.versions.get(event.fact_id) != event_id:
             self.versions[event.fact_id] = event_id
             self.findable = False
 
-    def _word(self, event: Event, event_id: str) -> None:
+    def _record_wording(self, event: Event, event_id: str) -> None:
         match event:
             case FactSavedV1() if event.fact_id in self.facts.facts:
                 pass  # it changes nothing

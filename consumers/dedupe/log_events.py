@@ -19,7 +19,7 @@ def event_of(name: str, body: dict[str, Any]) -> Event:
 
 
 def log_event(owner: Owner, decided: Decided) -> LogEvent:
-    """What is decided, for the log, as part of the trace that it is decided in."""
+    """A decision as an event for the log, in the trace that it is made in."""
     name, event = decided
     event_id = scoped(*owner, str(event.id))
     return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())

@@ -36,8 +36,7 @@ class KnownFact:
         changed_at: when it was last written, or said again.
         order: grows with every change of any of the user's facts. Unlike a time it is the same whether the
             fact was just decided or is read back from the log.
-        lineage: where it was learned, said again and rewritten: all sources, and their conversation if it is
-            one.
+        lineage: where it was learned, said again and rewritten, as `joined` gives it.
     """
 
     id: str
@@ -147,11 +146,13 @@ class UserFacts:
 
 
 def joined(one: Lineage, other: Lineage) -> Lineage:
-    """Where two things were learned: all sources, and the conversation where all are of one."""
-    if not other.sources:
-        return one
-    if not one.sources:
-        return other
+    """Where two things were learned: all sources, and the conversation where all are of one.
+
+    Something without sources was told to a tool, imported or changed by hand. Then there are none: with the
+    sources of the other alone, both would be forgotten with the other's conversation.
+    """
+    if not one.sources or not other.sources:
+        return _NOWHERE
     return Lineage(
         sources=tuple(sorted({*one.sources, *other.sources})),
         conversation=one.conversation if one.conversation == other.conversation else None,

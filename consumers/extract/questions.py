@@ -1,4 +1,4 @@
-"""What is asked about a stretch of a conversation, and about undecided facts besides."""
+"""Questions about stretches of conversations, and about undecided facts besides."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ async def questions(
     now: datetime,
     asked_pairs: AskedPairs | None = None,
 ) -> list[Question]:
-    """What there is to ask about each of some stretches.
+    """Make the question about each of some stretches.
 
     Args:
         connection: to the projections.

@@ -24,7 +24,7 @@ PairsByLine = Mapping[tuple[Owner, int], Sequence[FactPair]]
 
 
 class OpenedPairs(NamedTuple):
-    """What dedupe left undecided when it wrote a fact; they sort by log position."""
+    """Facts that dedupe left undecided when it wrote another one; they sort by log position."""
 
     seq: int
     fact_id: str
@@ -34,7 +34,7 @@ class OpenedPairs(NamedTuple):
 
 @dataclass(slots=True)
 class PairRecord:
-    """What the log says of a user's undecided pairs.
+    """State of a user's undecided pairs, as the log has it.
 
     Attributes:
         opened: what was left undecided, oldest first.

@@ -1,4 +1,4 @@
-"""What the rows say of undecided pairs."""
+"""Undecided pairs, read from the rows."""
 
 from typing import Any
 

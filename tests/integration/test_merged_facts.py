@@ -95,6 +95,20 @@ async def test_a_fact_merged_from_one_conversation_goes_with_it(stock: Stock, lo
         assert await facts(stock) == {}
 
 
+async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
+    stock: Stock, located: Deployment
+) -> None:
+    async with running(NAMES, located):
+        await learn(stock, 1, COAST, "one")
+        by = {"proposal_id": "p2", "undecided": ["ar_001"]}
+        saved = {"id": "s2", "fact_id": "ar_002", "fact": {"text": SEA}, "decision": by}
+        lineage = {"extractor": "tool"}
+        await stock.publish("memory.acme.u1.fact.saved.v1", {**saved, "lineage": lineage})
+        await merge(stock)
+        await stock.ask("erase", conversation="one")
+        assert await facts(stock) == {"ar_001": SEA}
+
+
 async def test_the_admin_page_shows_what_a_fact_was_merged_of(stock: Stock, located: Deployment) -> None:
     async with running(CONSUMERS, located), browsing(located) as browser:
         await learn(stock, 1, COAST, "one")

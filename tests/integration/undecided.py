@@ -35,7 +35,7 @@ async def remembering(extracting: Extracting, *consumers: str) -> AsyncIterator[
 
 
 async def save(extracting: Extracting, number: int, text: str, *undecided: int, **fact: Any) -> int:
-    """What dedupe says of a new fact, and of facts that may say the same."""
+    """Save a fact as dedupe does, with the facts that may say the same."""
     decision = {"proposal_id": f"p{number}", "undecided": [f"ar_00{each}" for each in undecided]}
     saved = {"id": f"s{number}", "fact_id": f"ar_00{number}", "fact": {"text": text, **fact}}
     lineage = {"sources": [], "extractor": "import"}

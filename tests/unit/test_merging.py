@@ -1,4 +1,4 @@
-"""What follows from a model's answer about two facts."""
+"""Merging of facts after a model's answer about them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -13,6 +13,7 @@ from contracts.fact_pairs import Relation
 from contracts.memory import (
     Decision,
     Fact,
+    FactConfirmedV1,
     FactExpiredV1,
     FactForgottenV1,
     FactSavedV1,
@@ -225,3 +226,11 @@ def test_a_copy_of_an_earlier_event_does_not_bring_its_words_back(user: User) ->
     user.apply(saved, "s1")
     user.apply(saved, "the same fact saved again")
     assert isinstance(user.compare(2, 1), Ignored)
+
+
+def test_a_fact_of_which_a_part_has_no_source_names_no_sources(user: User) -> None:
+    by_hand = Lineage(extractor="tool")
+    user.apply(
+        FactConfirmedV1(fact_id="ar_001", decision=Decision(proposal_id="p9"), lineage=by_hand), "confirmed"
+    )
+    assert merged(user.compare(2, 1)).lineage == MODEL

@@ -81,7 +81,7 @@ def live_on(user: User, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) 
 
 
 def merge(user: User, older: KnownFact, newer: KnownFact) -> None:
-    """What follows where a model finds two facts the same."""
+    """Merge two facts, as dedupe does after a model's answer."""
     if older.id != newer.id:
         merged = FactMergedV1(
             fact_id=older.id,
