@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequence, Text
+from contracts.fact_pairs import FactPair
 
 Kind = Literal["user_fact", "preference", "event", "conversation_insight", "conversation_summary"]
 Tier = Literal["profile", "working", "archive"]
@@ -228,6 +229,9 @@ class Window(Contract):
     from_seq: Sequence = Field(description="First log position it reads.")
     to_seq: Sequence = Field(description="Last log position it reads.")
     line: int | None = Field(default=None, ge=0, description="The number of its line in the batch.")
+    pairs: tuple[FactPair, ...] = Field(
+        default=(), description="Undecided facts that it asks about besides, at no further call."
+    )
 
 
 class BatchIntendedV1(Event):

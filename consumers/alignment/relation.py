@@ -30,6 +30,8 @@ class Verdict:
         score: how much of both is accounted for, 0 to 1: ranks candidates.
         is_covered: the older fact says all that the newer one does, and more.
         is_related: both are about the same person, have something in common, and nothing contradicts it.
+        is_contradicted: a person, a value, a direction or a denial says that they are not the same.
+        is_about_other: they are about different people or things.
         is_open: nothing speaks against sameness but other words: the similarity of both may decide.
     """
 
@@ -39,6 +41,8 @@ class Verdict:
     is_covered: bool = False
     is_related: bool = False
     is_open: bool = False
+    is_contradicted: bool = False
+    is_about_other: bool = False
 
 
 SAME_SHARE: Final = 0.5
@@ -75,15 +79,15 @@ class _Comparison:
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             return self._open(Relation.DIFFERENT, "they have no word in common", is_related=False)
         if problem := self._other_subject():
-            return self._different(problem)
+            return Verdict(Relation.DIFFERENT, problem, self.score, is_contradicted=True, is_about_other=True)
         if problem := self._contrary():
             return self._different(problem)
         if slot := self._replaced_slot():
             return self._update(f"a new value: {slot}")
         return self._feeling() or self._ended() or self._replaced_value() or self._worded_otherwise()
 
-    def _different(self, evidence: str) -> Verdict:
-        return Verdict(Relation.DIFFERENT, evidence, self.score)
+    def _different(self, evidence: str, *, is_contradicted: bool = True) -> Verdict:
+        return Verdict(Relation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
 
     def _undecided(self, evidence: str) -> Verdict:
         return Verdict(Relation.UNDECIDED, evidence, self.score, is_related=True)
@@ -220,7 +224,8 @@ class _Comparison:
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
                 return self._open(Relation.UNDECIDED, f"{instead} may be the same")
-            return self._different(f"“{left.old[0].text}” is not “{left.new[0].text}”")
+            problem = f"“{left.old[0].text}” is not “{left.new[0].text}”"
+            return self._different(problem, is_contradicted=bool(hard))
         return None
 
     def _replaced_slot(self) -> str | None:

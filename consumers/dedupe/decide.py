@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from consumers.alignment.relation import Relation, Verdict, relate
 from consumers.dedupe.classify import classify
-from consumers.dedupe.comparison import Comparison, Likeness, Nearest, compare, thresholds_for
+from consumers.dedupe.comparison import Likeness, Matches, Nearest, compare, thresholds_for
 from consumers.dedupe.rewriting import restated, rewritten
 from consumers.dedupe.room import Eviction, make_room
 from consumers.dedupe.state import KnownFact, UserFacts
@@ -117,15 +117,14 @@ def settle(
             return _supersede(candidate, replaced, verdict, known, settings)
         facts = [each for each in facts if each.id != replaced.id]
         doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
-    comparison = compare(text, facts, nearest, likeness, settings.dedupe)
-    by = _compared(proposal, text, comparison, likeness, settings.dedupe, doubt)
-    best = comparison.best
+    matches = compare(text, facts, nearest, likeness, settings.dedupe)
+    by = _compared(proposal, text, matches, likeness, settings.dedupe, doubt)
+    best = matches.best
     if best is None:
         return save(candidate, by, known, settings)
-    if best.verdict.relation is Relation.UPDATE and _are_siblings(proposal, best.known):
-        # A model that tells both in one answer means two facts.
+    if best.verdict.relation is Relation.UPDATE and (doubt := _doubt(proposal, best.known)):
         undecided = by.model_copy(
-            update={"undecided": (best.known.id,), "evidence": "both came in one answer: both are kept"}
+            update={"undecided": (best.known.id,), "evidence": f"{doubt}: both are kept"}
         )
         return save(candidate, undecided, known, settings)
     event, other = proposal.event, best.known
@@ -140,10 +139,14 @@ def settle(
     )
 
 
-def _are_siblings(proposal: Proposal, known: KnownFact) -> bool:
-    """Whether a proposal and a fact came in one answer of a model."""
-    answer = proposal.event.lineage.answer
-    return answer is not None and answer == known.answer
+def _doubt(proposal: Proposal, known: KnownFact) -> str | None:
+    """The reason why a proposal does not take the place of a fact, though its words say so."""
+    lineage = proposal.event.lineage
+    if lineage.answer is not None and lineage.answer == known.answer:
+        return "a model tells both in one answer"
+    if lineage.unsupported:
+        return f"no source message has “{lineage.unsupported[0]}”"
+    return None
 
 
 def undecidable(proposal: Proposal, error: str) -> Decided:
@@ -183,12 +186,12 @@ def _supersede(
 def _compared(
     proposal: Proposal,
     text: str,
-    comparison: Comparison,
+    matches: Matches,
     likeness: Likeness,
     dedupe: Dedupe,
     doubt: str | None,
 ) -> Decision:
-    nearest = comparison.nearest
+    nearest = matches.nearest
     update, duplicate = thresholds_for(text, likeness, dedupe)
     return Decision(
         proposal_id=proposal.id,
@@ -198,7 +201,7 @@ def _compared(
         update_threshold=update,
         embedding_model=likeness.model,
         evidence=doubt or (nearest.verdict.evidence if nearest else None),
-        undecided=comparison.undecided,
+        undecided=matches.undecided,
     )
 
 

@@ -76,7 +76,7 @@ class Answering:
     ) -> None:
         assert judged.dead is not None, "looked at before"
         end = next(each for each in judged.events if parse(each.subject).name == "window.answered")
-        letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
+        letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, Answer) else None
         said = said if judged.kept is None else judged.kept
         letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}

@@ -1,6 +1,6 @@
 """What is read for facts, when, and what becomes of an answer. No I/O, no clock, no randomness."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
@@ -10,8 +10,10 @@ from consumers.extract.answer import Extracted
 from consumers.extract.from_memory import is_from_memory
 from consumers.extract.prompt import PROMPT_VERSION
 from contracts.chat import Role
+from contracts.fact_pairs import FactPair, Relation
 from contracts.identity import derived_id
 from contracts.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
+from contracts.merging import FactComparedV1
 from contracts.model_settings import Extraction
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent
@@ -142,6 +144,41 @@ def proposals(
     outcome: Outcome = "proposed" if proposed else "nothing"
     end = answered(window, outcome, len(proposed), extracted, batch_id=batch_id)
     return [*proposed, end]
+
+
+def comparisons(
+    window: Window,
+    pairs: Iterable[FactPair],
+    relations: Mapping[FactPair, Relation],
+    model: str,
+    batch_id: str | None,
+) -> list[LogEvent]:
+    """The events of the pairs that were asked about, answered or not.
+
+    The id of an answer follows from the pair and the words that were shown: the first answer counts. That of
+    a question without one follows from the stretch that it was asked with, so that questions can be counted.
+
+    Args:
+        window: the stretch that the pairs were asked with.
+        pairs: those that were asked about.
+        relations: the answers.
+        model: the provider and its model.
+        batch_id: the batch it came in; None where it was asked by itself.
+    """
+    lineage = Lineage(extractor=EXTRACTOR, prompt_version=PROMPT_VERSION, model=model, batch_id=batch_id)
+    events = []
+    for pair in pairs:
+        relation = relations.get(pair)
+        event = FactComparedV1(**pair.model_dump(), relation=relation, lineage=lineage)
+        shown = pair.fact_id, pair.version, pair.other_id, pair.other_version
+        event_id = (
+            _id(window, "\0".join(("unanswered", batch_id or "", *shown)))
+            if relation is None
+            else derived_id(window.tenant, window.user, EXTRACTOR, "compared", *shown)
+        )
+        subject = memory_subject(window.tenant, window.user, "fact.compared")
+        events.append(LogEvent(subject, event.body(), event_id))
+    return events
 
 
 def answered(

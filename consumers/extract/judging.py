@@ -1,15 +1,16 @@
 """What becomes of a stretch when a model has said something about it, or has not. No I/O, no clock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from consumers.extract.answer import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
-from consumers.extract.decide import EXTRACTOR, answered, proposals
+from consumers.extract.decide import EXTRACTOR, answered, comparisons, proposals
 from consumers.extract.grounding import unsupported
 from consumers.extract.questions import Question
 from consumers.policy.refusing import refusal
 from consumers.spending.calls import called
+from contracts.fact_pairs import FactPair, Relation
 from contracts.identity import derived_id
 from contracts.memory import Window
 from infra.broker.appending import LogEvent
@@ -52,6 +53,7 @@ class Judged:
 def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
     """Judge an outcome; one that is no use is given up after as many attempts as the settings say."""
     window, paid = question.window, _paid(question, outcome, asked)
+    unanswered = _compared(question, {}, asked)
     if not question.said:
         return Judged([gone(window, asked.batch_id), *paid])
     is_last = window.attempts + 1 >= question.settings.extraction.attempts
@@ -66,18 +68,20 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
             dead = Dead("cut_off", "the answer ends for want of tokens")
         case Answer():
             try:
-                extracted = read(outcome, question.said, question.known)
+                extracted = read(outcome, question.said, question.known, question.pairs)
             except Unreadable as error:
                 dead = Dead("unreadable", str(error))
             else:
                 checked, marks = _checked(extracted, question)
                 model = f"{asked.provider}/{asked.model}"
                 events = proposals(event_window(window), checked, model, asked.batch_id, marks)
+                compared = _compared(question, extracted.relations, asked)
                 too_many, kept = _too_many(checked, question)
-                return Judged([*events, *paid], dead=too_many, kept=kept)
+                return Judged([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
-        return Judged(paid, is_answered=False, error=dead.error)
-    return Judged([answered(event_window(window), "dead", batch_id=asked.batch_id), *paid], dead=dead)
+        return Judged([*unanswered, *paid], is_answered=False, error=dead.error)
+    end = answered(event_window(window), "dead", batch_id=asked.batch_id)
+    return Judged([end, *unanswered, *paid], dead=dead)
 
 
 def _checked(extracted: Extracted, question: Question) -> tuple[Extracted, list[list[str]]]:
@@ -119,8 +123,8 @@ def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
     return answered(event_window(window), "gone", batch_id=batch_id)
 
 
-def event_window(window: StoredWindow) -> Window:
-    """A stretch as events name it."""
+def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
+    """A stretch as events name it, with the pairs that are asked about besides."""
     return Window(
         tenant=window.tenant,
         user=window.user,
@@ -128,7 +132,13 @@ def event_window(window: StoredWindow) -> Window:
         from_seq=window.from_seq,
         to_seq=window.to_seq,
         line=window.line,
+        pairs=tuple(pairs),
     )
+
+
+def _compared(question: Question, relations: Mapping[FactPair, Relation], asked: Asked) -> list[LogEvent]:
+    model = f"{asked.provider}/{asked.model}"
+    return comparisons(event_window(question.window), question.pairs, relations, model, asked.batch_id)
 
 
 def _paid(question: Question, outcome: Answer | LineFailed, asked: Asked) -> list[LogEvent]:

@@ -18,6 +18,8 @@ FACT_EVENTS: Final = (
     "fact.saved",
     "fact.updated",
     "fact.confirmed",
+    "fact.compared",
+    "fact.merged",
     "fact.rejected",
     *ENDINGS,
 )

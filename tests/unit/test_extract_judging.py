@@ -9,9 +9,12 @@ import pytest
 
 from consumers.extract.answer import MOST_FACTS
 from consumers.extract.judging import Asked, Judged, judge
+from consumers.extract.prompt import PROMPT_VERSION
 from consumers.extract.questions import Question
 from contracts.decode import contract_of, upcast
-from contracts.memory import FactProposedV1, ModelCalledV1, WindowAnsweredV1
+from contracts.fact_pairs import FactPair
+from contracts.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
+from contracts.merging import FactComparedV1
 from contracts.model_settings import Extraction
 from contracts.settings import SettingsV1
 from contracts.subjects import parse
@@ -181,3 +184,49 @@ def test_of_an_answer_within_the_limit_nothing_is_counted() -> None:
         if isinstance(event, WindowAnsweredV1)
     ]
     assert (ended.unusable, ended.beyond_limit) == (None, None)
+
+
+PAIRS = [
+    FactPair(fact_id=f"ar_00{number}", version=f"s{number}", other_id="ar_001", other_version="s1")
+    for number in (2, 3)
+]
+WITH_PAIRS = replace(QUESTION, pairs=PAIRS)
+ONE = '{"facts": [], "pairs": [{"newer": "ar_002", "older": "ar_001", "relation": "same"}]}'
+
+
+def compared(judged: Judged) -> dict[str, str | None]:
+    found = [read(event) for event in judged.events if parse(event.subject).name == "fact.compared"]
+    return {each.fact_id: each.relation for each in found if isinstance(each, FactComparedV1)}
+
+
+def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
+    judged = judge(WITH_PAIRS, Answer(ONE, USAGE), ASKED)
+    assert names(judged) == ["window.answered", "fact.compared", "fact.compared", "model.called"]
+    assert compared(judged) == {"ar_002": "same", "ar_003": None}
+    event = read(judged.events[1])
+    assert isinstance(event, FactComparedV1)
+    assert event.lineage == Lineage(
+        extractor="extract", prompt_version=PROMPT_VERSION, model="openai/a-model", batch_id="b1"
+    )
+
+
+def test_an_answer_is_the_same_event_whoever_asks_and_a_question_is_one_of_its_own() -> None:
+    one = judge(WITH_PAIRS, Answer(ONE, USAGE), ASKED).events
+    elsewhere = replace(WITH_PAIRS, window=WINDOW._replace(from_seq=20, to_seq=21))
+    other = judge(elsewhere, Answer(ONE, USAGE), replace(ASKED, batch_id="b2")).events
+    assert one[1].id == other[1].id
+    assert one[2].id != other[2].id
+    changed = replace(WITH_PAIRS, pairs=[PAIRS[0].model_copy(update={"version": "u2"})])
+    assert judge(changed, Answer(ONE, USAGE), ASKED).events[1].id != one[1].id
+
+
+@pytest.mark.parametrize("outcome", [Answer("Sorry.", USAGE), LineFailed("HTTP 500")])
+def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: Answer | LineFailed) -> None:
+    assert compared(judge(WITH_PAIRS, outcome, ASKED)) == {"ar_002": None, "ar_003": None}
+    last = judge(after(1, WITH_PAIRS), outcome, ASKED)
+    assert compared(last) == {"ar_002": None, "ar_003": None}
+    assert names(last)[0] == "window.answered"  # of which the dead letter is
+
+
+def test_what_was_not_asked_is_not_counted() -> None:
+    assert compared(judge(WITH_PAIRS, LineFailed("expired", is_unasked=True), ASKED)) == {}
