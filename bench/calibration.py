@@ -13,6 +13,9 @@ from infra.models.embedding import Embedder
 PRECISION: Final = 0.95
 """A fact that is rewritten by one that is none of its business is worse than one that is kept twice."""
 
+PAIRS: Final = Path(__file__).with_name("pairs.jsonl")
+"""The pairs that come with mnemon."""
+
 THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))
 
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

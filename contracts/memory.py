@@ -52,6 +52,9 @@ class Decision(Contract):
     duplicate_threshold: float | None = Field(default=None, description="Above it: the same fact.")
     update_threshold: float | None = Field(default=None, description="Above it: the fact is rewritten.")
     embedding_model: Text | None = Field(default=None, description="What the similarity was measured with.")
+    relation: Literal["same", "update", "undecided", "different"] | None = Field(
+        default=None, description="How the proposal relates to the nearest fact."
+    )
     evidence: Text | None = Field(
         default=None, description="For a person: what agrees in the two facts, or what tells them apart."
     )

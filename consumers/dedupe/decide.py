@@ -84,7 +84,9 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
     other = _find_same_words(candidate.fact.text, known.live(at))
     if other is None or (event.supersedes and known.live_fact(event.supersedes, at)):
         return candidate
-    by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
+    by = Decision(
+        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+    )
     return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
 
 
@@ -124,7 +126,11 @@ def settle(
         return save(candidate, by, known, settings)
     if best.verdict.relation is Relation.UPDATE and (doubt := _doubt(proposal, best.known)):
         undecided = by.model_copy(
-            update={"undecided": (best.known.id,), "evidence": f"{doubt}: both are kept"}
+            update={
+                "relation": "undecided",
+                "undecided": (best.known.id,),
+                "evidence": f"{doubt}: both are kept",
+            }
         )
         return save(candidate, undecided, known, settings)
     event, other = proposal.event, best.known
@@ -159,6 +165,11 @@ def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
     return next((known for known in facts if words(known.fact.text) == said), None)
 
 
+def _repetition(proposal: Proposal, other: KnownFact) -> Decision:
+    evidence = "the words are the same"
+    return Decision(proposal_id=proposal.id, nearest=other.id, relation="same", evidence=evidence)
+
+
 def _supersede(
     candidate: Candidate,
     replaced: KnownFact,
@@ -173,11 +184,16 @@ def _supersede(
         forgotten = FactForgottenV1(
             id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
-        by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
+        by = Decision(
+            proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+        )
         fact = restated(other.fact, proposal.event, proposal.at, settings)
         return [("fact.forgotten", forgotten), *_write(candidate, other, fact, by, known, settings)]
     by = Decision(
-        proposal_id=proposal.id, nearest=replaced.id, evidence=f"the model names it: {verdict.evidence}"
+        proposal_id=proposal.id,
+        nearest=replaced.id,
+        relation="update",
+        evidence=f"the model names it: {verdict.evidence}",
     )
     fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
     return _write(candidate, replaced, fact, by, known, settings)
@@ -200,6 +216,7 @@ def _compared(
         duplicate_threshold=duplicate,
         update_threshold=update,
         embedding_model=likeness.model,
+        relation=nearest.verdict.relation.value if nearest else None,
         evidence=doubt or (nearest.verdict.evidence if nearest else None),
         undecided=matches.undecided,
     )

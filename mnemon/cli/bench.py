@@ -36,6 +36,7 @@ class Bench(StrEnum):
     FAIRNESS = "fairness"
     SCALE = "scale"
     SECRETS = "secrets"
+    DEDUPE_QUALITY = "dedupe-quality"
 
 
 def bench(
@@ -45,8 +46,9 @@ def bench(
         typer.Option(
             metavar="PATH",
             exists=True,
-            help="For recall: a file of LoCoMo, or a folder of such files. For secrets: labelled sentences,"
-            " one JSON object a line; default: the list that comes with mnemon.",
+            help="For recall: a file of LoCoMo, or a folder of such files. For secrets: labelled sentences;"
+            " for dedupe-quality: labelled pairs of facts; one JSON object a line, default: the list that"
+            " comes with mnemon.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -60,10 +62,14 @@ def bench(
     if name is Bench.SECRETS:
         perform(_bench_secrets(data, as_json))
         return
+    if name is Bench.DEDUPE_QUALITY:
+        perform(_bench_dedupe_quality(data, as_json))
+        return
     if (name is Bench.RECALL) != (data is not None):
         refuse(
             Ending.WRONG_USE,
-            "--data says where the conversations are: recall needs it, secrets can do with it, no other does",
+            "--data names the conversations of recall, the sentences of secrets or the pairs of dedupe-quality;"
+            " recall needs it, no other bench takes it",
         )
     perform(_bench(name, _load(data) if data else None, as_json))
 
@@ -89,6 +95,21 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
     except secrets.InvalidSentences as error:
         refuse(Ending.WRONG_USE, str(error))
     measured = secrets.run(sentences, report=_report)
+    return _finish(measured, as_json)
+
+
+async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
+    """Measure without servers: decisions are pure."""
+    from bench import calibration, dedupe_quality
+    from infra.models.wordllama import wordllama
+
+    try:
+        pairs = calibration.read_pairs(path or calibration.PAIRS)
+    except calibration.InvalidPairs as error:
+        refuse(Ending.WRONG_USE, str(error))
+    measured = await dedupe_quality.run(pairs, wordllama(), report=_report)
+    if not as_json:
+        _show_confusion(measured.pop("languages"))
     return _finish(measured, as_json)
 
 
@@ -219,6 +240,18 @@ def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
         for category, part in found["categories"].items():
             rows.append(("", category, *(f"{part[each]:.3f}" for each in columns), "", ""))
     show_table(("method", "category", *columns, "p50 ms", "p99 ms"), rows)
+    typer.echo()
+
+
+def _show_confusion(languages: dict[str, dict[str, dict[str, int]]]) -> None:
+    """The decisions on pairs: a row for each language and label."""
+    outcomes = list(next(iter(next(iter(languages.values())).values())))
+    rows = [
+        (language, label, *(str(counts[outcome]) for outcome in outcomes))
+        for language, table in languages.items()
+        for label, counts in table.items()
+    ]
+    show_table(("language", "labelled", *outcomes), rows)
     typer.echo()
 
 
