@@ -61,6 +61,7 @@ class CountCache:
 
     def __init__(self) -> None:
         self._counted: LRUCache[tuple[Owner, str], CountedMessages] = LRUCache(COUNTED_CONVERSATIONS)
+        self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
     def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
         """The messages that the view lacks; None where they are to be counted."""
@@ -73,6 +74,15 @@ class CountCache:
         """Keep what was counted, if all of it is settled: up to that log position nothing comes any more."""
         if counted.below <= settled:
             self._counted[owner, view.conversation] = counted
+
+    def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
+        """Whether more was to be read last time: it is read at once then, and not in a second query."""
+        return self._long_tails.get((owner, conversation), False)
+
+    def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
+        """Remember whether summaries are behind; None is the current conversation."""
+        if is_long or (owner, conversation) in self._long_tails:
+            self._long_tails[owner, conversation] = is_long
 
     def clear(self) -> None:
         """Notices may have been missed."""

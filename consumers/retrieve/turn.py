@@ -9,9 +9,9 @@ import nats.errors
 import structlog
 
 from consumers.retrieve.cache import Seen
-from consumers.retrieve.context.coverage import CountedMessages, count_edges, has_whole_tail
+from consumers.retrieve.context.coverage import CountedMessages, count_edges, has_whole_tail, last_covered
 from consumers.retrieve.context.value import Section
-from consumers.retrieve.memory import Memory
+from consumers.retrieve.memory import LOADED, Memory
 from consumers.retrieve.search.service import Search
 from contracts.ask import ContextV1
 from contracts.settings import SettingsV1
@@ -24,9 +24,12 @@ from infra.database.summaries import StoredSummary
 
 log = structlog.get_logger("context")
 
-TAIL: Final = 200
-"""Messages that are read at most where no summary covers them: more find no room in an ordinary budget. Those
-before them are counted."""
+TOKENS_PER_MESSAGE: Final = 10
+"""Few messages take less of the budget: a time stamp alone has as many. So a budget says how many are read at
+most where no summary covers them; those before them are counted."""
+
+MOST_READ: Final = 1000
+"""Messages that are read at most, whatever the budget."""
 
 Value = TypeVar("Value")
 Missing = dict[str, Exception]
@@ -54,7 +57,8 @@ class Turn(NamedTuple):
 
     @property
     def tail(self) -> tuple[Owner, str | None, int, int | None]:
-        limit = max(TAIL, self.settings.recent_messages)
+        budget = self.request.budget or self.settings.context.budget
+        limit = min(MOST_READ, max(LOADED, budget // TOKENS_PER_MESSAGE, self.settings.recent_messages))
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
     @property
@@ -107,9 +111,11 @@ def cached_parts(turn: Turn) -> Parts | None:
 async def read_parts(turn: Turn, until: float, missing: Missing) -> Parts:
     """Read all parts until then, a time of the loop, but for `counted`; those that fail are in `missing`."""
     owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
+    has_long_tail = memory.count_cache.has_long_tail(owner, turn.request.conversation)
+    wanted = turn.tail if has_long_tail else turn.messages
     return Parts(
         *await asyncio.gather(
-            attempt(memory.messages(*turn.messages), until, missing, "recent"),
+            attempt(memory.messages(*wanted), until, missing, "recent"),
             attempt(memory.profile(owner, min_seq), until, missing, "user_data"),
             attempt(memory.facts(owner, min_seq), until, missing, "facts", "working"),
             attempt(memory.summaries(*turn.summaries), until, missing, "summaries"),
@@ -126,6 +132,9 @@ async def read_tail(turn: Turn, parts: Parts, until: float, missing: Missing) ->
     if not has_whole_tail(messages.value, summaries):
         # Rare: summaries are behind, or switched off.
         messages = await attempt(memory.messages(*turn.tail), until, missing, "recent") or messages
+    end = last_covered(summaries)
+    tail = sum(row.seq > end for row in messages.value.messages)
+    memory.count_cache.note_tail(turn.owner, turn.request.conversation, is_long=tail >= LOADED)
     counting = _count_unread(turn, messages, count_edges(summaries))
     return parts._replace(messages=messages, counted=await attempt(counting, until, missing, "recent"))
 

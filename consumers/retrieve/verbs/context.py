@@ -34,7 +34,7 @@ READING: Final = 2.2
 ANSWERING: Final = 2.5
 """Seconds after which the search is not waited for, however late it began: a bot listens for three."""
 
-MOST_REPEATED: Final = 50
+MOST_REPEATED: Final = 20
 """Messages of `recent` at most for which a search looks further: what is shown already is found, too."""
 
 TASK_RESULTS: Final = 10

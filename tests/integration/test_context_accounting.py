@@ -8,7 +8,6 @@ import pytest
 import pytest_asyncio
 
 from bench.provider_server.server import ProviderServer
-from consumers.retrieve.turn import TAIL
 from contracts.ask import Format
 from contracts.subjects import encode_token
 from infra.config import Deployment
@@ -17,6 +16,7 @@ from tests.integration.conftest import Stock
 from tests.integration.test_context import run_sql
 
 LONGEST = 60
+UNCOVERED = 400
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 TEXTS = {
     "ben": "Message ({number}): on day {number} I bought a ticket to Rome for {number} euros.",
@@ -95,11 +95,11 @@ async def test_uncovered_messages_without_room_are_counted(compacting: Compactin
 async def test_where_summaries_are_off_all_others_are_counted(compacting: Compacting) -> None:
     await compacting.set(enabled=False)
     async with compacting.running("persist", "retrieve"):
-        end = await compacting.talk(TAIL * 2, ["ben"], text=TEXTS["ben"])
+        end = await compacting.talk(UNCOVERED, ["ben"], text=TEXTS["ben"])
         reply = await context(compacting, "ben", min_seq=end)
         shown, recent = reply["coverage"]["shown"], reply["sections"]["recent"]
-        assert reply["coverage"] == {"shown": shown, "summarised": 0, "left_out": TAIL * 2 - shown}
-        assert recent["left_out"] == recent["messages_left_out"] == TAIL * 2 - shown
+        assert reply["coverage"] == {"shown": shown, "summarised": 0, "left_out": UNCOVERED - shown}
+        assert recent["left_out"] == recent["messages_left_out"] == UNCOVERED - shown
         assert 20 < shown == recent["shown"] < 100
         wide = await context(compacting, "ben", min_seq=end, budget=2500)
         assert wide["coverage"]["shown"] > shown
