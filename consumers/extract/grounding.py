@@ -31,6 +31,7 @@ _FIGURE: Final = re.compile(r"\d+")
 _DAY_FIRST: Final = re.compile(r"(?<![\d.,/])(\d{1,2})[./](\d{1,2})[./](\d{4})(?![\d/])")
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MONTH: Final = "dates month "
+_MAY: Final = 5
 _RELATIVE: Final = re.compile(
     r"\b(?:ago|next|last|yesterday|today|tonight|tomorrow|this|coming|soon|"
     r"in (?:an? )?(?:\w+ ){1,2}(?:days?|weeks?|months?|years?)|"
@@ -155,7 +156,7 @@ def _dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
     """The dates of a text: a month, with the day and the year beside it; or a year alone."""
     used: set[int] = set()
     for at, term in enumerate(terms):
-        month = next((int(key.removeprefix(_MONTH)) for key in term.keys if key.startswith(_MONTH)), None)
+        month = _month(term)
         if month is None:
             continue
         beside = [
@@ -178,6 +179,17 @@ def _dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
         value = next((value for value in _values(term) if _is_year(value)), None)
         if value is not None and term.place not in used and re.fullmatch(r"\d{4}", term.text):
             yield CalendarDate(int(value), None, None, frozenset((term.place,)))
+
+
+def _month(term: Term) -> int | None:
+    if _is_may(term):
+        return _MAY
+    return next((int(key.removeprefix(_MONTH)) for key in term.keys if key.startswith(_MONTH)), None)
+
+
+def _is_may(term: Term) -> bool:
+    """Whether a term is the month of May, which looks like a name."""
+    return term.kind is Kind.NAME and term.text == "may"
 
 
 def _is_year(value: float) -> bool:
@@ -203,7 +215,7 @@ def _is_name(term: Term, text: str) -> bool:
         and first[:1].isupper()
         and bool(_VERBS.fullmatch(following))
     )
-    return term.kind is Kind.NAME or begins
+    return (term.kind is Kind.NAME and not _is_may(term)) or begins
 
 
 def _is_named(term: Term, words: frozenset[str]) -> bool:

@@ -68,8 +68,8 @@ def bench(
     if (name is Bench.RECALL) != (data is not None):
         refuse(
             Ending.WRONG_USE,
-            "--data names the conversations of recall, the sentences of secrets or the pairs of dedupe-quality;"
-            " recall needs it, no other bench takes it",
+            "--data names the conversations of recall, which needs it, the sentences of secrets or the pairs"
+            " of dedupe-quality; no other bench takes it",
         )
     perform(_bench(name, _load(data) if data else None, as_json))
 
