@@ -328,9 +328,20 @@ class _Comparison:
             return self._update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
-        if self.score >= SAME_SHARE and pairs >= 2:
+        if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
             return self._same(f"{self.score:.0%} of the words have a counterpart")
+        if pairs and not self._says_same_of_subject():
+            return self._undecided("both may be about the same, and say different things of it")
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+
+    def _says_same_of_subject(self) -> bool:
+        """Whether words match beyond those that say what both facts are about."""
+        said = [
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.PERSON) and not (a.is_head and b.is_head)
+        ]
+        return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
 
     def _doubt(self) -> Relation:
         is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE
