@@ -5,14 +5,15 @@ another proposal, is not merged. Words that moved into another fact by an earlie
 of three facts that say the same, the third follows the second.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from consumers.alignment.matching import WordSimilarity
+from consumers.alignment.parser import parse
 from consumers.alignment.relation import relate
+from consumers.alignment.statement import Kind
 from consumers.dedupe.decide import Decided
 from consumers.dedupe.state import KnownFact, UserFacts, joined
 from contracts.identity import derived_id
@@ -20,8 +21,6 @@ from contracts.memory import Fact, FactForgottenV1, Lineage
 from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.settings import Dedupe
 from infra.vectors.port import Owner
-
-_NUMBER: Final = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +94,12 @@ def contradicts(
     verdict = relate(older, newer, words)
     if verdict.is_about_other or relation == "update":
         return verdict.is_about_other
-    has_other_numbers = sorted(_NUMBER.findall(older)) != sorted(_NUMBER.findall(newer))
-    return has_other_numbers or verdict.is_contradicted
+    before, after = _numbers(older), _numbers(newer)
+    return verdict.is_contradicted or bool(before - after and after - before)
+
+
+def _numbers(text: str) -> set[str]:
+    return {key for term in parse(text).terms if term.kind is Kind.NUMBER for key in term.keys}
 
 
 def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
