@@ -185,7 +185,7 @@ class Sections(Settings):
     facts: int = Field(default=250, ge=0, le=100_000, description="Key facts, tier `profile`.")
     working: int = Field(default=150, ge=0, le=100_000, description="What holds for now, tier `working`.")
     user_data: int = Field(default=150, ge=0, le=100_000, description="The user's data.")
-    summaries: int = Field(default=250, ge=0, le=100_000, description="Summaries of what was said before.")
+    summaries: int = Field(default=400, ge=0, le=100_000, description="Summaries of what was said before.")
     recent: int = Field(default=1000, ge=0, le=100_000, description="The newest messages.")
     relevant: int = Field(default=500, ge=0, le=100_000, description="Facts found for this turn.")
     documents: int = Field(

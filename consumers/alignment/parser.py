@@ -189,6 +189,8 @@ class _Parser:
 
     def _is_name(self, at: int, tables: set[str]) -> bool:
         token = self._tokens[at]
+        if any(map(str.isdigit, token.word)):
+            return True  # a code such as B2 or COVID-19
         is_word = token.word in lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
         if is_word or not token.surface[:1].isupper():
             return False

@@ -153,7 +153,9 @@ class _Comparison:
         verb, other = _first_after_head(self.old), _first_after_head(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
             return False
-        if self.new.is_changed or (is_cyrillic(verb.text) and not is_verb(verb.text)):
+        if self.new.is_changed or any(
+            is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other)
+        ):
             return False
         return any(
             a.kind in (Kind.NAME, Kind.PERSON)

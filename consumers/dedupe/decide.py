@@ -151,7 +151,7 @@ def _doubt(proposal: Proposal, known: KnownFact) -> str | None:
     if lineage.answer is not None and lineage.answer == known.answer:
         return "a model tells both in one answer"
     if lineage.unsupported:
-        return f"no source message has “{lineage.unsupported[0]}”"
+        return "a name or number in it has no source message"
     return None
 
 

@@ -33,5 +33,6 @@ async def test_a_working_fact_expires_when_its_words_say_so_and_only_then(
     expires_on = datetime.fromisoformat(facts[named["id"]]["expires_at"]).date()
     assert before + timedelta(days=2) <= expires_on <= after + timedelta(days=2)
     assert "expires_at" not in facts[unnamed["id"]]
-    assert f"- {text} (until {expires_on})\n" in f"{shown}\n"
+    until = "до" if "до завтра" in text else "until"
+    assert f"- {text} ({until} {expires_on})\n" in f"{shown}\n"
     assert f"- {lasting}\n" in f"{shown}\n"
