@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import chain
+from threading import Lock
 from typing import Any, Final
 
 from consumers.alignment.morphology import forms, is_cyrillic, lemmas, normalize, stem
@@ -91,9 +92,18 @@ class Lexicon:
         return next((self.numbers[form] for form in word if form in self.numbers), None)
 
 
+_LOADING: Final = Lock()
+
+
 @cache
 def lexicon() -> Lexicon:
-    """The lexicon of all languages, loaded once per process in 0.7 s."""
+    """The lexicon of all languages, loaded once per process in 0.7 s, whichever threads ask for it."""
+    with _LOADING:
+        return _load()
+
+
+@cache
+def _load() -> Lexicon:
     loaded = Lexicon()
     folder = files(__package__) / "words"
     for language in LANGUAGES:

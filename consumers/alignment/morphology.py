@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from functools import cache, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import snowballstemmer
@@ -18,6 +19,9 @@ WORDS: Final = 20_000
 
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
+
+_STEMMING: Final = Lock()
+"""A stemmer keeps the word in hand in itself: threads take turns."""
 
 _CYRILLIC: Final = re.compile("[а-я]")
 
@@ -82,7 +86,8 @@ def is_ordinal(word: str) -> bool:
 @lru_cache(maxsize=WORDS)
 def stem(word: str) -> str:
     """The Snowball stem of a lower-case word, by its script."""
-    return str(_stemmer("russian" if is_cyrillic(word) else "english").stemWord(word))
+    with _STEMMING:
+        return str(_stemmer("russian" if is_cyrillic(word) else "english").stemWord(word))
 
 
 @cache
