@@ -72,6 +72,11 @@ def is_verb(word: str) -> bool:
     return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
 
 
+def is_past_verb(word: str) -> bool:
+    """Whether a Russian dictionary knows a word as a verb in the past tense."""
+    return {"VERB", "past"} <= grammemes(word) and _morphology().word_is_known(word)
+
+
 def is_ordinal(word: str) -> bool:
     """Whether a number tells a place in an order: 3rd, third, 3-й, третий."""
     if word[0].isdigit():

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from consumers.alignment.lexicon import lexicon
-from consumers.alignment.morphology import grammemes, is_cyrillic
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_past_verb
 from consumers.alignment.tokenizer import Token
 
 _CONTRARY_ROLES: Final = {
@@ -13,6 +13,9 @@ _CONTRARY_ROLES: Final = {
     for pair in pairwise(["to", "from", "", "before", "after", "", "with", "without", "", "for", "against"])
     if "" not in pair
 } | {frozenset(("above", "below"))}
+
+_BETWEEN: Final = 3
+"""Words that stand between a verb and its particle, or between the two sides of a contrast, at the most."""
 
 _LOOKED_AT: Final = 6
 """Tokens among which the verb of a short fact is looked for."""
@@ -50,8 +53,25 @@ def head_length(tokens: Sequence[Token]) -> int:
             if start == 0 and token.word.endswith(("s", "ed", "ing")):
                 return 0  # a verb without a subject
         elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
-            return at
+            following = tokens[at + 1].word if at + 1 < len(tokens) else ""
+            return at + 1 if following in grammar["auxiliaries"] else at
     return start
+
+
+def join_particles(tokens: list[Token]) -> list[Token]:
+    """Put the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
+    phrasal = lexicon().grammar["phrasal"]
+    for at, verb in enumerate(tokens):
+        for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
+            if f"{verb.word}_{tokens[other].word}" in phrasal:
+                return [*tokens[: at + 1], tokens[other], *tokens[at + 1 : other], *tokens[other + 1 :]]
+    return tokens
+
+
+def is_contrast(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word denies only one of two things, as in "not tea but coffee"."""
+    contrary = {"not": "but", "не": "а"}.get(tokens[at].word)
+    return any(token.word == contrary for token in tokens[at + 2 : at + 2 + _BETWEEN])
 
 
 def _is_verb_form(word: str) -> bool:
@@ -86,7 +106,7 @@ def is_past(tokens: Sequence[Token]) -> bool:
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, grammemes(token.word)
-        if {"VERB", "past"} <= tags or word in grammar["past"]:
+        if is_past_verb(word) or word in grammar["past"]:
             return True
         if not tags and len(word) > 4 and word.endswith("ed") and before not in grammar["auxiliaries"]:
             return True
