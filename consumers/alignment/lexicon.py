@@ -33,6 +33,7 @@ MARKS: Final = (
     "positions",
     "progress",
     "roles_of_one",
+    "levels",
 )
 """Lists of words; every other table of the files maps a name to words."""
 

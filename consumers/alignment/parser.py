@@ -128,7 +128,7 @@ class _Parser:
             self._add(at, token.word, Kind.NAME, keys, role, _poles(entries))
         elif "people" in tables:
             self._add(at, token.word, Kind.PERSON, _concepts(entries, "people"), role)
-        elif "dates" in tables and not self._is_ambiguous_date(token, length):
+        elif "dates" in tables and not self._is_ambiguous_date(at, length):
             self._add(at, token.word, Kind.DATE, _concepts(entries, "dates"), role, _poles(entries))
         elif "negation" in tables:
             self._order.append("not")
@@ -138,7 +138,7 @@ class _Parser:
             self._add_word(at, length, entries, tables, role)
 
     def _add_word(self, at: int, length: int, entries: Sequence[Entry], tables: set[str], role: str) -> None:
-        is_light = not tables.isdisjoint(("light", "plan", "ended")) or (
+        is_light = not tables.isdisjoint(("light", "plan", "ended", "resumed", "quit")) or (
             "changed" in tables and "same" not in tables
         )
         keys = _concepts(entries, "same") | self._content_forms(at, length, entries)
@@ -193,8 +193,11 @@ class _Parser:
         determiners = lexicon().grammar["determiners"]
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
 
-    def _is_ambiguous_date(self, token: Token, length: int) -> bool:
-        """Whether a short English word is only spelled like a month or a day: "may", "sat"."""
+    def _is_ambiguous_date(self, at: int, length: int) -> bool:
+        """Whether a short English word is only spelled like a month, a day or a time: "may", "sat", "I am"."""
+        token = self._tokens[at]
+        if token.word == "am":
+            return not (at and self._tokens[at - 1].word[0].isdigit())
         return length == 1 and token.surface.islower() and token.word in lexicon().grammar["ambiguous"]
 
     def _is_may_the_month(self, at: int, length: int) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from consumers.alignment.lexicon import lexicon
 from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
-from consumers.alignment.morphology import is_cyrillic, is_verb
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_verb
 from consumers.alignment.parser import parse_both
 from consumers.alignment.replacement import Replacement, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
@@ -50,6 +50,9 @@ UNDECIDED_SHARE: Final = 0.3
 
 SUBSTITUTED_SHARE: Final = 0.5
 """From here on, words in the same order are the same sentence with something replaced."""
+
+PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
+"""People who are to somebody what tells the marital status."""
 
 SUBSET_SHARE: Final = 0.95
 """From here on, one fact holds the other."""
@@ -111,7 +114,11 @@ class _Comparison:
                 continue
             for term in left:
                 if term.kind is Kind.PERSON and not (
-                    _is_beside(term) or self._is_named_in_both(statement, term) or self._is_in_both(term)
+                    _is_beside(term)
+                    or (statement is self.new and self._is_receiver(term))
+                    or self._is_spouse(term)
+                    or self._is_named_in_both(statement, term)
+                    or self._is_in_both(term)
                 ):
                     return f"only one of them is about “{term.text}”"
         old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
@@ -119,6 +126,16 @@ class _Comparison:
             return f"one is about “{old[0].text}”, the other about “{new[0].text}”"
         names = [term for term in (*old, *new) if term.kind is Kind.NAME]
         return f"only one of them is about “{names[0].text}”" if names else None
+
+    def _is_receiver(self, person: Term) -> bool:
+        """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
+        is_given = person.role == "to" or "datv" in grammemes(person.text)
+        return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
+
+    def _is_spouse(self, person: Term) -> bool:
+        """Whether a person only tells that somebody is not single."""
+        is_partner = any(key.removeprefix("people ") in PARTNERS for key in person.keys)
+        return is_partner and not person.is_head and "marital" in self.old.slots & self.new.slots
 
     def _has_common_name(self) -> bool:
         return any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
@@ -138,11 +155,11 @@ class _Comparison:
         """Whether a kind of thing is told more exactly in one fact, and otherwise in the other: jazz, rock music."""
         left = self.alignment
         return any(
-            term.kind is Kind.WORD and abs(term.place - general.place) == 1
+            term.kind is Kind.WORD and general.place - term.place == 1
             for pair in left.kind_pairs
             for general, exact, side in zip(pair, reversed(pair), (left.old, left.new), strict=False)
             if is_kind_of(exact, general)
-            for term in side
+            for term in _nouns(side)
         )
 
     def _next_stage(self) -> str | None:
@@ -150,7 +167,7 @@ class _Comparison:
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
-        if not axes or self.new.is_planned or self.old.is_ended:
+        if not axes or self.new.is_planned:
             return None
         old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
         about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
@@ -205,14 +222,14 @@ class _Comparison:
         if new.is_ended:
             left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
         share_new = left.share(left_new)
+        if self._is_given_up(left_new) or self._is_resumed():
+            return self._update("the newer one says that it is over, or that it is so again")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _nouns(left.old) and _nouns(left_new)
         if nouns_differ or (self._hard(left.old) and self._hard(left_new)):
             if self.score >= SUBSTITUTED_SHARE or self._hard(left.old):
                 return self._different("they differ in more than what one of them denies")
             return None
-        if self._is_given_up(left_new) or self._is_resumed():
-            return self._update("the newer one says that it is over, or that it is so again")
         is_over = new.is_ended and not old.is_ended
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._update("the newer one says that it is over")
@@ -299,7 +316,12 @@ class _Comparison:
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
         if one_head and self.score < 0.75:
             return self._open(self._doubt(), "one of them may be about something else")
-        if old >= SUBSET_SHARE and (pairs >= 2 or len(left.new) <= 2 or self._is_continued()):
+        is_phrase = pairs == 1 and self._is_part_of_phrase(list(left.new))
+        if (
+            old >= SUBSET_SHARE
+            and not is_phrase
+            and (pairs >= 2 or len(left.new) <= 2 or self._is_continued())
+        ):
             return self._update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._update("the newer one says that the plan is carried out")

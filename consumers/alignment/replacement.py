@@ -84,6 +84,7 @@ class Replacement:
         """Whether both facts give a value to the same thing, which has one at a time."""
         return self.is_current and (
             self._is_attribute_value()
+            or self._is_level()
             or self._is_recoloured()
             or self._is_in_one_role()
             or self._is_used_for()
@@ -125,7 +126,7 @@ class Replacement:
 
     def _has_grown(self) -> bool:
         old, new = self.alignment.old, self.alignment.new
-        if len(old) != 1 or len(new) != 1 or not kinds_of(self.left) == {Kind.NUMBER}:
+        if len(old) != 1 or len(new) != 1 or kinds_of(self.left) != {Kind.NUMBER}:
             return False
         before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
         return before is not None and after is not None and before < after
@@ -162,6 +163,13 @@ class Replacement:
         is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
         is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
+
+    def _is_level(self) -> bool:
+        """Whether the same thing is at another level: "at A2 level", "a brown belt"."""
+        old, new = self.alignment.old, self.alignment.new
+        return len(old) == len(new) == 1 and all(
+            not term.is_head and self._is_beside(term, "levels") for term in self.left
+        )
 
     def _is_recoloured(self) -> bool:
         """Whether the same thing has another colour."""
@@ -227,6 +235,8 @@ def _is_amount(statement: Statement, number: Term) -> bool:
 
 def _tells_which(statement: Statement, number: Term) -> bool:
     before, after = statement.word_before(number), statement.word_after(number)
+    if any(term.kind is Kind.NAME and term.place == number.place - 1 for term in statement.terms):
+        return True
     if before in _NUMBER_SIGNS or (before and is_in_table(before, "numbered")):
         return True
     if not after or not is_in_table(after, "numbered"):

@@ -108,7 +108,8 @@ def is_past(tokens: Sequence[Token]) -> bool:
         word, tags = token.word, grammemes(token.word)
         if is_past_verb(word) or word in grammar["past"]:
             return True
-        if not tags and len(word) > 4 and word.endswith("ed") and before not in grammar["auxiliaries"]:
+        is_participle = before in grammar["auxiliaries"] or word in grammar["participles"]
+        if not tags and len(word) > 4 and word.endswith("ed") and not is_participle:
             return True
         if word not in grammar["adverbs"]:
             before = word
