@@ -18,7 +18,7 @@ from consumers.alignment.syntax import (
     reason_start,
     role_at,
 )
-from consumers.alignment.tokenizer import Token, as_number, number_keys, tokenize
+from consumers.alignment.tokenizer import as_number, number_keys, tokenize
 
 STATEMENTS: Final = 5_000
 """Facts that a process keeps taken apart: 20 MB."""
@@ -194,7 +194,7 @@ class _Parser:
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
 
     def _is_ambiguous_date(self, at: int, length: int) -> bool:
-        """Whether a short English word is only spelled like a month, a day or a time: "may", "sat", "I am"."""
+        """Whether a short English word is only spelled like a date or time: "may", "sat", "I am"."""
         token = self._tokens[at]
         if token.word == "am":
             return not (at and self._tokens[at - 1].word[0].isdigit())

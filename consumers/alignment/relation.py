@@ -1,5 +1,6 @@
 """How a new fact stands to a known one, decided on evidence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -75,6 +76,8 @@ class _Comparison:
         self.replacement = Replacement(old, new, left)
 
     def verdict(self) -> Verdict:
+        if self.old.text == self.new.text:
+            return self._same("they have the same words", is_covered=True)
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             return self._open(Relation.DIFFERENT, "they have no word in common", is_related=False)
         if problem := self._other_subject():
@@ -129,6 +132,8 @@ class _Comparison:
 
     def _is_receiver(self, person: Term) -> bool:
         """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
+        if person.kind is not Kind.PERSON:
+            return False
         is_given = person.role == "to" or "datv" in grammemes(person.text)
         return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
 
@@ -152,7 +157,7 @@ class _Comparison:
         )
 
     def _is_of_another_kind(self) -> bool:
-        """Whether a kind of thing is told more exactly in one fact, and otherwise in the other: jazz, rock music."""
+        """Whether only one fact qualifies the kind of a thing: jazz, rock music."""
         left = self.alignment
         return any(
             term.kind is Kind.WORD and general.place - term.place == 1
@@ -163,7 +168,7 @@ class _Comparison:
         )
 
     def _next_stage(self) -> str | None:
-        """Tell what follows in time on what the older fact says of the same thing: "looks for", "has found"."""
+        """Tell what follows in time on the older fact about the same thing: "looks for", "has found"."""
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
@@ -171,16 +176,9 @@ class _Comparison:
             return None
         old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
         about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
-        if old or not about or any(term.is_head for term in new) or self._is_part_of_phrase(new):
+        if old or not about or any(term.is_head for term in new) or _is_part_of_phrase(self.new, new):
             return None
         return min(axes)
-
-    def _is_part_of_phrase(self, left_new: list[Term]) -> bool:
-        """Whether a word of the older fact only qualifies another one in the newer fact: a piano, piano lessons."""
-        places = {b.place for _, b in self.alignment.pairs if b.kind is Kind.WORD}
-        return self.new.is_english and any(
-            term.kind is Kind.WORD and term.place - 1 in places and not term.stages for term in left_new
-        )
 
     def _contrary(self) -> str | None:
         for a in self.alignment.old:
@@ -221,6 +219,7 @@ class _Comparison:
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         if new.is_ended:
             left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
+            left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.share(left_new)
         if self._is_given_up(left_new) or self._is_resumed():
             return self._update("the newer one says that it is over, or that it is so again")
@@ -293,7 +292,10 @@ class _Comparison:
                 return self._undecided(f"{instead}: both may be true")
         if self.replacement.is_value():
             return self._update(f"a new value: {instead}")
-        if self.new.is_changed and self.score >= 0.35 and len(left.old) <= 2 and len(left.new) <= 2:
+        replaced = _nouns(left.old)
+        score = min(left.share(replaced), self.share_new)
+        has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
+        if has_changed and score >= 0.35 and len(replaced) <= 2 and len(left.new) <= 2:
             return self._update(f"it has changed: {instead}")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
@@ -316,7 +318,9 @@ class _Comparison:
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
         if one_head and self.score < 0.75:
             return self._open(self._doubt(), "one of them may be about something else")
-        is_phrase = pairs == 1 and self._is_part_of_phrase(list(left.new))
+        is_phrase = pairs == 1 and (
+            _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
+        )
         if (
             old >= SUBSET_SHARE
             and not is_phrase
@@ -325,7 +329,7 @@ class _Comparison:
             return self._update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._update("the newer one says that the plan is carried out")
-        if new >= SUBSET_SHARE and (pairs >= 2 or len(left.old) <= 2):
+        if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2:
             return self._same(f"{self.score:.0%} of the words have a counterpart")
@@ -335,7 +339,7 @@ class _Comparison:
         return self.old.is_planned and not self.new.is_planned and not self.new.is_negated
 
     def _is_continued(self) -> bool:
-        """Whether the newer fact begins with the words of the older one: "has a dog", "has a dog called Rex"."""
+        """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""
         old, new = _without_fillers(self.old), _without_fillers(self.new)
         return len(old) >= 2 and new[: len(old)] == old
 
@@ -359,12 +363,28 @@ def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
     return [term for term in terms if not _is_on(term, axes)]
 
 
+def _is_part_of_phrase(statement: Statement, left: Sequence[Term]) -> bool:
+    """Whether a word that both facts have only qualifies a word of one of them: a piano, piano lessons."""
+    places = {term.place for term in statement.terms if term.kind is Kind.WORD} - {t.place for t in left}
+    fillers = lexicon().grammar["participles"]
+    return statement.is_english and any(
+        term.kind is Kind.WORD
+        and term.place - 1 in places
+        and not term.stages
+        and term.text not in fillers
+        and not term.text.endswith(("ly", "ing"))
+        for term in left
+    )
+
+
 def _subjects(left: tuple[Term, ...]) -> list[Term]:
     return [term for term in left if term.is_head and term.kind in (Kind.WORD, Kind.NAME)]
 
 
 def _first_after_head(statement: Statement) -> Term | None:
-    return next((term for term in statement.terms if not term.is_head), None)
+    return next(
+        (term for term in statement.terms if not term.is_head and term.kind in (Kind.WORD, Kind.LIGHT)), None
+    )
 
 
 def _nouns(terms: tuple[Term, ...]) -> list[Term]:

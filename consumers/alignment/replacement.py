@@ -92,9 +92,11 @@ class Replacement:
 
     def is_quantity(self) -> bool:
         """Whether only a number or date differs, of what is measured, counted or due."""
-        if not self.values or not (self.is_current or self._is_progress()):
+        if self._adds_up():
+            return self._has_grown() and not self._is_numbered()
+        if not self.values or not self.is_current:
             return False
-        if self._is_measure() or self._is_progress() or self._is_position():
+        if self._is_measure() or self._is_position():
             return True
         return self._is_scheduled() and not self._is_numbered()
 
@@ -118,11 +120,12 @@ class Replacement:
             self._is_beside(term, "positions") and not term.is_head for term in self.values
         )
 
-    def _is_progress(self) -> bool:
-        """Whether a number adds up, and the newer one is greater: "has read 9 books", "has read 12 books"."""
-        adds_up = any(is_listed(a, "progress") and is_listed(b, "progress") for a, b in self.alignment.pairs)
-        is_open = self.new.is_english and not {"has", "have", "i've"} & set(self.new.raw)
-        return adds_up and not is_open and self._has_grown() and not self._is_numbered()
+    def _adds_up(self) -> bool:
+        """Whether a number only grows, as in "has read 9 books"; "read 9 books" may tell of one event."""
+        is_total = not self.new.is_english or not {"has", "have", "i've"}.isdisjoint(self.new.raw)
+        return is_total and any(
+            is_listed(a, "progress") and is_listed(b, "progress") for a, b in self.alignment.pairs
+        )
 
     def _has_grown(self) -> bool:
         old, new = self.alignment.old, self.alignment.new
@@ -235,7 +238,8 @@ def _is_amount(statement: Statement, number: Term) -> bool:
 
 def _tells_which(statement: Statement, number: Term) -> bool:
     before, after = statement.word_before(number), statement.word_after(number)
-    if any(term.kind is Kind.NAME and term.place == number.place - 1 for term in statement.terms):
+    kinds = {term.place - number.place: term.kind for term in statement.terms}
+    if kinds.get(-1) is Kind.NAME and 1 not in kinds:
         return True
     if before in _NUMBER_SIGNS or (before and is_in_table(before, "numbered")):
         return True

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from consumers.alignment.lexicon import lexicon
-from consumers.alignment.morphology import grammemes, is_cyrillic, is_past_verb
+from consumers.alignment.lexicon import is_in_table, lexicon
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_nominative, is_past_verb, is_proper_name
 from consumers.alignment.tokenizer import Token
 
 _CONTRARY_ROLES: Final = {
@@ -16,6 +16,9 @@ _CONTRARY_ROLES: Final = {
 
 _BETWEEN: Final = 3
 """Words that stand between a verb and its particle, or between the two sides of a contrast, at the most."""
+
+_PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
+"""OpenCorpora's grammemes of what a Russian sentence says of its subject."""
 
 _LOOKED_AT: Final = 6
 """Tokens among which the verb of a short fact is looked for."""
@@ -84,6 +87,9 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
         return False
     if tokens[head].word in ("—", "–"):
         return True
+    if is_cyrillic(tokens[0].word):
+        is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
+        return is_verbless and is_in_table(tokens[head - 1].word, "attributes")
     grammar = lexicon().grammar
     rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
     following = rest[1] if len(rest) > 1 else ""
@@ -95,9 +101,22 @@ def _russian_head_length(tokens: Sequence[Token]) -> int:
         return 2
     words = [token.word for token in tokens]
     for at, word in enumerate(words[:_LOOKED_AT]):
-        if word in "—–" or not grammemes(word).isdisjoint(("VERB", "PRTS", "ADJS", "PRED")):
-            return at
-    return next((at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word)), 0)
+        if word in "—–" or not grammemes(word).isdisjoint(_PREDICATES):
+            return at if _has_subject(words[:at]) else 0
+    nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word))
+    head = next(nouns, 0)
+    return head if head < len(tokens) else 0
+
+
+def _has_subject(words: Sequence[str]) -> bool:
+    """Whether words before a Russian verb name what it is about, as "каждую неделю" does not."""
+    return any(
+        not is_cyrillic(word)
+        or (is_nominative(word) and "PREP" not in grammemes(before))
+        or is_proper_name(word)
+        or is_in_table(word, "people")
+        for before, word in pairwise(("", *words))
+    )
 
 
 def is_past(tokens: Sequence[Token]) -> bool:

@@ -77,7 +77,7 @@ UPDATES = {
     "ru: цвет": ("Забор покрашен в зелёный", "Забор покрашен в серый"),
     "ru: роль": ("Ходит к стоматологу Ивановой", "Ходит к стоматологу Петровой"),
     "ru: автомобиль": ("Ездит на «Мазде»", "Ездит на «Субару»"),
-    "ru: провайдер": ("Интернет от «Ростелекома»", "Интернет от «Дом.ру»"),
+    "ru: провайдер": ("Интернет от «Ростелекома»", "Интернет от «Билайна»"),
     "ru: страницы": ("Прочитала 40 страниц «Бесов»", "Прочитала 200 страниц «Бесов»"),
     "ru: накопления": ("Накопил 200 тысяч на лодку", "Накопил 350 тысяч на лодку"),
     "ru: месяц беременности": (
@@ -167,7 +167,6 @@ KEPT = {
     "en: two languages": ("Speaks Danish", "Speaks Greek"),
     "en: two breeds": ("Has a beagle", "Has a poodle"),
     "en: two games": ("Finished Portal 1", "Finished Portal 2"),
-    "en: a count that shrinks": ("Has visited 14 countries", "Has visited 11 countries"),
     "en: a name without a role": ("Has a friend called Marcus", "Has a friend called Olivia"),
     "en: a thing in a thing": ("Keeps a dashcam in the car", "Sold the bike"),
     "en: a road": ("Hates driving on the A4", "Hates driving on the A9"),
@@ -200,7 +199,6 @@ KEPT = {
     "ru: два языка": ("Говорит по-датски", "Говорит по-гречески"),
     "ru: две породы": ("Есть бигль", "Есть пудель"),
     "ru: две игры": ("Прошёл Portal 1", "Прошёл Portal 2"),
-    "ru: стало меньше": ("Посетил 14 стран", "Посетил 11 стран"),
     "ru: имя без роли": ("Есть друг по имени Марк", "Есть друг по имени Олег"),
     "ru: вещь в вещи": ("Хранит палатку в гараже", "Продал велосипед"),
     "ru: дорога": ("Не любит ездить по А4", "Не любит ездить по А9"),
@@ -209,6 +207,17 @@ KEPT = {
     "ru: другой экзамен": ("Сдал экзамен по биологии", "Сдал экзамен по химии"),
     "ru: другой сын": ("Старший сын занимается плаванием", "Младший сын занимается плаванием"),
     "ru: другая школа": ("Мама работала в школе №8", "Мама работала в школе №17"),
+}
+
+
+SHRUNK = {
+    "en": ("Has visited 14 countries", "Has visited 11 countries"),
+    "ru": ("Посетил 14 стран", "Посетил 11 стран"),
+}
+
+READ_AGAIN = {
+    "en": ("Read 14 pages of Dracula", "Read 11 pages of Dracula"),
+    "ru": ("Прочёл 14 страниц «Бесов»", "Прочёл 11 страниц «Бесов»"),
 }
 
 
@@ -231,7 +240,7 @@ def test_facts_say_the_same(old: str, new: str) -> None:
     assert verdict.relation is Relation.SAME, verdict.evidence
 
 
-@pytest.mark.parametrize(("old", "new"), _cases(KEPT))
+@pytest.mark.parametrize(("old", "new"), _cases(KEPT) + _cases(SHRUNK) + _cases(READ_AGAIN))
 def test_both_facts_are_kept(old: str, new: str) -> None:
     verdict = relate(old, new, SIMILARITY)
 
@@ -243,3 +252,27 @@ def test_both_facts_are_kept_in_the_other_order(old: str, new: str) -> None:
     verdict = relate(new, old, SIMILARITY)
 
     assert verdict.relation in (Relation.DIFFERENT, Relation.UNDECIDED), verdict.evidence
+
+
+@given(st.text(max_size=300))
+@settings(deadline=None)
+def test_a_fact_is_the_same_as_itself(text: str) -> None:
+    verdict = relate(text, text, SIMILARITY)
+
+    assert verdict.relation is Relation.SAME
+    assert verdict.is_covered
+
+
+TEXTS = st.one_of(
+    st.text(max_size=300),
+    st.text(alphabet="абвгдеёж abcdefg's0123456789.,:-—–%№@ \u200f\u05d0\u0645\x00🙂", max_size=300),
+)
+
+
+@given(TEXTS, TEXTS)
+@settings(deadline=None)
+def test_any_two_texts_have_a_relation(old: str, new: str) -> None:
+    verdict = relate(old, new, SIMILARITY)
+
+    assert 0 <= verdict.score <= 1
+    assert verdict.evidence
