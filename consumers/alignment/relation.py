@@ -176,7 +176,13 @@ class _Comparison:
             return None
         old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
         about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
-        if old or not about or any(term.is_head for term in new) or _is_part_of_phrase(self.new, new):
+        is_other = bool(old and new) or len(old) > 1 or self._hard(tuple(old))
+        if (
+            is_other
+            or not about
+            or any(term.is_head for term in (*old, *new))
+            or _is_part_of_phrase(self.new, new)
+        ):
             return None
         return min(axes)
 
@@ -221,7 +227,7 @@ class _Comparison:
             left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.share(left_new)
-        if self._is_given_up(left_new) or self._is_resumed():
+        if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
             return self._update("the newer one says that it is over, or that it is so again")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _nouns(left.old) and _nouns(left_new)
@@ -253,6 +259,15 @@ class _Comparison:
             and not pairs[0][0].role
             and Kind.NAME not in kinds_of(left.old)
             and len(self.old.words) <= 4
+        )
+
+    def _is_left_behind(self) -> bool:
+        """Whether the newer fact changes from what the older one tells: "switched from tea to coffee"."""
+        return (
+            self.new.is_changed
+            and self.share_old >= 0.45
+            and not self._hard(self.alignment.old)
+            and any(b.role == "from" and not a.is_head and a.role != "from" for a, b in self.alignment.pairs)
         )
 
     def _is_resumed(self) -> bool:
@@ -336,7 +351,10 @@ class _Comparison:
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
 
     def _is_carried_out(self) -> bool:
-        return self.old.is_planned and not self.new.is_planned and not self.new.is_negated
+        """Whether the newer fact says that a plan, or a stage such as waiting, has come to its end."""
+        is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
+        is_open = self.old.is_planned or (is_before and self.new.is_past)
+        return is_open and not self.new.is_planned and not self.new.is_negated
 
     def _is_continued(self) -> bool:
         """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""

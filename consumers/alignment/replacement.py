@@ -74,7 +74,8 @@ class Replacement:
 
     def _named_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
-        if "employer" in slots and Kind.NAME in kinds_of(left.old) & kinds_of(left.new):
+        is_beside = any(term.role == "with" for term in self.left)
+        if "employer" in slots and not is_beside and Kind.NAME in kinds_of(left.old) & kinds_of(left.new):
             return "employer"
         if kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}:
             return next((slot for slot in _NAMED_SLOTS if slot in slots), None)
@@ -93,7 +94,8 @@ class Replacement:
     def is_quantity(self) -> bool:
         """Whether only a number or date differs, of what is measured, counted or due."""
         if self._adds_up():
-            return self._has_grown() and not self._is_numbered()
+            is_amount = all(_is_amount(self._statement_of(term), term) for term in self.values)
+            return is_amount and self._has_grown() and not self._is_numbered()
         if not self.values or not self.is_current:
             return False
         if self._is_measure() or self._is_position():
@@ -149,6 +151,8 @@ class Replacement:
 
     def _is_scheduled(self) -> bool:
         """Whether both facts tell the date or the number of one thing, such as a deadline or a rent."""
+        if any(map(_is_habitual, self.left)):
+            return False
         is_due = all(term.kind is Kind.DATE and term.role in ("to", "before") for term in self.left)
         return is_due or any(
             (_is_attribute(a) and _is_attribute(b)) or (_is_event(a) and _is_event(b))
@@ -161,7 +165,8 @@ class Replacement:
         pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
             return False
-        if not (self.old.is_copular and self.new.is_copular):
+        is_event = {Kind.NAME, Kind.DATE} <= kinds_of(self.left)
+        if is_event or not (self.old.is_copular and self.new.is_copular):
             return False
         is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
         is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
@@ -220,6 +225,11 @@ def _is_attribute(term: Term) -> bool:
 
 def _is_event(term: Term) -> bool:
     return is_listed(term, "scheduled")
+
+
+def _is_habitual(term: Term) -> bool:
+    """Whether a date is that of a habit: "on Mondays", "по понедельникам"."""
+    return term.kind is Kind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
 
 
 def _has_profession(left: tuple[Term, ...]) -> bool:

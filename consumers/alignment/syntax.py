@@ -53,7 +53,7 @@ def head_length(tokens: Sequence[Token]) -> int:
         if token.word in grammar["auxiliaries"] or token.is_denied:
             return at
         if at == start:
-            if start == 0 and token.word.endswith(("s", "ed", "ing")):
+            if start == 0 and (token.word in grammar["past"] or token.word.endswith(("s", "ed", "ing"))):
                 return 0  # a verb without a subject
         elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
             following = tokens[at + 1].word if at + 1 < len(tokens) else ""
