@@ -111,6 +111,8 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 def is_kind_of(particular: Term, general: Term) -> bool:
     """Whether one term is a kind of the other, as the violin is an instrument."""
+    if "place+" in general.kinds and particular.kind is Kind.NAME:
+        return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
 
 

@@ -154,11 +154,12 @@ class _Parser:
             return frozenset()
         found: set[str] = set()
         for token in tokens:
-            tables = {entry.table for entry in lexicon().phrases([token.lookup])}
+            words = lexicon().phrases([token.lookup])
+            tables = {entry.table for entry in words}
             if token.is_denied or not tables.isdisjoint(("negation", "ended")):
                 return frozenset()
             if tables.isdisjoint(("stop", "light")):
-                found |= token.forms
+                found |= token.forms | _concepts(words, "same")
         return frozenset(found)
 
     def _add_number(self, at: int, keys: Sequence[str], role: str) -> None:
@@ -196,8 +197,11 @@ class _Parser:
     def _is_ambiguous_date(self, at: int, length: int) -> bool:
         """Whether a short English word is only spelled like a date or time: "may", "sat", "I am"."""
         token = self._tokens[at]
+        following = self._tokens[at + 1].word if at + 1 < len(self._tokens) else ""
         if token.word == "am":
             return not (at and self._tokens[at - 1].word[0].isdigit())
+        if token.word == "may" and token.is_first:
+            return not following[:1].isdigit()
         return length == 1 and token.surface.islower() and token.word in lexicon().grammar["ambiguous"]
 
     def _is_may_the_month(self, at: int, length: int) -> bool:

@@ -74,9 +74,12 @@ class Replacement:
 
     def _named_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
-        is_beside = any(term.role == "with" for term in self.left)
-        if "employer" in slots and not is_beside and Kind.NAME in kinds_of(left.old) & kinds_of(left.new):
+        if any(term.role == "with" for term in self.left):
+            return None
+        if "employer" in slots and Kind.NAME in kinds_of(left.old) & kinds_of(left.new):
             return "employer"
+        if "device" in slots and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}:
+            return "device"
         if kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}:
             return next((slot for slot in _NAMED_SLOTS if slot in slots), None)
         return None
@@ -151,7 +154,7 @@ class Replacement:
 
     def _is_scheduled(self) -> bool:
         """Whether both facts tell the date or the number of one thing, such as a deadline or a rent."""
-        if any(map(_is_habitual, self.left)):
+        if not self.new.is_changed and any(map(_is_habitual, self.left)):
             return False
         is_due = all(term.kind is Kind.DATE and term.role in ("to", "before") for term in self.left)
         return is_due or any(

@@ -112,7 +112,7 @@ def _has_subject(words: Sequence[str]) -> bool:
     """Whether words before a Russian verb name what it is about, as "каждую неделю" does not."""
     return any(
         not is_cyrillic(word)
-        or (is_nominative(word) and "PREP" not in grammemes(before))
+        or (is_nominative(word) and "PREP" not in grammemes(before) | grammemes(word))
         or is_proper_name(word)
         or is_in_table(word, "people")
         for before, word in pairwise(("", *words))
@@ -125,7 +125,7 @@ def is_past(tokens: Sequence[Token]) -> bool:
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, grammemes(token.word)
-        if is_past_verb(word) or word in grammar["past"]:
+        if is_past_verb(word) or (word in grammar["past"] and before not in grammar["determiners"]):
             return True
         is_participle = before in grammar["auxiliaries"] or word in grammar["participles"]
         if not tags and len(word) > 4 and word.endswith("ed") and not is_participle:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.alignment.lexicon import exact, lexicon
+from consumers.alignment.lexicon import exact, is_in_table, lexicon
 from consumers.alignment.morphology import forms, lemmas, normalize
 
 _TOKEN: Final = re.compile(
@@ -54,8 +54,16 @@ def tokenize(text: str) -> Iterator[Token]:
         is_denied = word.endswith("n't") or word == "cannot"
         if word.endswith("'s") and word not in _OWN_WORDS:
             surface, word = surface[:-2], word[:-2]
-        yield Token(surface, word, forms(word), is_first, is_denied)
+        yield Token(surface, word, forms(word) | _profession_forms(word), is_first, is_denied)
         is_first = plain[found.end() : found.end() + 2] in (". ", "! ", "? ")
+
+
+def _profession_forms(word: str) -> frozenset[str]:
+    """The forms of a profession within a compound, such as "Python-разработчик"."""
+    if "-" not in word:
+        return frozenset()
+    parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))
+    return frozenset().union(*map(forms, parts))
 
 
 def number_keys(token: Token) -> list[str] | None:

@@ -131,7 +131,7 @@ def test_heads(text: str, head: list[str]) -> None:
     ("text", "marks"),
     [
         ("Likes tea", set()),
-        ("Doesn't like tea", {"negated"}),
+        ("Doesn't drink tea", {"negated"}),
         ("Never eats meat", {"negated"}),
         ("Sold the boat", {"ended", "past"}),
         ("Gave the old boat away", {"ended", "past"}),
@@ -142,7 +142,7 @@ def test_heads(text: str, head: list[str]) -> None:
         ("Gave up sugar", {"ended", "quit", "past"}),
         ("Plays chess again", {"resumed"}),
         ("Любит чай", set()),
-        ("Не любит чай", {"negated"}),
+        ("Не пьёт чай", {"negated"}),
         ("Продал лодку", {"ended", "past"}),
         ("Уже не поёт", {"ended", "quit"}),
         ("Переехал в Тверь", {"changed", "past"}),
@@ -177,4 +177,4 @@ def _marks(statement: Statement) -> set[str]:
 def test_poles(text: str, word: str, stages: set[str], kinds: set[str]) -> None:
     term = next(term for term in parse(text).terms if term.text == word)
 
-    assert (term.stages, term.kinds) == (stages, kinds)
+    assert (set(term.stages), set(term.kinds)) == (stages, kinds)
