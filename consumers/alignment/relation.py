@@ -82,7 +82,10 @@ class _Comparison:
             return self._open(Relation.DIFFERENT, "they have no word in common", is_related=False)
         if problem := self._other_subject():
             return self._different(problem)
-        if self._is_of_another_kind():
+        is_against = (
+            self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
+        )
+        if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
             return self._undecided("one names a kind of thing, the other perhaps another kind")
         if stage := self._next_stage():
             return self._update(f"it has come to the next stage: {stage}")
@@ -187,10 +190,14 @@ class _Comparison:
         return min(axes)
 
     def _contrary(self) -> str | None:
-        for a in self.alignment.old:
-            for b in self.alignment.new:
-                if are_opposite(a, b) and not (
-                    _feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots
+        matched = {id(term) for pair in self.alignment.pairs for term in pair}
+        is_ignored = self.new.is_ended or self.new.is_changed or self.old.is_ended
+        for a in self.alignment.old if is_ignored else self.old.terms:
+            for b in self.alignment.new if is_ignored else self.new.terms:
+                if (
+                    {id(a), id(b)}.isdisjoint(matched)
+                    and are_opposite(a, b)
+                    and not (_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
                 ):
                     return f"“{a.text}” is not “{b.text}”"
         for a, b in self.alignment.pairs:
@@ -235,6 +242,9 @@ class _Comparison:
             if self.score >= SUBSTITUTED_SHARE or self._hard(left.old):
                 return self._different("they differ in more than what one of them denies")
             return None
+        is_wanted = old.is_planned and not old.is_past
+        if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
+            return self._undecided("a plan to have it has not ended by a sale")
         is_over = new.is_ended and not old.is_ended
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._update("the newer one says that it is over")
@@ -284,10 +294,14 @@ class _Comparison:
             )
         )
 
+    def _is_felt_otherwise(self) -> bool:
+        old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
+        return any(are_opposite(a, b) for a in old for b in new)
+
     def _feeling(self) -> Verdict | None:
         """Decide where one of the facts is for something and the other is against something."""
         old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
-        if not any(are_opposite(a, b) for a in old for b in new):
+        if not self._is_felt_otherwise():
             return None
         if len(self.alignment.old) == len(old) and len(self.alignment.new) == len(new):
             return self._update("the feeling about it is another one")
@@ -336,6 +350,10 @@ class _Comparison:
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
         )
+        objects = [a for a, _ in left.pairs if a.kind is not Kind.LIGHT and not a.is_head]
+        has_other_verb = _has_own_verb(self.new, left.new) or _has_own_verb(self.old, left.old)
+        if len(objects) <= 1 and has_other_verb and self.score < SUBSET_SHARE and not self._is_carried_out():
+            return self._undecided("they say different things of it")
         if (
             old >= SUBSET_SHARE
             and not is_phrase
@@ -393,6 +411,24 @@ def _is_part_of_phrase(statement: Statement, left: Sequence[Term]) -> bool:
         and not term.text.endswith(("ly", "ing"))
         for term in left
     )
+
+
+def _has_own_verb(statement: Statement, left: Sequence[Term]) -> bool:
+    """Whether a verb with content stands in one fact only, such as "rented" beside "has"."""
+    return any(
+        term.kind is Kind.WORD
+        and not term.is_head
+        and (is_verb(term.text) or (statement.is_english and _is_before_object(statement, term)))
+        for term in left
+    )
+
+
+def _is_before_object(statement: Statement, term: Term) -> bool:
+    grammar = lexicon().grammar
+    is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
+    is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
+    is_followed = statement.word_after(term) in grammar["determiners"]
+    return is_first and (is_followed or is_third_person or term.text in grammar["past"])
 
 
 def _subjects(left: tuple[Term, ...]) -> list[Term]:

@@ -54,6 +54,8 @@ class Replacement:
         is_other_head = self.old.has_head != self.new.has_head
         if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
             return None
+        if self.old.is_past and self.new.is_past and shared & {Kind.NUMBER, Kind.DATE}:
+            return None  # two events, each of which has its date
         if "residence" in slots and (
             Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed)
         ):
