@@ -134,7 +134,13 @@ class _Maker:
         fact = self._chance.choice(user.facts)
         if self._number % 3 == 0:
             return self._memory(user, "fact.confirmed", fact_id=fact, decision={"proposal_id": "p"})
+        if self._number % 7 == 0:
+            compared = {"version": "v", "other_id": self._chance.choice(user.facts), "other_version": "o"}
+            return self._memory(user, "fact.compared", fact_id=fact, relation="different", **compared)
         texts = {"fact": {"text": self._text()}, "former": {"text": "as it was"}}
+        if self._number % 5 == 0:
+            merged = {"merged_id": "m", "relation": "same", "compared_id": "c"}
+            return self._memory(user, "fact.merged", fact_id=fact, **merged, **texts)
         return self._memory(user, "fact.updated", fact_id=fact, **texts)
 
     def _ended_fact(self, user: _User) -> LogEvent | None:

@@ -14,12 +14,12 @@ from infra.finding import Findable, opened, points
 from infra.vectors.port import Collection
 
 
-async def write(folder: Path) -> None:
+async def write(folder: Path, proposed: int) -> None:
     """Keep every proposal in place of what says the same, then print the seconds as JSON."""
     async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
         assert finding.embedder is not None
         begun = time.perf_counter()
-        for number, (user, text) in enumerate(proposals()):
+        for number, (user, text) in enumerate(proposals(proposed)):
             owner = "bench", user
             place = point_id(*owner, str(number))
             (point,) = await points(finding, [Findable(place, owner, {"fact_id": number}, text, text)])
@@ -31,4 +31,5 @@ async def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(write(Path(sys.argv[1])))
+    folder, proposed = sys.argv[1:]
+    asyncio.run(write(Path(folder), int(proposed)))

@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
+from consumers.alignment.relation import relate
 from infra.models.embedding import Embedder
+from infra.models.wordllama import word_similarity
 
 PRECISION: Final = 0.95
 """A fact that is rewritten by one that is none of its business is worse than one that is kept twice."""
+
+PAIRS: Final = Path(__file__).with_name("pairs.jsonl")
+"""The pairs that come with mnemon."""
 
 THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))
 
@@ -72,7 +77,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 async def calibrate(model: Embedder, pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Measure a model.
+    """Measure a model on the pairs that alignment leaves open: of the others similarity decides nothing.
 
     Returns:
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
@@ -83,6 +88,8 @@ async def calibrate(model: Embedder, pairs: Sequence[Pair]) -> dict[str, Any]:
     Raises:
         infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
+    words = word_similarity()
+    pairs = [pair for pair in pairs if relate(pair.a, pair.b, words).is_open]
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
     languages = {

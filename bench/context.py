@@ -38,9 +38,12 @@ TALK = "talk"
 TIERS: Sequence[tuple[Tier, str, int]] = (("profile", "pf", 12), ("working", "wk", 6), ("archive", "ar", 100))
 """Of each tier, what its ids begin with and how many facts a user has in it."""
 
-EVERYWHERE = frozenset(SECTIONS)
+EVERYWHERE = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
+"""Sections that are shown unless a setting says otherwise."""
 
 SUMMARIES = 3
+UNCOVERED = SettingsV1().compaction.after_messages
+"""Messages that no summary covers, of a long conversation."""
 
 
 async def run(
@@ -108,7 +111,8 @@ async def run(
 async def _load(connection: Client) -> None:
     """Two users who differ in nothing but the length of their conversations."""
     for length in LENGTHS:
-        last_seq = (await append(connection, list(_logged(length))))[-1].seq
+        said = [each.seq for each in await append(connection, list(_said(length)))]
+        last_seq = (await append(connection, list(_learned(length, said))))[-1].seq
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
         while await applied_position(stream_context, consumer) < last_seq:
@@ -118,29 +122,35 @@ async def _load(connection: Client) -> None:
         await asyncio.sleep(0.02)
 
 
-def _logged(length: int) -> Iterator[LogEvent]:
-    user = _user(length)
-
-    def memory(name: str, event: Event) -> LogEvent:
-        return LogEvent(memory_subject(TENANT, user, name), event.body(), uuid4().hex)
-
+def _said(length: int) -> Iterator[LogEvent]:
     for number in range(length):
         message = (
             MessageV1(role="assistant", content=fact(number))
             if number % 4 > 1
             else MessageV1(role="user", content=question(number))
         )
-        yield LogEvent(chat_subject(TENANT, user, TALK, "message"), message.body(), uuid4().hex)
+        subject = chat_subject(TENANT, _user(length), TALK, "message")
+        yield LogEvent(subject, message.body(), uuid4().hex)
+
+
+def _learned(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
+    """Facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
+
+    def memory(name: str, event: Event) -> LogEvent:
+        return LogEvent(memory_subject(TENANT, _user(length), name), event.body(), uuid4().hex)
+
     for number, (tier, name) in enumerate((tier, name) for tier, name, count in TIERS for _ in range(count)):
         kept = Fact(text=fact(number), tier=tier, importance=number % 10 + 1)
         saved = FactSavedV1(
             fact_id=f"{name}_{number + 1:03}", fact=kept, decision=Decision(proposal_id=uuid4().hex)
         )
         yield memory("fact.saved", saved)
+    covered = max(1, (length - UNCOVERED) // SUMMARIES)
     for number in range(SUMMARIES):
+        first, last = said[number * covered], said[(number + 1) * covered - 1]
         text = f"They spoke of this: {fact(number)}; and of that: {fact(number + 1)}."
         summary = SummaryWrittenV1(
-            summary_id=f"s-{number}", conversation=TALK, from_seq=number + 1, to_seq=number + 1, text=text
+            summary_id=f"s-{number}", conversation=TALK, from_seq=first, to_seq=last, text=text
         )
         yield memory("summary.written", summary)
     data = ProfileSetV1(fields={"name": "Анна", "city": "Kazan", "likes": ["tea", "trains"]})

@@ -25,13 +25,18 @@ WORKERS = {"one": 1, "four": 4}
 
 
 async def run(
-    deployment: Deployment, *, rounds: int = 3, report: Callable[[str], None] = lambda line: None
+    deployment: Deployment,
+    *,
+    rounds: int = 3,
+    number: int = PROPOSALS,
+    report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Measure all, turn about.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         rounds: measurements of each; the medians count. Each is about users of its own.
+        number: proposals of each measurement; a multiple of twice `USERS`.
         report: told what is going on.
 
     Returns:
@@ -47,14 +52,14 @@ async def run(
     outcomes = []
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
-        for number in range(1, rounds + 1):
-            rates["bare"].append(PROPOSALS / await _bare())
+        for place in range(1, rounds + 1):
+            rates["bare"].append(number / await _bare(number))
             for name, workers in WORKERS.items():
-                tenant = f"{name}{number}"
-                rates[name].append(PROPOSALS / await _ours(connection, deployment, tenant, workers))
+                tenant = f"{name}{place}"
+                rates[name].append(number / await _ours(connection, deployment, tenant, number, workers))
                 outcomes.append(await _outcome(connection, tenant))
             now = ", ".join(f"{name} {each[-1]:,.0f}/s" for name, each in rates.items())
-            report(f"round {number} of {rounds}: {now}")
+            report(f"round {place} of {rounds}: {now}")
     finally:
         await connection.close()
     if any(outcome != outcomes[0] for outcome in outcomes):
@@ -71,9 +76,9 @@ async def run(
     }
 
 
-def proposals() -> Iterator[tuple[str, str]]:
+def proposals(number: int) -> Iterator[tuple[str, str]]:
     """User and text: first something new of everybody, then as much that is known, half of it reworded."""
-    each = PROPOSALS // USERS // 2
+    each = number // USERS // 2
     for place in range(2 * each):
         for user in range(USERS):
             said = fact(user * TOPICS + place % each)
@@ -86,10 +91,10 @@ def _ratio(rates: list[float], beside: list[float]) -> float:
     return median(rate / other for rate, other in zip(rates, beside, strict=True))
 
 
-async def _ours(connection: Client, deployment: Deployment, tenant: str, workers: int) -> float:
+async def _ours(connection: Client, deployment: Deployment, tenant: str, number: int, workers: int) -> float:
     events = [
         LogEvent(memory_subject(tenant, user, "fact.proposed"), FactProposedV1(text=text).body(), uuid4().hex)
-        for user, text in proposals()
+        for user, text in proposals(number)
     ]
     last_seq = (await append(connection, events))[-1].seq
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
@@ -98,9 +103,9 @@ async def _ours(connection: Client, deployment: Deployment, tenant: str, workers
         return (await finished("bench.dedupe_process", *arguments))["seconds"]
 
 
-async def _bare() -> float:
+async def _bare(number: int) -> float:
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
-        return (await finished("bench.bare_dedupe", folder))["seconds"]
+        return (await finished("bench.bare_dedupe", folder, str(number)))["seconds"]
 
 
 async def _outcome(connection: Client, tenant: str) -> dict[str, int]:

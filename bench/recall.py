@@ -210,7 +210,8 @@ async def _candidates(deployment: Deployment, questions: Sequence[Question]) -> 
 
         async def by_both(question: Question) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
-            return _turns(fused(*await find(question, bm25.query(question.text), meaning)))
+            by_words, by_meaning = await find(question, bm25.query(question.text), meaning)
+            return _turns(fused(by_words, by_meaning, breadth(max(DEPTHS)).each_way))
 
         methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}
         return {name: await _ask_all(questions, method) for name, method in methods.items()}

@@ -47,7 +47,8 @@ ASKING: frozenset[str] = frozenset({"compact", "extract"})
 async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
     """Run consumers as long as the block lasts. On enter they are subscribed, and the server knows it.
 
-    On exit each finishes the batch in hand.
+    A name that is given several times runs as many workers, each with a connection of its own. On exit each
+    finishes the batch in hand.
 
     Raises:
         BrokerUnreachable: no NATS server answers.
@@ -73,11 +74,10 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
             await require_same_log(connection, database)
         finding = await ends.enter_async_context(_finding(names, deployment))
         models = await ends.enter_async_context(language_models(deployment))
-        each = {name: _consuming(name, database, finding, models, deployment) for name in names}
         for name in names:
             if name not in ASKING:
-                await ends.enter_async_context(each[name])
-        asking = [each[name] for name in names if name in ASKING]
+                await ends.enter_async_context(_consuming(name, database, finding, models, deployment))
+        asking = [_consuming(name, database, finding, models, deployment) for name in names if name in ASKING]
         await ends.enter_async_context(_ending_together(asking))
         if watch:
             connection = await ends.enter_async_context(await _connection(deployment, "mnemon-watch"))

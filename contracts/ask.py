@@ -78,8 +78,31 @@ class ContextSection(Contract):
 
     tokens: int = Field(default=0, ge=0, description="What it takes of the budget.")
     shown: int = Field(default=0, ge=0, description="How many of its items are shown.")
-    left_out: int = Field(default=0, ge=0, description="How many found no room.")
+    left_out: int = Field(
+        default=0,
+        ge=0,
+        description="How many of its items are not shown, for want of room or as the settings say.",
+    )
     cut: bool = Field(default=False, description="One of them is shown in part.")
+    messages_left_out: int | None = Field(
+        default=None,
+        ge=0,
+        description="Of `recent`: messages of the conversation that are not shown and that no summary "
+        "covers. Of `summaries`: messages that are not shown and whose summary is left out. The sum of both "
+        "is `coverage.left_out`.",
+    )
+
+
+class ContextCoverage(Contract):
+    """Where the messages of the conversation are: each is counted once, so that the three add up to all."""
+
+    shown: int = Field(
+        default=0,
+        ge=0,
+        description="Shown in `recent` or `conversation`, whole or cut. Messages without words count here.",
+    )
+    summarised: int = Field(default=0, ge=0, description="Not shown, and covered by a summary that is shown.")
+    left_out: int = Field(default=0, ge=0, description="In no part of the context.")
 
 
 class ContextReplyV1(Reply):
@@ -96,8 +119,12 @@ class ContextReplyV1(Reply):
     tokens: int | None = Field(default=None, ge=0, description="How many it has: at most the budget.")
     sections: dict[Text, ContextSection] = Field(
         default={},
-        description="What became of `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant` and "
-        "`conversation`, where there was something.",
+        description="What became of `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant`, "
+        "`documents` and `conversation`, where there was something.",
+    )
+    coverage: ContextCoverage | None = Field(
+        default=None,
+        description="Where the messages of the conversation are; left out where they could not be counted.",
     )
     profile: JsonObject = Field(default={}, description="The user's data.")
     degraded: tuple[Text, ...] = Field(

@@ -112,7 +112,9 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_forget",
-            "Remove one fact, when the user asks for it: by its id, or the one that fits a query best.",
+            "Remove one fact, when the user asks for it. Find its id with memory_search first, and call this "
+            "with the id. A query removes a fact only where it clearly means that one; otherwise nothing is "
+            "removed, and the reply lists candidates: ask the user, then call this with an id.",
             "forget",
             ("id", "query"),
         ),

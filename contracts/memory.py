@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequence, Text
+from contracts.fact_pairs import FactPair
 
 Kind = Literal["user_fact", "preference", "event", "conversation_insight", "conversation_summary"]
 Tier = Literal["profile", "working", "archive"]
@@ -39,6 +40,7 @@ class Lineage(Contract):
         default=None,
         description="The answer of a model it came in: facts of one answer do not replace each other.",
     )
+    unsupported: tuple[Text, ...] | None = Field(default=None, description="Names and numbers no source has.")
 
 
 class Decision(Contract):
@@ -50,6 +52,9 @@ class Decision(Contract):
     duplicate_threshold: float | None = Field(default=None, description="Above it: the same fact.")
     update_threshold: float | None = Field(default=None, description="Above it: the fact is rewritten.")
     embedding_model: Text | None = Field(default=None, description="What the similarity was measured with.")
+    relation: Literal["same", "update", "undecided", "different"] | None = Field(
+        default=None, description="How the proposal relates to the nearest fact."
+    )
     evidence: Text | None = Field(
         default=None, description="For a person: what agrees in the two facts, or what tells them apart."
     )
@@ -227,6 +232,9 @@ class Window(Contract):
     from_seq: Sequence = Field(description="First log position it reads.")
     to_seq: Sequence = Field(description="Last log position it reads.")
     line: int | None = Field(default=None, ge=0, description="The number of its line in the batch.")
+    pairs: tuple[FactPair, ...] = Field(
+        default=(), description="Undecided facts that it asks about besides, at no further call."
+    )
 
 
 class BatchIntendedV1(Event):
@@ -275,6 +283,8 @@ class WindowAnsweredV1(Event):
     )
     proposed: int = Field(default=0, ge=0, description="How many facts were proposed.")
     repaired: bool = Field(default=False, description="The answer was no JSON before it was mended.")
+    unusable: int | None = Field(default=None, ge=1, description="Facts of the answer that cannot be used.")
+    beyond_limit: int | None = Field(default=None, ge=1, description="Facts too many, kept in a dead letter.")
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 
 

@@ -55,6 +55,13 @@ class Extraction(Settings):
     window_messages: int = Field(
         default=40, ge=1, le=1000, description="Messages that one request holds at most."
     )
+    pairs: int = Field(
+        default=10,
+        ge=0,
+        le=20,
+        description="Pairs of facts that may say the same, which one request asks about besides; 0: none. "
+        "`offline` is not asked.",
+    )
     pool_seconds: float = Field(
         default=300, ge=0, le=86_400, description="How long a batch waits for more to join it."
     )

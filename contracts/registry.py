@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from contracts import ask, chat, erasure, memory, tools
+from contracts import ask, chat, erasure, memory, merging, tools
 from contracts.base import Contract, Event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -58,6 +58,8 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("fact.saved", memory.FactSavedV1, "dedupe", "importer", also=("index",)),
         _memory("fact.updated", memory.FactUpdatedV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.confirmed", memory.FactConfirmedV1, "dedupe", "importer"),
+        _memory("fact.compared", merging.FactComparedV1, "extract", also=("dedupe",)),
+        _memory("fact.merged", merging.FactMergedV1, "dedupe", "importer", also=("index",)),
         _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
         _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),

@@ -83,7 +83,16 @@ class Policy(Settings):
         default=True, description="Refuse what is an order to a program or a model."
     )
     refuse_secrets: bool = Field(
-        default=True, description="Refuse keys, tokens, card numbers and their like."
+        default=True,
+        description="Refuse passwords, PINs, one-time codes, keys, tokens, seed phrases and card numbers.",
+    )
+    refuse_bank_accounts: bool = Field(
+        default=True,
+        description="Refuse IBANs and other account numbers, where `refuse_secrets` is on.",
+    )
+    refuse_documents: bool = Field(
+        default=True,
+        description="Refuse numbers of passports, national ids and licences, where `refuse_secrets` is on.",
     )
 
     @field_validator("max_length")
@@ -124,8 +133,11 @@ class FactLimits(Settings):
     working: int = Field(
         default=50, ge=1, le=100_000, description="Of them, in the tier `working`; not above `per_user`."
     )
-    working_days: int = Field(
-        default=14, ge=1, le=3650, description="Days a working fact is kept when nothing is said of it."
+    working_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=3650,
+        description="Days until a working fact expires that names no date; left out: it is kept.",
     )
 
     @field_validator("profile", "working")
@@ -173,9 +185,12 @@ class Sections(Settings):
     facts: int = Field(default=250, ge=0, le=100_000, description="Key facts, tier `profile`.")
     working: int = Field(default=150, ge=0, le=100_000, description="What holds for now, tier `working`.")
     user_data: int = Field(default=150, ge=0, le=100_000, description="The user's data.")
-    summaries: int = Field(default=250, ge=0, le=100_000, description="Summaries of what was said before.")
+    summaries: int = Field(default=400, ge=0, le=100_000, description="Summaries of what was said before.")
     recent: int = Field(default=1000, ge=0, le=100_000, description="The newest messages.")
     relevant: int = Field(default=500, ge=0, le=100_000, description="Facts found for this turn.")
+    documents: int = Field(
+        default=0, ge=0, le=100_000, description="Passages of documents found for this turn; 0: none."
+    )
     conversation: int = Field(
         default=300, ge=0, le=100_000, description="Earlier messages found for this turn."
     )
@@ -192,6 +207,16 @@ class ContextSettings(Settings):
     conversation_hits: int = Field(
         default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
     )
+    language: Literal["auto", "en", "ru"] = Field(
+        default="auto",
+        description="Language of the fixed words, such as headings and `until`; `auto`: Russian where the "
+        "user writes Cyrillic, else English.",
+    )
+    current_time: bool = Field(
+        default=False,
+        description="End the context with the current date and time, written as `time_stamps` says. They "
+        "change every minute: a provider's prefix cache does not serve what follows them in a prompt.",
+    )
 
 
 class Embedding(Settings):
@@ -207,7 +232,11 @@ class SettingsV1(Settings):
     """Everything that can be set while processes run."""
 
     recent_messages: int = Field(
-        default=10, ge=1, le=1000, description="Messages that `context` shows whole."
+        default=10,
+        ge=1,
+        le=1000,
+        description="Messages that `context` shows at least, the newest; with them those that no summary "
+        "covers, as far as the budget goes.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")
     wait_for_log_ms: int = Field(

@@ -22,6 +22,10 @@ class StoredFact(Fact):
     score: float | None = Field(
         default=None, description="How well it answers the query, where there was one."
     )
+    unsupported: tuple[Text, ...] | None = Field(
+        default=None,
+        description="Names and numbers of it that its source messages do not have, if any: perhaps made up.",
+    )
 
 
 class SearchV1(Contract):
@@ -118,7 +122,7 @@ class UpdateV1(Contract):
     tier: Tier | None = Field(
         default=None,
         description="How it is kept and shown. A fact that moves loses its date, but for one that moves to "
-        "`working`: it keeps it, or gets one.",
+        "`working`: it keeps it, or gets one where `limits.working_days` is set.",
     )
     importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
     expires_at: MomentOrDay | None = Field(
@@ -127,16 +131,40 @@ class UpdateV1(Contract):
 
 
 class ForgetV1(Contract):
-    """Remove a fact: by id, or the first that a query finds."""
+    """Remove a fact: by id, or by a query that clearly means one fact."""
 
     id: Identifier | None = Field(default=None, description="The fact.")
-    query: Text | None = Field(default=None, description="Or what to look for; the first hit is removed.")
+    query: Text | None = Field(
+        default=None,
+        description="Or words that name it. A fact that has all of them, clearly before any other fact, is "
+        "removed; otherwise nothing is removed, and the reply has `candidates`.",
+    )
+
+
+class ForgetCandidate(Contract):
+    """A fact that a query may mean."""
+
+    id: Identifier = Field(description="The fact: send it as `id` to remove it.")
+    text: Text = Field(description="What it says.")
+    score: float = Field(description="How well it fits the query, 0 to 1.")
 
 
 class ForgetReplyV1(Reply):
-    """What was removed."""
+    """The fact that was removed; or, without `id`, that none was, and which ones the query may mean."""
 
-    id: Identifier | None = Field(default=None, description="The fact that was removed.")
+    id: Identifier | None = Field(
+        default=None, description="The fact that was removed; absent where nothing was removed."
+    )
+    text: Text | None = Field(default=None, description="What the removed fact said.")
+    restore: SaveV1 | None = Field(
+        default=None,
+        description="The request to `save` that brings the removed fact back. The fact gets a new id; its "
+        "former versions stay gone. Absent where its date had passed.",
+    )
+    candidates: tuple[ForgetCandidate, ...] = Field(
+        default=(),
+        description="Where nothing was removed: at most five facts that the query may mean, best first.",
+    )
 
 
 class TasksV1(Contract):

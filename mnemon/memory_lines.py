@@ -21,7 +21,7 @@ HEADER: Final = {"mnemon": "memory", "version": VERSION}
 
 CHAT: Final = frozenset({"message", "started", "cleared"})
 EVENTS: Final = CHAT | {
-    *("fact.proposed", "fact.saved", "fact.updated", "fact.confirmed"),
+    *("fact.proposed", "fact.saved", "fact.updated", "fact.confirmed", "fact.merged"),
     *("fact.forgotten", "fact.expired", "fact.evicted"),
     *("summary.written", "summary.merged", "window.answered"),
     *("profile.set", "task.added", "task.done", "task.removed"),

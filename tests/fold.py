@@ -19,6 +19,8 @@ EventKind = Literal[
     "fact.saved",
     "fact.updated",
     "fact.confirmed",
+    "fact.compared",
+    "fact.merged",
     "fact.rejected",
     "fact.forgotten",
     "fact.expired",
@@ -125,7 +127,7 @@ def _fold_facts(log: list[LoggedEvent], state: State) -> None:
     ended = {each.item for each in log if each.kind in ("fact.forgotten", "fact.expired", "fact.evicted")}
     saved = {each.item for each in log if each.kind == "fact.saved"}
     for event in log:
-        if event.kind in ("fact.saved", "fact.updated") and event.item not in ended:
+        if event.kind in ("fact.saved", "fact.updated", "fact.merged") and event.item not in ended:
             state.texts.add(event.id)
             if event.item in saved:
                 state.facts.setdefault(event.item, []).insert(0, event.id)

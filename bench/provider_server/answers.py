@@ -2,12 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from consumers.extract.answer import schema
 
 _LIKES = re.compile(r"I like (?P<en>[\w -]+)|Я люблю (?P<ru>[\w -]+)")
+_PAIR = re.compile(
+    r"^\d+\. newer: \[(?P<newer>[^]]+)\] (?:\([^)]*\) )?(?P<newer_text>.*)\n"
+    r" +older: \[(?P<older>[^]]+)\] (?:\([^)]*\) )?(?P<older_text>.*)$",
+    re.MULTILINE,
+)
 _NUMBER = re.compile(r"\[?(\d+)[.\]]")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _NAMED_WORDS = 12
@@ -54,15 +59,42 @@ def liked(text: str) -> Iterator[Liked]:
             yield Liked(number, fact)
 
 
-def answer(question: Question) -> str:
+class ShownPair(NamedTuple):
+    """Two facts that the model is to compare: ids and words."""
+
+    newer: str
+    older: str
+    newer_text: str
+    older_text: str
+
+
+def shown_pairs(text: str) -> list[ShownPair]:
+    """The pairs that a text asks about."""
+    before = text.partition("\nMessages:\n")[0]
+    return [ShownPair(**found.groupdict()) for found in _PAIR.finditer(before)]
+
+
+def relate_nothing(pair: ShownPair) -> str:
+    """Any two facts are different."""
+    return "different"
+
+
+def answer(question: Question, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
     """JSON of the schema with the text's facts, or where none is wanted a sentence about the text.
 
-    Who wants JSON without saying of what form gets what `extract` wants.
+    Pairs of facts are related by `relate`. Who wants JSON without saying of what form gets what `extract`
+    wants.
     """
     wanted = question.schema or (schema() if "JSON" in question.instructions else None)
     if wanted is None:
         return _sentence(question.text)
-    return json.dumps(_filled(wanted, question), ensure_ascii=False)
+    filled = _filled(wanted, question)
+    if "pairs" in wanted.get("properties", {}):
+        filled["pairs"] = [
+            {"newer": pair.newer, "older": pair.older, "relation": relate(pair)}
+            for pair in shown_pairs(question.text)
+        ]
+    return json.dumps(filled, ensure_ascii=False)
 
 
 def _sentence(text: str) -> str:

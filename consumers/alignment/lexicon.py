@@ -123,11 +123,16 @@ def lexicon() -> Lexicon:
     return loaded
 
 
+def lookup(word: str) -> frozenset[str]:
+    """The forms by which a lower-case word is looked up."""
+    return forms(word).union(map(exact, lemmas(word)))
+
+
 def is_in_table(word: str, table: str) -> bool:
     """Whether a lower-case word stands by itself in a table."""
     return any(
         entry.table == table and len(entry.words) == 1
-        for form in (*forms(word), *map(exact, lemmas(word)))
+        for form in lookup(word)
         for entry in lexicon().entries.get(form, ())
     )
 

@@ -34,10 +34,15 @@ _SIGNS: Final = ("—", "–", "%", "№")
 
 @lru_cache(maxsize=STATEMENTS)
 def parse(text: str, compounds: frozenset[str] = frozenset()) -> Statement:
-    """Take a fact apart: 0.1 ms once its words are known.
+    """Take a fact apart, and remember it: see `take_apart`."""
+    return take_apart(text, compounds)
+
+
+def take_apart(text: str, compounds: frozenset[str] = frozenset()) -> Statement:
+    """Take a text apart: 0.1 ms for a fact whose words are known.
 
     Args:
-        text: the fact.
+        text: a fact, or a longer text that is not to be remembered.
         compounds: concepts for which a phrase of several words is one term; other phrases are their words.
     """
     return _Parser(text, compounds).parse()
@@ -211,8 +216,8 @@ class _Parser:
 
     def _is_name(self, at: int, tables: set[str]) -> bool:
         token = self._tokens[at]
-        if "@" in token.word:
-            return True
+        if "@" in token.word or any(map(str.isdigit, token.word)):
+            return True  # an address, or a code such as B2 or COVID-19
         is_word = token.word in lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
         if is_word or not token.surface[:1].isupper():
             return False

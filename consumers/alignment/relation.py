@@ -32,6 +32,8 @@ class Verdict:
         score: how much of both is accounted for, 0 to 1: ranks candidates.
         is_covered: the older fact says all that the newer one does, and more.
         is_related: both are about the same person, have something in common, and nothing contradicts it.
+        is_contradicted: a person, a value, a direction or a denial says that they are not the same.
+        is_about_other: they are about different people or things.
         is_open: nothing speaks against sameness but other words: the similarity of both may decide.
     """
 
@@ -41,6 +43,8 @@ class Verdict:
     is_covered: bool = False
     is_related: bool = False
     is_open: bool = False
+    is_contradicted: bool = False
+    is_about_other: bool = False
 
 
 SAME_SHARE: Final = 0.5
@@ -81,7 +85,7 @@ class _Comparison:
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             return self._open(Relation.DIFFERENT, "they have no word in common", is_related=False)
         if problem := self._other_subject():
-            return self._different(problem)
+            return Verdict(Relation.DIFFERENT, problem, self.score, is_contradicted=True, is_about_other=True)
         is_against = (
             self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
         )
@@ -95,8 +99,8 @@ class _Comparison:
             return self._update(f"a new value: {slot}")
         return self._feeling() or self._ended() or self._replaced_value() or self._worded_otherwise()
 
-    def _different(self, evidence: str) -> Verdict:
-        return Verdict(Relation.DIFFERENT, evidence, self.score)
+    def _different(self, evidence: str, *, is_contradicted: bool = True) -> Verdict:
+        return Verdict(Relation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
 
     def _undecided(self, evidence: str) -> Verdict:
         return Verdict(Relation.UNDECIDED, evidence, self.score, is_related=True)
@@ -212,7 +216,9 @@ class _Comparison:
         verb, other = _first_after_head(self.old), _first_after_head(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
             return False
-        if self.new.is_changed or (is_cyrillic(verb.text) and not is_verb(verb.text)):
+        if self.new.is_changed or any(
+            is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other)
+        ):
             return False
         return any(
             a.kind in (Kind.NAME, Kind.PERSON)
@@ -329,7 +335,8 @@ class _Comparison:
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
                 return self._open(Relation.UNDECIDED, f"{instead} may be the same")
-            return self._different(f"“{left.old[0].text}” is not “{left.new[0].text}”")
+            problem = f"“{left.old[0].text}” is not “{left.new[0].text}”"
+            return self._different(problem, is_contradicted=bool(hard))
         return None
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
@@ -364,8 +371,10 @@ class _Comparison:
             return self._update("the newer one says that the plan is carried out")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
-        if self.score >= SAME_SHARE and pairs >= 2:
+        if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
             return self._same(f"{self.score:.0%} of the words have a counterpart")
+        if pairs and not self._says_same_of_subject():
+            return self._undecided("both may be about the same, and say different things of it")
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
 
     def _is_carried_out(self) -> bool:
@@ -378,6 +387,15 @@ class _Comparison:
         """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""
         old, new = _without_fillers(self.old), _without_fillers(self.new)
         return len(old) >= 2 and new[: len(old)] == old
+
+    def _says_same_of_subject(self) -> bool:
+        """Whether words match beyond those that say what both facts are about."""
+        said = [
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.PERSON) and not (a.is_head and b.is_head)
+        ]
+        return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
 
     def _doubt(self) -> Relation:
         is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE

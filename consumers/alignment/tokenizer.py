@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.alignment.lexicon import exact, is_in_table, lexicon
-from consumers.alignment.morphology import forms, lemmas, normalize
+from consumers.alignment.lexicon import is_in_table, lexicon, lookup
+from consumers.alignment.morphology import forms, normalize
 
 _TOKEN: Final = re.compile(
     r"""
     [\w.+-]+@[\w-]+(?:\.[\w-]+)+
-    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,3}-?\d+(?![\w]) | \d+(?:[ \u00a0]\d{3})+(?!\d)
+    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,3}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
+    | \d+(?:[ \u00a0]\d{3})+(?!\d)
     | \d+(?:[.,]\d+)* (?: [kкKК](?!\w) | (?:st|nd|rd|th)(?!\w) | -(?:й|я|е|го|му|м|ая|ое|ой|х|ми)(?!\w) )?
     | [ap]\.m\. | [^\W\d_]+(?:['-][^\W\d_]+)*[+#]* | [%€$£₽№] | [—–](?=\s)
     """,
@@ -42,7 +43,7 @@ class Token:
     @property
     def lookup(self) -> frozenset[str]:
         """The forms by which it is looked up in the lexicon."""
-        return self.forms.union(map(exact, lemmas(self.word)))
+        return self.forms | lookup(self.word)
 
 
 def tokenize(text: str) -> Iterator[Token]:

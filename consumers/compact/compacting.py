@@ -8,6 +8,7 @@ the user is erased in that moment, it is taken back.
 
 import asyncio
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 from uuid import uuid4
@@ -16,12 +17,13 @@ import structlog
 from cachetools import TTLCache
 from nats.aio.client import Client
 
-from consumers.compact.decide import Place, Step, Write, cleaned, next_step, summary
+from consumers.compact.answer import Refusal, check_summary, corrected
+from consumers.compact.decide import Place, Step, Write, next_step, summary
 from consumers.compact.prompt import of_messages, of_summaries
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import called, cost
 from consumers.spending.counting import count
-from contracts.model_settings import Compaction, Spending
+from contracts.model_settings import Compaction
 from contracts.settings import SettingsV1
 from contracts.streams import LOG
 from contracts.subjects import thing_filter, user_filters
@@ -38,8 +40,10 @@ from infra.database.reading import Newest
 from infra.database.rows import Owner
 from infra.database.summaries import newest_summaries
 from infra.database.uncovered import Whose, uncovered
+from infra.models.language.offline import PROVIDER as RULES
+from infra.models.language.offline import offline
 from infra.models.language.patience import Patience
-from infra.models.language.port import Answer, LanguageModel, ModelUnavailable, RequestRefused
+from infra.models.language.port import Answer, LanguageModel, ModelUnavailable, Request, RequestRefused
 from infra.settings.store import LiveSettings
 from infra.telemetry import tracing
 
@@ -62,8 +66,11 @@ Not at once: what is delivered again goes before all that was not delivered yet.
 WITHOUT_BUDGET: Final = 300.0
 """Seconds after which a tenant's budget is looked at again."""
 
+ASKED: Final = 2
+"""How often a model is asked for a summary; where both answers are refused, the rules write it."""
+
 ATTEMPTS: Final = 3
-"""Answers that are no use to one step; then there is a dead letter."""
+"""How often a provider refuses a step; then there is a dead letter."""
 
 GIVEN_UP: Final = 3600.0
 """Seconds for which such a step is not tried again: each message would pay for it."""
@@ -158,37 +165,58 @@ class Compacting:
         """Ask a model, and put what it says into the log if it is still wanted."""
         tenant, user, _ = place
         compaction = settings.compaction
-        failing = place, step.name, compaction
-        answer = await model.complete(
+        request = (
             of_messages(step.messages, settings)
             if isinstance(step, Write)
             else of_summaries(step.summaries, settings)
         )
-        self._patience.answered(compaction.provider, compaction.model)
-        usd = cost(answer.usage, model.model, settings.spending, in_batch=False)
-        self._budgets.spent(tenant, usd)
-        count(model.provider, "compact", answer.usage, usd)
-        paid = _paid((tenant, user), answer, model, settings.spending)
-        text = cleaned(answer.text)
-        if not text:
-            await _append(connection, paid)
-            return self._no_use(failing, step, "the answer is empty")
+        written_by, text, paid = await self._summarised(connection, (tenant, user), request, model, settings)
         try:
             is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
             is_wanted = is_known and await self._due(place, compaction) == step
         except DatabaseUnavailable:
-            await _append(connection, paid)
+            await _append(connection, *paid)
             raise
         if not is_wanted:
             log.info("what was to become a summary may be gone", tenant=tenant, is_known=is_known)
-            await _append(connection, paid)
+            await _append(connection, *paid)
             return None
-        written = summary(place, step, text, f"{model.provider}/{model.model}")
-        appended, *_ = await _append(connection, written, paid)
+        written = summary(place, step, text, written_by)
+        appended, *_ = await _append(connection, written, *paid)
         if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
             await remove(connection, LOG, appended.seq)  # it went in after the user
-        self._failed.pop(failing, None)
+        self._failed.pop((place, step.name, compaction), None)
         return None
+
+    async def _summarised(
+        self, connection: Client, owner: Owner, request: Request, model: LanguageModel, settings: SettingsV1
+    ) -> tuple[str, str, Sequence[LogEvent]]:
+        """Ask a model for a summary, and once more where the answer is refused.
+
+        Returns:
+            The provider and model that wrote it, the summary, and the events of calls not in the log yet.
+        """
+        asked = request
+        for _ in range(ASKED):
+            answer = await model.complete(asked)
+            paid = self._paid(owner, answer, model, settings)
+            checked = answer.text if model.provider == RULES else check_summary(answer, request)
+            if not isinstance(checked, Refusal):
+                return f"{model.provider}/{model.model}", checked, [paid]
+            log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
+            await _append(connection, paid)  # it counts, whatever happens while the model is asked again
+            asked = corrected(request, checked)
+        rules = offline()
+        return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
+
+    def _paid(self, owner: Owner, answer: Answer, model: LanguageModel, settings: SettingsV1) -> LogEvent:
+        """Count a call. Asked twice is paid twice, whatever for: its event has an id of its own."""
+        self._patience.answered(settings.compaction.provider, settings.compaction.model)
+        usd = cost(answer.usage, model.model, settings.spending, in_batch=False)
+        self._budgets.spent(owner[0], usd)
+        count(model.provider, "compact", answer.usage, usd)
+        of = model.provider, model.model
+        return called(owner, answer.usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
         """Whether the projections have all that the user said, all summaries of it, and its erasure."""
@@ -221,12 +249,6 @@ class Compacting:
             return Dead("no_summary", error)
         log.warning("no summary yet, will be tried again", tenant=tenant, error=error)
         return Retry()
-
-
-def _paid(owner: Owner, answer: Answer, model: LanguageModel, spending: Spending) -> LogEvent:
-    """The event of the call. Asked twice is paid twice, whatever for: it has an id of its own."""
-    of = model.provider, model.model
-    return called(owner, answer.usage, *of, "compact", None, spending, uuid4().hex)
 
 
 async def _append(connection: Client, *events: LogEvent) -> list[Appended]:

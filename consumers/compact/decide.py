@@ -1,6 +1,5 @@
-"""What a conversation is due, and what becomes of a model's answer. No I/O, no clock, no randomness."""
+"""Decides what a conversation is due, and writes the event of it. No I/O, no clock, no randomness."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +15,6 @@ from infra.database.uncovered import SpokenRow
 
 EXTRACTOR: Final = "compact"
 """What the lineage of a summary calls it."""
-
-MOST_WORDS, MOST_CHARACTERS = 100, 1000
-"""Of a summary. Some models say more, however little they are asked for; not all languages part words."""
 
 MOST_MERGED: Final = 50
 """Summaries of which one is made at once, where not more of them may be: a model reads only so much."""
@@ -89,8 +85,9 @@ def summary(place: Place, step: Step, text: str, model: str) -> LogEvent:
     Args:
         place: the conversation.
         step: what was done.
-        text: what the model made of it, `cleaned`.
-        model: the provider and its model, such as `openai/gpt-5-mini`.
+        text: what it is summed up as.
+        model: the provider and its model, such as `openai/gpt-5-mini`; `offline/rules` where its answers were
+            refused, and the rules wrote the summary.
     """
     tenant, user, conversation = place
     summary_id = derived_id(*place, "summary", step.name)
@@ -125,42 +122,3 @@ def summary(place: Place, step: Step, text: str, model: str) -> LogEvent:
                 lineage=lineage,
             )
             return LogEvent(memory_subject(tenant, user, "summary.merged"), merged.body(), summary_id)
-
-
-_THOUGHT: Final = re.compile(
-    # A model that thinks to the last token it has does not come to an end of it.
-    r"<think(?:ing)?>.*?</think(?:ing)?>|\A.*</think(?:ing)?>|\A\s*<think(?:ing)?>.*",
-    re.DOTALL | re.IGNORECASE,
-)
-_FENCE: Final = re.compile(r"\A```\w*\s*|\s*```\Z")
-_LABEL: Final = re.compile(
-    r"\A[*_#\s]*(?:summary|резюме|краткое содержание|итог)[*_\s]*:[*_\s]*", re.IGNORECASE
-)
-_QUOTED: Final = re.compile(r"\A(?:\"([^\"]*)\"|«([^«»]*)»|“([^“”]*)”)\Z")
-_SENTENCE_END: Final = re.compile(r"[.!?…]+[\"'”»)\]]*(?=\s|\Z)|[。！？]")
-_WORD: Final = re.compile(r"\S+")
-
-
-def cleaned(text: str) -> str:
-    """A model's answer as it is kept: on one line, without what stands around it, and not too long.
-
-    Empty where nothing was said.
-    """
-    text = _LABEL.sub("", _FENCE.sub("", _THOUGHT.sub("", text).strip()))
-    text = " ".join(text.split())
-    if quoted := _QUOTED.match(text):
-        text = next(part for part in quoted.groups() if part is not None).strip()
-    return _shortened(text) if any(character.isalnum() for character in text) else ""
-
-
-def _shortened(text: str) -> str:
-    """The text, or where it is too long its first sentences."""
-    words = [word.end() for word in _WORD.finditer(text)]
-    room = min(MOST_CHARACTERS, words[MOST_WORDS - 1] if len(words) > MOST_WORDS else len(text))
-    if len(text) <= room:
-        return text
-    ends = [end.end() for end in _SENTENCE_END.finditer(text) if end.end() <= room]
-    if ends:
-        return text[: ends[-1]]
-    # One endless sentence: up to a word, where there are words.
-    return text[: max((end for end in words if end <= room), default=room)].rstrip(" ,;:") + "…"

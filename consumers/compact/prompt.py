@@ -13,9 +13,9 @@ from contracts.settings import SettingsV1
 from infra.database.summaries import StoredSummary
 from infra.database.uncovered import SpokenRow
 from infra.models.language.port import Request, Said
-from infra.models.language.prompting import instructed, shown_name, speech
+from infra.models.language.prompting import instructed, shown_name, speech, time_stamp
 
-PROMPT_VERSION: Final = "compact-1"
+PROMPT_VERSION: Final = "compact-2"
 """Another prompt has another version: the lineage of a summary names it."""
 
 BEGINNING: Final = 1500
@@ -38,8 +38,8 @@ Rules
 2. Keep what will matter later: what the user wanted, decided, likes or does, what was agreed or answered, \
 what is still open; names, numbers and places as they were written. Leave out greetings, thanks and wording.
 3. Of earlier summaries keep the newest and the most lasting; the older something is, the fewer words it gets.
-4. Write real dates. "Yesterday" or "next week" is relative to the date of the message that says it, not to \
-today. Give no date that nobody gave.
+4. Write real dates. "Yesterday" or "next Friday" is relative to the date and weekday of the message that \
+says it, not to today. Give no date that nobody gave.
 5. Say who said or did it: "the user", or the speaker's name where there is one, and "the assistant". State \
 it as what was talked about, and add nothing that is not there.
 6. No password, key, code, card or document number.
@@ -83,7 +83,7 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _message(said: Said) -> str:
-    return f"[{said.at:%Y-%m-%d %H:%M}] {speech(said)}"
+    return f"{time_stamp(said)} {speech(said)}"
 
 
 def _text(message: SpokenRow) -> str:

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from consumers.dedupe.comparison import Likeness
 from consumers.dedupe.correcting import Change, Corrections, corrections
-from consumers.dedupe.deciding import log_event
+from consumers.dedupe.log_events import log_event
 from consumers.dedupe.redeciding import Meanings, decided_anew, texts
 from consumers.dedupe.standing import Logged, standing
 from contracts.base import InvalidBody

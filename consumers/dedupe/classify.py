@@ -1,12 +1,14 @@
 """What sort of fact a sentence is, and how it is kept, where the proposal does not say."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from re import Pattern
 from typing import Final
 
+from consumers.policy.expiry import find_expiry
+from consumers.policy.keeping import default_expiry
 from consumers.policy.wording import one_line, pattern
 from contracts.memory import Fact, FactProposedV1, Kind, Tier
-from contracts.settings import FactLimits
+from contracts.settings import SettingsV1
 
 HIGH_IMPORTANCE: Final = 9
 NORMAL_IMPORTANCE: Final = 5
@@ -99,23 +101,29 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
 """What "now" does not make a thing of the moment: who now lives in Kazan does so for good."""
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
+_LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
+"""What has no end, whatever else a text says: "allergic to nuts, on vacation until Friday"."""
+
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 
 
-def classify(proposed: FactProposedV1, at: datetime, limits: FactLimits) -> Fact:
+def classify(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """The fact that a proposal would be: what it says of itself counts, else its words, else the usual.
 
     Args:
         proposed: by whomever.
-        at: when it was proposed; a date that is not given is counted from there.
-        limits: how many days something of the moment is kept.
+        at: when it was proposed: "until Friday" is read from there.
+        settings: of the tenant: the time zone in which days begin, and whether working facts expire that name
+            no date.
     """
     text = one_line(proposed.text)
     kind = proposed.kind or _kind(text)
-    tier = proposed.tier or _tier(text, kind, dated=proposed.expires_at is not None)
     expires_at = proposed.expires_at
+    may_end = expires_at is None and proposed.tier in (None, "working")
+    end = end_named(proposed, at, settings) if may_end else None
+    tier = proposed.tier or _tier(text, kind, dated=(expires_at or end) is not None)
     if tier == "working" and expires_at is None:
-        expires_at = at + timedelta(days=limits.working_days)
+        expires_at = end or default_expiry(at, settings.limits)
     return Fact(
         text=text,
         kind=kind,
@@ -123,6 +131,14 @@ def classify(proposed: FactProposedV1, at: datetime, limits: FactLimits) -> Fact
         importance=proposed.importance or _importance(text),
         expires_at=expires_at,
     )
+
+
+def end_named(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
+    """The end that the words of a proposal name."""
+    # When an imported line was said is not known: "until Friday" may be one of years ago.
+    if proposed.lineage.extractor == "import" or _holds(_LASTING, proposed.text):
+        return None
+    return find_expiry(one_line(proposed.text), at, settings.time_stamps.zone)
 
 
 def _kind(text: str) -> Kind:

@@ -53,7 +53,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Matches:
     """A new fact beside all known ones.
 
     Attributes:
@@ -73,7 +73,7 @@ def compare(
     nearest: Iterable[Nearest],
     likeness: Likeness,
     settings: Dedupe,
-) -> Comparison:
+) -> Matches:
     """Compare a new fact with the known ones.
 
     Args:
@@ -91,11 +91,11 @@ def compare(
     ]
     matches.sort(key=_rank)
     if not matches:
-        return Comparison()
+        return Matches()
     first = matches[0]
     best = first if first.verdict.relation in (Relation.SAME, Relation.UPDATE) else None
     doubtful = [each.known.id for each in matches if each.verdict.relation is Relation.UNDECIDED]
-    return Comparison(best, first, () if best else tuple(doubtful[:MOST_UNDECIDED]))
+    return Matches(best, first, () if best else tuple(doubtful[:MOST_UNDECIDED]))
 
 
 def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:

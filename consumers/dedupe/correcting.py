@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from consumers.dedupe.decide import Decided
 from consumers.dedupe.redeciding import Anew
-from consumers.dedupe.standing import REDECIDE, Standing
+from consumers.dedupe.standing import REDECIDE, Standing, Written
 from consumers.dedupe.trimming import trim
 from contracts.base import Event
 from contracts.identity import derived_id
@@ -23,6 +23,7 @@ from contracts.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits
 from infra.vectors.port import Owner
 
@@ -103,7 +104,7 @@ class _Correcting:
             by=REDECIDE,
             fact_id=fact_id,
             fact=known.fact,
-            decision=self._shown(decision),
+            decision=self._named(decision),
             lineage=self._standing.proposals[origin].event.lineage,
         )
         self._ids[origin] = fact_id
@@ -118,7 +119,7 @@ class _Correcting:
             id=self._id(event_id),
             by=REDECIDE,
             fact_id=self._ids[place],
-            decision=self._shown(decision),
+            decision=self._named(decision),
             lineage=self._standing.proposals[proposal_id].event.lineage,
         )
         self._publish("fact.confirmed", confirmed)
@@ -134,7 +135,7 @@ class _Correcting:
             fact_id=fact_id,
             fact=fact,
             former=former,
-            decision=self._shown(writer.decision) if writer.decision else None,
+            decision=self._shown(writer),
             lineage=writer.lineage,
         )
         self._publish("fact.updated", event)
@@ -161,9 +162,18 @@ class _Correcting:
         self._standing.facts.apply(event, str(event.id), self._now)
         self._found.decided.append((name, event))
 
-    def _shown(self, decision: Decision) -> Decision:
+    def _shown(self, writer: Written) -> Decision | None:
+        """The decision behind a fact's words; none of what a person changed, or a model compared."""
+        if isinstance(writer, FactMergedV1) or writer.decision is None:
+            return None
+        return self._named(writer.decision)
+
+    def _named(self, decision: Decision) -> Decision:
         """A decision that names facts by their ids."""
-        return decision.model_copy(update={"nearest": self._ids.get(decision.nearest or "")})
+        undecided = tuple(self._ids[each] for each in decision.undecided if each in self._ids)
+        return decision.model_copy(
+            update={"nearest": self._ids.get(decision.nearest or ""), "undecided": undecided}
+        )
 
     def _id(self, *of: str) -> str:
         return derived_id(*self._owner, REDECIDE, *of)

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from consumers.alignment.relation import Relation, Verdict, relate
 from consumers.dedupe.classify import classify
-from consumers.dedupe.comparison import Comparison, Likeness, Nearest, compare, thresholds_for
+from consumers.dedupe.comparison import Likeness, Matches, Nearest, compare, thresholds_for
 from consumers.dedupe.rewriting import restated, rewritten
 from consumers.dedupe.room import Eviction, make_room
 from consumers.dedupe.state import KnownFact, UserFacts
@@ -80,12 +80,14 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
         return [_rejected(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
         return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
-    candidate = Candidate(proposal, classify(event, at, settings.limits))
+    candidate = Candidate(proposal, classify(event, at, settings))
     other = _find_same_words(candidate.fact.text, known.live(at))
     if other is None or (event.supersedes and known.live_fact(event.supersedes, at)):
         return candidate
-    by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
-    return _write(candidate, other, restated(other.fact, event, at, settings.limits), by, known, settings)
+    by = Decision(
+        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+    )
+    return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
 
 
 def settle(
@@ -117,30 +119,40 @@ def settle(
             return _supersede(candidate, replaced, verdict, known, settings)
         facts = [each for each in facts if each.id != replaced.id]
         doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
-    comparison = compare(text, facts, nearest, likeness, settings.dedupe)
-    by = _compared(proposal, text, comparison, likeness, settings.dedupe, doubt)
-    best = comparison.best
+    matches = compare(text, facts, nearest, likeness, settings.dedupe)
+    by = _compared(proposal, text, matches, likeness, settings.dedupe, doubt)
+    best = matches.best
     if best is None:
         return save(candidate, by, known, settings)
-    if best.verdict.relation is Relation.UPDATE and _are_siblings(proposal, best.known):
-        # A model that tells both in one answer means two facts.
+    if best.verdict.relation is Relation.UPDATE and (doubt := _doubt(proposal, best.known)):
         undecided = by.model_copy(
-            update={"undecided": (best.known.id,), "evidence": "both came in one answer: both are kept"}
+            update={
+                "relation": "undecided",
+                "undecided": (best.known.id,),
+                "evidence": f"{doubt}: both are kept",
+            }
         )
         return save(candidate, undecided, known, settings)
-    event, limits, other = proposal.event, settings.limits, best.known
+    event, other = proposal.event, best.known
     is_said = best.verdict.relation is Relation.SAME
-    if is_said and (best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"):
-        return _write(candidate, other, restated(other.fact, event, at, limits), by, known, settings)
+    # "Is in Lisbon" must not end with "Is in Lisbon until Friday".
+    is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
+    keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
+    if is_said and keeps_words and not is_longer:
+        return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
     return _write(
-        candidate, other, rewritten(other.fact, candidate.fact, event, at, limits), by, known, settings
+        candidate, other, rewritten(other.fact, candidate.fact, event, at, settings), by, known, settings
     )
 
 
-def _are_siblings(proposal: Proposal, known: KnownFact) -> bool:
-    """Whether a proposal and a fact came in one answer of a model."""
-    answer = proposal.event.lineage.answer
-    return answer is not None and answer == known.answer
+def _doubt(proposal: Proposal, known: KnownFact) -> str | None:
+    """The reason why a proposal does not take the place of a fact, though its words say so."""
+    lineage = proposal.event.lineage
+    if lineage.answer is not None and lineage.answer == known.answer:
+        return "a model tells both in one answer"
+    if lineage.unsupported:
+        return "a name or number in it has no source message"
+    return None
 
 
 def undecidable(proposal: Proposal, error: str) -> Decided:
@@ -153,6 +165,11 @@ def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
     return next((known for known in facts if words(known.fact.text) == said), None)
 
 
+def _repetition(proposal: Proposal, other: KnownFact) -> Decision:
+    evidence = "the words are the same"
+    return Decision(proposal_id=proposal.id, nearest=other.id, relation="same", evidence=evidence)
+
+
 def _supersede(
     candidate: Candidate,
     replaced: KnownFact,
@@ -160,32 +177,37 @@ def _supersede(
     known: UserFacts,
     settings: SettingsV1,
 ) -> list[Decided]:
-    proposal, limits = candidate.proposal, settings.limits
+    proposal = candidate.proposal
     other = _find_same_words(candidate.fact.text, known.live(proposal.at))
     if other is not None and other.id != replaced.id:
         # Rewritten, the replaced fact would say what another one says already.
         forgotten = FactForgottenV1(
             id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
-        by = Decision(proposal_id=proposal.id, nearest=other.id, evidence="the words are the same")
-        fact = restated(other.fact, proposal.event, proposal.at, limits)
+        by = Decision(
+            proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+        )
+        fact = restated(other.fact, proposal.event, proposal.at, settings)
         return [("fact.forgotten", forgotten), *_write(candidate, other, fact, by, known, settings)]
     by = Decision(
-        proposal_id=proposal.id, nearest=replaced.id, evidence=f"the model names it: {verdict.evidence}"
+        proposal_id=proposal.id,
+        nearest=replaced.id,
+        relation="update",
+        evidence=f"the model names it: {verdict.evidence}",
     )
-    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, limits)
+    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
     return _write(candidate, replaced, fact, by, known, settings)
 
 
 def _compared(
     proposal: Proposal,
     text: str,
-    comparison: Comparison,
+    matches: Matches,
     likeness: Likeness,
     dedupe: Dedupe,
     doubt: str | None,
 ) -> Decision:
-    nearest = comparison.nearest
+    nearest = matches.nearest
     update, duplicate = thresholds_for(text, likeness, dedupe)
     return Decision(
         proposal_id=proposal.id,
@@ -194,8 +216,9 @@ def _compared(
         duplicate_threshold=duplicate,
         update_threshold=update,
         embedding_model=likeness.model,
+        relation=nearest.verdict.relation.value if nearest else None,
         evidence=doubt or (nearest.verdict.evidence if nearest else None),
-        undecided=comparison.undecided,
+        undecided=matches.undecided,
     )
 
 

@@ -1,34 +1,42 @@
-"""Deciding on one user's proposals, under the user's lock, in the order of the log.
+"""Deciding on one user's proposals and comparisons, under the user's lock, in the order of the log.
 
 A delivery is a trigger only: whoever holds the lock decides on all that is undecided, so that any number of
 workers come to what one alone would come to. What is decided stands in the log and nowhere else.
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 import structlog
 from cachetools import LRUCache
 from nats.aio.client import Client
 
+from consumers.alignment.lexicon import lexicon
 from consumers.alignment.parser import parse
 from consumers.dedupe.comparison import Likeness, Nearest
 from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, settle, undecidable
-from consumers.dedupe.known import TURN_SECONDS, Known
+from consumers.dedupe.known import TURN_SECONDS, Known, Undecided
+from consumers.dedupe.log_events import event_of, log_event
+from consumers.dedupe.merging import Comparison, Ignored, merge
 from consumers.dedupe.trimming import trim
-from contracts.base import Event, InvalidBody
+from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
-from contracts.identity import point_id, scoped
-from contracts.memory import Fact, FactEvictedV1, FactForgottenV1, FactProposedV1, FactSavedV1, FactUpdatedV1
-from contracts.registry import EVENTS
+from contracts.identity import point_id
+from contracts.memory import (
+    Fact,
+    FactEvictedV1,
+    FactForgottenV1,
+    FactProposedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.settings import SettingsV1
 from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, memory_subject, thing_filter
+from contracts.subjects import InvalidSubject, thing_filter
 from infra.broker.appending import LogEvent, append
 from infra.broker.letters import remove
 from infra.broker.log_reader import pages
@@ -67,11 +75,12 @@ class Deciding:
         self._settings = settings
         self._users: LRUCache[Owner, Known] = LRUCache(USERS)
         self._exchanges = finding.gate.exchanges
+        self._is_loaded = False
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
     ) -> int | None:
-        """Decide on the next of a user's proposals that are in the log, and publish what is decided.
+        """Decide on the next of a user's proposals and comparisons in the log, and publish what is decided.
 
         Args:
             connection: where the log is.
@@ -79,12 +88,16 @@ class Deciding:
             limits_at: then, too, were the user's limits to be looked at. They are not while proposals wait.
 
         Returns:
-            The log position of the first proposal that waits for another turn; None when none does.
+            The log position of the first event that waits for another turn; None when none does.
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and it can be asked for again.
         """
+        if not self._is_loaded:
+            # In a thread: it takes a second.
+            await asyncio.to_thread(lexicon)
+            self._is_loaded = True
         async with self._finding.gate.passed(), locked(self._database, *owner):
             if self._exchanges != self._finding.gate.exchanges:
                 # Of the points that are there now nothing is known.
@@ -151,29 +164,46 @@ class Deciding:
                 if isinstance(event, FactProposedV1):
                     proposal = Proposal(event_id, at, event, tracing.of_event(delivery))
                     known.waiting.setdefault(event_id, (delivery.sequence, proposal))
+                elif isinstance(event, FactComparedV1):
+                    comparison = Comparison(event_id, at, event, tracing.of_event(delivery))
+                    known.waiting.setdefault(event_id, (delivery.sequence, comparison))
                 else:
                     known.apply(event, event_id, at)
 
-    async def _decide(self, owner: Owner, known: Known, proposals: Sequence[Proposal]) -> list[LogEvent]:
+    async def _decide(self, owner: Owner, known: Known, undecided: Sequence[Undecided]) -> list[LogEvent]:
         settings = self._settings.of(owner[0])
+        proposals = [each for each in undecided if isinstance(each, Proposal)]
         meanings = known.meanings = await self._meanings(known, proposals, settings)
         events: list[LogEvent] = []
         begun = time.monotonic()
-        for proposal in proposals:
+        for each in undecided:
             if events and time.monotonic() - begun > TURN_SECONDS:
                 break
             await give_way()
-            with tracing.span("dedupe decide", proposal.traceparent):
-                try:
-                    decided = await self._decide_one(owner, known, proposal, settings, meanings)
-                except ValueError as error:
-                    # The same would fail for ever, and all that is proposed after it would wait.
-                    log.exception("a proposal cannot be decided", event_id=proposal.id)
-                    decided = [undecidable(proposal, type(error).__name__)]
-                await self._write(owner, known, decided, proposal.at, meanings)
-                events += [log_event(owner, each) for each in decided]
-            known.waiting.pop(proposal.id)
+            with tracing.span("dedupe decide", each.traceparent):
+                if isinstance(each, Comparison):
+                    decided = _merged(owner, known, each, settings)
+                else:
+                    decided = await self._decided(owner, known, each, settings, meanings)
+                await self._write(owner, known, decided, each.at, meanings)
+                events += [log_event(owner, one) for one in decided]
+            known.waiting.pop(each.id)
         return events
+
+    async def _decided(
+        self,
+        owner: Owner,
+        known: Known,
+        proposal: Proposal,
+        settings: SettingsV1,
+        meanings: dict[str, Dense],
+    ) -> list[Decided]:
+        try:
+            return await self._decide_one(owner, known, proposal, settings, meanings)
+        except ValueError as error:
+            # The same would fail for ever, and all that is proposed after it would wait.
+            log.exception("a proposal cannot be decided", event_id=proposal.id)
+            return [undecidable(proposal, type(error).__name__)]
 
     async def _decide_one(
         self,
@@ -264,7 +294,7 @@ class Deciding:
         for _, event in decided:
             known.apply(event, str(event.id), at)
             match event:
-                case FactSavedV1() | FactUpdatedV1():
+                case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
                     written = [fact(owner, event.fact_id, str(event.id), event.fact.text)]
                     new = await points(self._finding, written, meanings)
                     await self._finding.vectors.upsert(Collection.MEMORIES, new)
@@ -274,13 +304,11 @@ class Deciding:
         known.findable = findable
 
 
-def event_of(name: str, body: dict[str, Any]) -> Event:
-    """The event that the projections keep."""
-    return EVENTS[name].latest.model_validate_json(json.dumps(body))
-
-
-def log_event(owner: Owner, decided: Decided) -> LogEvent:
-    """What is decided, for the log, as part of the trace that it is decided in."""
-    name, event = decided
-    event_id = scoped(*owner, str(event.id))
-    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())
+def _merged(owner: Owner, known: Known, comparison: Comparison, settings: SettingsV1) -> list[Decided]:
+    known.facts.apply(comparison.event, comparison.id, comparison.at)
+    match merge(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
+        case Ignored(reason):
+            log.info("comparison ignored", reason=reason, event_id=comparison.id, tenant=owner[0])
+            return []
+        case decided:
+            return decided

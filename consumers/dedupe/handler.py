@@ -1,4 +1,4 @@
-"""Has each user's proposals decided on, as soon as there are some."""
+"""Has each user's proposals and comparisons decided on, as soon as there are some."""
 
 import asyncio
 from collections import Counter
@@ -32,7 +32,7 @@ LATER = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.erro
 
 @asynccontextmanager
 async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
-    """Decide on proposals as long as the block lasts."""
+    """Decide on proposals and comparisons as long as the block lasts."""
     broker = build_broker(deployment, "dedupe")
     settings = LiveSettings()
     deciding = Deciding(database, finding, settings)

@@ -1,4 +1,4 @@
-"""What a process knows of one user: the facts, and what was proposed and is not decided yet."""
+"""State of one user in a process: the facts, and the proposals and comparisons that are not decided yet."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,14 +6,19 @@ from itertools import islice
 from typing import Final
 
 from consumers.dedupe.decide import Proposal
+from consumers.dedupe.merging import Comparison
 from consumers.dedupe.state import UserFacts
 from contracts.base import Event
-from contracts.memory import FactSavedV1, FactUpdatedV1
+from contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
+from contracts.merging import FactMergedV1
 from infra.erased import Erasures
 from infra.vectors.port import Dense
 
+Undecided = Proposal | Comparison
+"""An event that is to be decided on."""
+
 TURN: Final = 50
-"""Proposals of a user that are decided on at a time: then others have their turn."""
+"""Proposals and comparisons of a user that are decided on at a time: then others have their turn."""
 
 TURN_SECONDS: Final = 2.0
 """The same in seconds: while much is asked, each proposal takes long."""
@@ -29,8 +34,8 @@ class Known:
         position: the log position up to which the user's events are taken into account.
         erased: what is gone, and counts for nothing.
         findable: every fact has its point.
-        waiting: proposals up to `position` that were not decided on, by event id, in the order of the log;
-            each with its log position.
+        waiting: proposals and comparisons up to `position` that were not decided on, by event id, in the
+            order of the log; each with its log position.
         meanings: vectors of what is next, by text: who embeds is asked once for it.
     """
 
@@ -39,12 +44,19 @@ class Known:
     position: int = 0
     erased: Erasures = field(default_factory=Erasures)
     findable: bool = False
-    waiting: dict[str, tuple[int, Proposal]] = field(default_factory=dict)
+    waiting: dict[str, tuple[int, Undecided]] = field(default_factory=dict)
     meanings: dict[str, Dense] = field(default_factory=dict)
+    _worded_by: dict[str, list[str]] = field(default_factory=dict)
+    """By fact, the events that gave it, or a fact that went into it, the words that it has."""
+
+    @property
+    def wording(self) -> dict[str, str]:
+        """By event id, the fact that says now what that event made a fact say."""
+        return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property
     def next(self) -> int | None:
-        """The log position of the first proposal that is not decided; None when there is none."""
+        """The log position of the first event that is not decided on; None when there is none."""
         while self.waiting:
             event_id, (seq, _) = next(iter(self.waiting.items()))
             if event_id not in self.facts.decided:
@@ -52,13 +64,33 @@ class Known:
             del self.waiting[event_id]
         return None
 
-    def turn(self) -> list[Proposal]:
-        """The proposals that are next."""
+    def turn(self) -> list[Undecided]:
+        """The proposals and comparisons that are next."""
         undecided = (each for each in self.waiting.items() if each[0] not in self.facts.decided)
-        return [proposal for _, (_, proposal) in islice(undecided, TURN)]
+        return [each for _, (_, each) in islice(undecided, TURN)]
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
+        if self.facts.has_applied(event_id):
+            return
+        self._record_wording(event, event_id)
         self.facts.apply(event, event_id, at)
-        if isinstance(event, FactSavedV1 | FactUpdatedV1) and self.versions.get(event.fact_id) != event_id:
+        written = FactSavedV1 | FactUpdatedV1 | FactMergedV1
+        if isinstance(event, written) and self.versions.get(event.fact_id) != event_id:
             self.versions[event.fact_id] = event_id
             self.findable = False
+
+    def _record_wording(self, event: Event, event_id: str) -> None:
+        match event:
+            case FactSavedV1() if event.fact_id in self.facts.facts:
+                pass  # it changes nothing
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
+                former = [event.fact_id, *([event.merged_id] if isinstance(event, FactMergedV1) else [])]
+                kept = [
+                    version
+                    for fact_id in former
+                    if (known := self.facts.facts.get(fact_id)) and known.fact.text == event.fact.text
+                    for version in self._worded_by.get(fact_id, ())
+                ]
+                self._worded_by[event.fact_id] = list(dict.fromkeys([*kept, event_id]))
+            case FactForgottenV1() | FactExpiredV1() | FactEvictedV1():
+                self._worded_by.pop(event.fact_id, None)

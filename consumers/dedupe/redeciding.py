@@ -2,7 +2,8 @@
 
 The proposals are decided again in the order in which they were decided first, each beside the facts that
 there would have been by then. Only likeness is judged anew: what a rule refused stays refused, what a command
-changed stays changed and a fact of its own, what has ended stays so, with all that had gone into it.
+changed stays changed and a fact of its own, and so does what was merged after a model compared it; what has
+ended stays so, with all that had gone into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from contracts.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits, Policy, SettingsV1
 from infra.vectors.port import Dense
 
@@ -89,7 +91,7 @@ def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
         match event:
             case FactProposedV1() if standing.is_open(event_id):
                 found.add(one_line(event.text))
-            case FactSavedV1() | FactUpdatedV1() if event.fact_id in standing.facts.facts:
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1() if event.fact_id in standing.facts.facts:
                 found.add(event.fact.text)
     return found
 
@@ -129,7 +131,9 @@ class _Replay:
         if event_id in self._taken:
             return
         self._taken.add(event_id)
-        if isinstance(event, Placed) and event.by != REDECIDE:
+        if isinstance(event, FactMergedV1):
+            self._let_stand(event, event_id, at)
+        elif isinstance(event, Placed) and event.by != REDECIDE:
             self._take(event, event_id, at)
         self._then.apply(event, event_id, at)
 
@@ -140,7 +144,7 @@ class _Replay:
         elif proposal.id not in self.anew.decisions and self._standing.is_open(proposal.id):
             self._place(proposal, self._decide(proposal, event))
 
-    def _let_stand(self, event: Placed, event_id: str, at: datetime) -> None:
+    def _let_stand(self, event: Placed | FactMergedV1, event_id: str, at: datetime) -> None:
         """What no proposal has led to, or none that is still there."""
         if event.fact_id in self._standing.facts.facts:
             origin = self._standing.origins[event.fact_id]
@@ -150,7 +154,7 @@ class _Replay:
         self.anew.decisions[proposal.id] = decision
         self._apply(decision, str(decision.id), proposal.at)
 
-    def _apply(self, event: Placed, event_id: str, at: datetime) -> None:
+    def _apply(self, event: Placed | FactMergedV1, event_id: str, at: datetime) -> None:
         self.anew.facts.apply(event, event_id, at)
         if isinstance(event, Written) and event.fact_id in self.anew.facts.facts:
             self.anew.writers[event.fact_id] = event
@@ -170,7 +174,7 @@ class _Replay:
         return decision if isinstance(decision, FactConfirmedV1) else self._as_it_was(decision, event)
 
     def _kept_apart(self, proposal: Proposal) -> list[Decided]:
-        fact = classify(proposal.event, proposal.at, self._settings.limits)
+        fact = classify(proposal.event, proposal.at, self._settings)
         by = Decision(proposal_id=proposal.id)
         return save(Candidate(proposal, fact), by, self.anew.facts, self._settings)
 
@@ -199,9 +203,9 @@ class _Replay:
         origin = self._standing.origins[fact_id]
         return self.anew.place(origin) if origin in self.anew.decisions else origin
 
-    def _as_it_was(self, decision: Written, event: Placed) -> Written:
+    def _as_it_was(self, decision: FactSavedV1 | FactUpdatedV1, event: Placed) -> FactSavedV1 | FactUpdatedV1:
         """What comes out as it did stands as it was made: later versions and limits do not touch it."""
-        if not isinstance(event, Written) or type(event) is not type(decision):
+        if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision
         is_same_fact = self._standing.origins.get(event.fact_id) == decision.fact_id
         if not is_same_fact or event.fact.text != decision.fact.text:

@@ -15,6 +15,7 @@ from contracts.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 
 REDECIDE: Final = "redecide"
 """As `by` of an event: it was decided anew."""
@@ -22,10 +23,10 @@ REDECIDE: Final = "redecide"
 Logged = tuple[Event, str, datetime]
 """An event about a user's facts, its id and its time."""
 
-Written = FactSavedV1 | FactUpdatedV1
+Written = FactSavedV1 | FactUpdatedV1 | FactMergedV1
 """What makes a fact what it is."""
 
-Placed = Written | FactConfirmedV1
+Placed = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
 """What says to which fact a proposal has come."""
 
 Outcome = Placed | FactRejectedV1
@@ -45,7 +46,8 @@ class Standing:
         proposals: by event id.
         decisions: of each proposal the newest decision, with its event id.
         origins: by fact id, of those that have ended too. Where the proposal is gone, it is the id itself.
-        own: origins of facts that stay facts of their own: those changed by hand, or without a proposal.
+        own: origins of facts that stay facts of their own: those changed by hand, merged after a comparison,
+            or without a proposal.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -79,7 +81,7 @@ class Standing:
         self.facts.apply(event, event_id, at)
         if isinstance(event, Written) and self._is_kept(event.fact_id):
             self.versions[event.fact_id] = event_id
-            if is_by_hand(event):
+            if is_by_hand(event) or isinstance(event, FactMergedV1):
                 self.own.add(self.origins[event.fact_id])
 
     def _is_kept(self, fact_id: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from math import isfinite
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, get_args
 
 import json_repair
@@ -23,12 +24,14 @@ from pydantic import (
     WrapValidator,
 )
 
+from consumers.extract.relations import ComparedPair, relations_of
 from contracts.base import Contract, Identifier, MomentOrDay, Text
+from contracts.fact_pairs import FactPair, Relation
 from contracts.memory import Kind, Tier
 from infra.models.language.port import Answer, KnownFact, Said
 
 MOST_FACTS: Final = 50
-"""Facts of one answer that are looked at."""
+"""Facts of one answer that are proposed."""
 
 MOST_CHARACTERS: Final = 10_000
 """Of a fact; how many it is to have is a matter of the policy."""
@@ -37,6 +40,7 @@ MOST_OF_AN_ANSWER: Final = 100_000
 """Characters of an answer that are looked at; a longer one is unreadable. Mending it would take seconds."""
 
 _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
+_NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
 _LIST: Final = re.compile(r"\[(?=\s*[{\]])")
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 """What a list of facts is told apart by; an escaped character is none."""
@@ -130,31 +134,34 @@ class Extracted(NamedTuple):
         facts: those that can be used; their `sources` are log positions.
         repaired: it was no JSON, and was mended.
         left_out: facts that cannot be used: no text, cut off, too long, or one too many.
+        beyond_limit: of them, those that can be used, and are too many.
+        relations: of the pairs that were asked about, those that it answers.
     """
 
     facts: tuple[ProposedFact, ...]
     repaired: bool = False
     left_out: int = 0
+    beyond_limit: tuple[ProposedFact, ...] = ()
+    relations: Mapping[FactPair, Relation] = MappingProxyType({})
 
 
 @cache
 def schema() -> Mapping[str, Any]:
     """JSON Schema of an answer, as providers take it in their strict modes: every field required."""
-    fact = ProposedFact.model_json_schema()
-    fields = {
-        name: {key: value for key, value in field.items() if key not in ("title", "default")}
-        for name, field in fact["properties"].items()
-    }
-    return _object({"facts": {"type": "array", "items": _object(fields)}})
+    lists: dict[str, type[Contract]] = {"facts": ProposedFact, "pairs": ComparedPair}
+    return _object({name: {"type": "array", "items": _item(item)} for name, item in lists.items()})
 
 
-def read(answer: Answer, said: Sequence[Said], known: Collection[KnownFact]) -> Extracted:
+def read(
+    answer: Answer, said: Sequence[Said], known: Collection[KnownFact], pairs: Sequence[FactPair] = ()
+) -> Extracted:
     """Read an answer.
 
     Args:
         answer: as it came.
         said: what was read, in the order in which the request numbered it.
         known: the facts that the request named.
+        pairs: those that it asked about.
 
     Raises:
         Unreadable: there is no list of facts in it.
@@ -163,14 +170,30 @@ def read(answer: Answer, said: Sequence[Said], known: Collection[KnownFact]) -> 
     if len(text) > MOST_OF_AN_ANSWER:
         raise Unreadable(f"an answer of {len(text):,} characters")
     repaired = False
+    compared: object
     try:
-        listed = _listed(json.loads(text))
+        value = json.loads(text)
+        listed, compared = _listed(value), value.get("pairs") if isinstance(value, dict) else None
     except (ValueError, RecursionError):
-        repaired, listed = True, _mended(text)
+        repaired = True
+        listed, end = _mended(text, _NAMED_LIST.search(text) or _LIST.search(text))
+        # After the facts only: a sentence of a fact may hold what looks like a list of pairs.
+        compared, _ = _mended(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
         raise Unreadable("there is no list of facts in the answer")
-    facts = [fact for each in listed[:MOST_FACTS] if (fact := _fact(each, said, known))]
-    return Extracted(tuple(facts), repaired, len(listed) - len(facts))
+    facts = tuple(fact for each in listed if (fact := _fact(each, said, known)))
+    taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
+    left_out = len(listed) - len(taken)
+    return Extracted(taken, repaired, left_out, beyond, relations_of(compared, pairs))
+
+
+def _item(item: type[Contract]) -> dict[str, Any]:
+    return _object(
+        {
+            name: {key: value for key, value in field.items() if key not in ("title", "default")}
+            for name, field in item.model_json_schema()["properties"].items()
+        }
+    )
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,11 +215,12 @@ def _listed(value: object) -> list[object] | None:
     return None
 
 
-def _mended(text: str) -> list[object] | None:
-    """The list of facts in what is no JSON: with a frame or a note around it, not well formed, or cut off."""
-    begins = _NAMED_LIST.search(text) or _LIST.search(text)
+def _mended(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
+    """A list in what is no JSON, and where it ends: with a frame or a note around it, not well formed, or cut
+    off.
+    """
     if begins is None:
-        return None
+        return None, len(text)
     start = begins.end() - 1
     end, closed = _whole(text, start)
     excerpt = text[start:end] if closed else f"{text[start:end]}]"
@@ -205,11 +229,11 @@ def _mended(text: str) -> list[object] | None:
         with suppress(ValueError, RecursionError):
             value = parse(excerpt)
             break
-    return value if isinstance(value, list) and (value or closed) else None
+    return value if isinstance(value, list) and (value or closed) else None, end
 
 
 def _whole(text: str, start: int) -> tuple[int, bool]:
-    """Where the list that begins there ends, and whether it does; else where its last whole fact ends.
+    """Where the list that begins there ends, and whether it does; else where its last whole entry ends.
 
     A sentence that was cut off may say the opposite of what it was to say.
     """

@@ -11,9 +11,11 @@ from nats.aio.client import Client
 
 from consumers.extract.judging import Asked, Judged, event_window, judge
 from consumers.extract.questions import Question
+from consumers.policy.secrets.long_texts import secret_in_long_text
 from consumers.spending.budget import Budgets
 from consumers.spending.calls import cost
 from consumers.spending.counting import count
+from contracts.subjects import parse
 from infra.broker.appending import append_groups
 from infra.broker.dead_letters import bury
 from infra.broker.traces import trace_at
@@ -73,10 +75,14 @@ class Answering:
         asked: Asked,
     ) -> None:
         assert judged.dead is not None, "looked at before"
-        end = judged.events[0]
-        letter = event_window(question.window).model_dump(mode="json", exclude_none=True)
+        end = next(each for each in judged.events if parse(each.subject).name == "window.answered")
+        letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, Answer) else None
+        said = said if judged.kept is None else judged.kept
         letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
+        policy = question.settings.policy
+        if said is not None and (what := secret_in_long_text(said, policy)) is not None:
+            letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
         await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
 
 

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from consumers.extract.answering import Answering, again
 from consumers.extract.judging import Asked, Judged
 from consumers.extract.projections import Projections
-from consumers.extract.questions import Question, questions
+from consumers.extract.questions import AskedPairs, Question, questions
 from consumers.spending.budget import Budgets
 from infra.broker.appending import insist
 from infra.broker.traces import trace_at
@@ -121,7 +121,7 @@ class Asking:
             done = await noted(taken)(held)
             await mark_answered(held, done)
             to_ask = [window for window in taken if window not in done]
-            asked = await questions(held, to_ask, self._settings, datetime.now(UTC))
+            asked = await questions(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
             said = await asyncio.gather(*(self._said(connection, question) for question in asked))
             await self._settle(connection, held, said)
         return {window.owner for window in taken}

@@ -1,6 +1,6 @@
 """What is read for facts, when, and what becomes of an answer. No I/O, no clock, no randomness."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
@@ -10,8 +10,10 @@ from consumers.extract.answer import Extracted
 from consumers.extract.from_memory import is_from_memory
 from consumers.extract.prompt import PROMPT_VERSION
 from contracts.chat import Role
+from contracts.fact_pairs import FactPair, Relation
 from contracts.identity import derived_id
 from contracts.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
+from contracts.merging import FactComparedV1
 from contracts.model_settings import Extraction
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent
@@ -95,7 +97,13 @@ def said(messages: Sequence[SpokenRow], zone: str) -> list[Said]:
     ]
 
 
-def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | None) -> list[LogEvent]:
+def proposals(
+    window: Window,
+    extracted: Extracted,
+    model: str,
+    batch_id: str | None,
+    unsupported: Sequence[Sequence[str]] = (),
+) -> list[LogEvent]:
     """The events of an answer: what it proposes, and last that the stretch is answered.
 
     Their ids follow from the stretch: whoever answers it, however often, it is answered once.
@@ -105,7 +113,9 @@ def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | 
         extracted: what the answer holds.
         model: the provider and its model, such as `openai/gpt-5-mini`.
         batch_id: the batch it came in; None where it was asked by itself.
+        unsupported: of each fact the names and numbers that its source messages do not have.
     """
+    marks = unsupported or [()] * len(extracted.facts)
     proposed = [
         LogEvent(
             memory_subject(window.tenant, window.user, "fact.proposed"),
@@ -124,33 +134,73 @@ def proposals(window: Window, extracted: Extracted, model: str, batch_id: str | 
                     model=model,
                     batch_id=batch_id,
                     answer=_id(window, "answered"),
+                    unsupported=tuple(mark) or None,
                 ),
             ).body(),
             _id(window, f"fact {place}"),
         )
-        for place, fact in enumerate(extracted.facts)
+        for place, (fact, mark) in enumerate(zip(extracted.facts, marks, strict=True))
     ]
     outcome: Outcome = "proposed" if proposed else "nothing"
-    end = answered(window, outcome, len(proposed), repaired=extracted.repaired, batch_id=batch_id)
+    end = answered(window, outcome, len(proposed), extracted, batch_id=batch_id)
     return [*proposed, end]
+
+
+def comparisons(
+    window: Window,
+    pairs: Iterable[FactPair],
+    relations: Mapping[FactPair, Relation],
+    model: str,
+    batch_id: str | None,
+) -> list[LogEvent]:
+    """The events of the pairs that were asked about, answered or not.
+
+    The id of an answer follows from the pair and the words that were shown: the first answer counts. That of
+    a question without one follows from the stretch that it was asked with, so that questions can be counted.
+
+    Args:
+        window: the stretch that the pairs were asked with.
+        pairs: those that were asked about.
+        relations: the answers.
+        model: the provider and its model.
+        batch_id: the batch it came in; None where it was asked by itself.
+    """
+    lineage = Lineage(extractor=EXTRACTOR, prompt_version=PROMPT_VERSION, model=model, batch_id=batch_id)
+    events = []
+    for pair in pairs:
+        relation = relations.get(pair)
+        event = FactComparedV1(**pair.model_dump(), relation=relation, lineage=lineage)
+        shown = pair.fact_id, pair.version, pair.other_id, pair.other_version
+        event_id = (
+            _id(window, "\0".join(("unanswered", batch_id or "", *shown)))
+            if relation is None
+            else derived_id(window.tenant, window.user, EXTRACTOR, "compared", *shown)
+        )
+        subject = memory_subject(window.tenant, window.user, "fact.compared")
+        events.append(LogEvent(subject, event.body(), event_id))
+    return events
 
 
 def answered(
     window: Window,
     outcome: Outcome,
     proposed: int = 0,
+    extracted: Extracted | None = None,
     *,
-    repaired: bool = False,
     batch_id: str | None = None,
 ) -> LogEvent:
-    """The event by which a stretch is done with."""
+    """The event by which a stretch is done with; `extracted` is what the answer holds."""
+    held = extracted or Extracted(())
+    too_many = len(held.beyond_limit)
     event = WindowAnsweredV1(
         conversation=window.conversation,
         from_seq=window.from_seq,
         to_seq=window.to_seq,
         outcome=outcome,
         proposed=proposed,
-        repaired=repaired,
+        repaired=held.repaired,
+        unusable=(held.left_out - too_many) or None,
+        beyond_limit=too_many or None,
         batch_id=batch_id,
     )
     subject = memory_subject(window.tenant, window.user, "window.answered")

@@ -9,17 +9,22 @@ from contracts.function_tools import TOOLS
 
 _RENDERED: Final = re.compile(
     r"</?(?:key_facts|user_data|working_memory|history_summary|recent_messages|relevant_memory"
-    r"|relevant_messages)>"
+    r"|relevant_messages|relevant_documents)>"
     r"|\[(?:PROFILE MEMORY|WORKING MEMORY|RELEVANT MEMORY FOR THIS TURN|USER DATA|CONVERSATION SUMMARY"
-    r"|EARLIER MESSAGES|RECENT MESSAGES)\]"
-    r"|^## (?:Key facts|Working memory|Relevant memory|User data|Summary|Earlier messages"
+    r"|RELEVANT DOCUMENTS|EARLIER MESSAGES|RECENT MESSAGES)\]"
+    r"|^## (?:Key facts|Working memory|Relevant memory|User data|Relevant documents|Summary|Earlier messages"
     r"|Recent messages)\n\n- "
+    r"|^## (?:Ключевые факты|Рабочая память|Воспоминания по теме|Данные пользователя|Документы по теме"
+    r"|Краткое содержание|Прежние сообщения|Последние сообщения)\n\n- "
     r"|\A(?:Key facts|Previous context summary|Working memory|Relevant memory|Relevant conversation memory): "
-    r"|\AUser data:\n- "
+    r"|\A(?:Ключевые факты|Краткое содержание предыдущего разговора|Рабочая память|Воспоминания по теме"
+    r"|Прежние сообщения по теме): "
+    r"|\A(?:User data|Relevant documents|Данные пользователя|Документы по теме):\n- "
     r"|\[id:(?:pf|wk|ar)_\d+\]",
     re.MULTILINE,
 )
-"""What the formats of a context put around its text (a test renders each of them), and facts as lines."""
+"""What the formats of a context put around its text in each language (a test renders
+each of them), and facts as lines."""
 
 
 def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:

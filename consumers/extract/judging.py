@@ -1,18 +1,25 @@
 """What becomes of a stretch when a model has said something about it, or has not. No I/O, no clock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from consumers.extract.answer import Unreadable, read
-from consumers.extract.decide import EXTRACTOR, answered, proposals
+from consumers.extract.answer import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
+from consumers.extract.decide import EXTRACTOR, answered, comparisons, proposals
+from consumers.extract.grounding import unsupported
 from consumers.extract.questions import Question
+from consumers.policy.refusing import refusal
 from consumers.spending.calls import called
+from contracts.fact_pairs import FactPair, Relation
 from contracts.identity import derived_id
 from contracts.memory import Window
 from infra.broker.appending import LogEvent
 from infra.broker.outcomes import Dead
 from infra.database.windows import StoredWindow
 from infra.models.language.port import Answer, LineFailed
+
+MOST_IMPORTANCE: Final = 5
+"""Of a fact with names or numbers that its source messages do not have: the usual importance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +38,22 @@ class Judged:
     Attributes:
         events: for the log, all or none of them.
         is_answered: it is done with.
-        dead: why it is given up; a dead letter keeps what the model said.
+        dead: why it is given up, or facts of it are; a dead letter keeps what the model said.
+        kept: what of the answer the letter keeps; None: all of it.
         error: why it has to be asked for again.
     """
 
     events: Sequence[LogEvent]
     is_answered: bool = True
     dead: Dead | None = None
+    kept: str | None = None
     error: str | None = None
 
 
 def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
     """Judge an outcome; one that is no use is given up after as many attempts as the settings say."""
     window, paid = question.window, _paid(question, outcome, asked)
+    unanswered = _compared(question, {}, asked)
     if not question.said:
         return Judged([gone(window, asked.batch_id), *paid])
     is_last = window.attempts + 1 >= question.settings.extraction.attempts
@@ -58,17 +68,54 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
             dead = Dead("cut_off", "the answer ends for want of tokens")
         case Answer():
             try:
-                extracted = read(outcome, question.said, question.known)
+                extracted = read(outcome, question.said, question.known, question.pairs)
             except Unreadable as error:
                 dead = Dead("unreadable", str(error))
             else:
-                events = proposals(
-                    event_window(window), extracted, f"{asked.provider}/{asked.model}", asked.batch_id
-                )
-                return Judged([*events, *paid])
+                checked, marks = _checked(extracted, question)
+                model = f"{asked.provider}/{asked.model}"
+                events = proposals(event_window(window), checked, model, asked.batch_id, marks)
+                compared = _compared(question, extracted.relations, asked)
+                too_many, kept = _too_many(checked, question)
+                return Judged([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
-        return Judged(paid, is_answered=False, error=dead.error)
-    return Judged([answered(event_window(window), "dead", batch_id=asked.batch_id), *paid], dead=dead)
+        return Judged([*unanswered, *paid], is_answered=False, error=dead.error)
+    end = answered(event_window(window), "dead", batch_id=asked.batch_id)
+    return Judged([end, *unanswered, *paid], dead=dead)
+
+
+def _checked(extracted: Extracted, question: Question) -> tuple[Extracted, list[list[str]]]:
+    """The facts, and of each the names and numbers that its source messages do not have.
+
+    A fact that has some may be made up: it is kept, but takes no other fact's place and matters no more than
+    usual.
+    """
+    known = question.known[: question.settings.extraction.known_facts]
+    marks = [unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
+    facts = [_doubted(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
+    return extracted._replace(facts=tuple(facts)), marks
+
+
+def _doubted(fact: ProposedFact) -> ProposedFact:
+    importance = min(MOST_IMPORTANCE if fact.importance is None else fact.importance, MOST_IMPORTANCE)
+    return fact.model_copy(update={"supersedes": None, "importance": importance})
+
+
+def _too_many(extracted: Extracted, question: Question) -> tuple[Dead | None, str | None]:
+    """Why facts of an answer are left, and those, but for secrets; None where none is."""
+    left = extracted.beyond_limit
+    if not left:
+        return None, None
+    policy = question.settings.policy
+    kept = [
+        fact.text
+        for fact in left
+        if (refused := refusal(fact.text, policy)) is None or refused[0] != "secret"
+    ]
+    error = (
+        f"the answer has {MOST_FACTS + len(left)} facts, {MOST_FACTS} are proposed, the letter has the others"
+    )
+    return Dead("too_many_facts", error), "\n".join(kept)
 
 
 def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
@@ -76,8 +123,8 @@ def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
     return answered(event_window(window), "gone", batch_id=batch_id)
 
 
-def event_window(window: StoredWindow) -> Window:
-    """A stretch as events name it."""
+def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
+    """A stretch as events name it, with the pairs that are asked about besides."""
     return Window(
         tenant=window.tenant,
         user=window.user,
@@ -85,7 +132,13 @@ def event_window(window: StoredWindow) -> Window:
         from_seq=window.from_seq,
         to_seq=window.to_seq,
         line=window.line,
+        pairs=tuple(pairs),
     )
+
+
+def _compared(question: Question, relations: Mapping[FactPair, Relation], asked: Asked) -> list[LogEvent]:
+    model = f"{asked.provider}/{asked.model}"
+    return comparisons(event_window(question.window), question.pairs, relations, model, asked.batch_id)
 
 
 def _paid(question: Question, outcome: Answer | LineFailed, asked: Asked) -> list[LogEvent]:

@@ -76,7 +76,7 @@ class Projections:
         return await self._with(connection, owners, _answers)
 
     async def clears(self, connection: Client, owners: Collection[Owner]) -> None:
-        """Wait until everything is projected that takes these users' messages away.
+        """Wait until everything is projected that takes these users' messages away, and their batches.
 
         What is paid for does not wait for ever: it goes by what is known then.
 
@@ -108,4 +108,5 @@ def _answers(owner: Owner) -> list[str]:
 
 
 def _clears(owner: Owner) -> list[str]:
-    return [*(chat_filter(*owner, each) for each in ("cleared", "started")), thing_filter(*owner, "user")]
+    chats = (chat_filter(*owner, each) for each in ("cleared", "started"))
+    return [*chats, *(thing_filter(*owner, thing) for thing in ("user", "batch"))]

@@ -12,7 +12,10 @@ from contracts.model_settings import Extraction
 from infra.models.language.port import KnownFact, Request, Said
 from infra.models.language.prompting import instructed, shown_name, speech
 
-PROMPT_VERSION: Final = "extract-1"
+KnownPair = tuple[KnownFact, KnownFact]
+"""A newer fact and an older one."""
+
+PROMPT_VERSION: Final = "extract-2"
 """Another prompt has another version: the lineage of a fact names it."""
 
 BEGINNING: Final = 3000
@@ -33,6 +36,7 @@ them, and how they want to be answered.
 
 You are given
 - "Known facts": what is remembered already, each with its id in brackets.
+- "Pairs", where there are any: two known facts each that may say the same.
 - "Messages": each with its number, the local date, time and weekday at which it was said, the role, and \
 the speaker's name where there is one.
 
@@ -68,13 +72,23 @@ past), or null if you are not sure.
 - "supersedes": the id of the known fact that it replaces, from the list; else null.
 - "sources": the numbers of the messages that say it.
 
-Answer with JSON only: {"facts": [...]}. If there is nothing to remember, answer {"facts": []}. A few good \
-facts are better than many weak ones.
+The pairs
+Compare the two facts of each pair by their own words only. In "pairs", give for each the ids as "newer" and \
+"older", and as "relation" one of: "same" (both say the same of the same person or thing, in other words), \
+"update" (the newer says how something is now of which the older says otherwise), "different" (another \
+person, thing, date, number or detail; or you are not sure). Do not repeat them in "facts".
+
+Answer with JSON only: {"facts": [...], "pairs": [...]}, each an empty list if there is nothing for it. A \
+few good facts are better than many weak ones.
 
 Example 1
 
 Known facts:
 [pf_003] Lives in Leeds
+
+Pairs:
+1. newer: [ar_008] (2026-03-01 Sunday) Was raised on a farm
+   older: [ar_002] (2026-01-10 Saturday) Grew up on a farm
 
 Messages:
 1. [2026-03-13 18:02 Friday] user: finally, the movers left and York is ours! what can i cook without a stove?
@@ -86,7 +100,8 @@ Messages:
 {"text": "Is allergic to nuts", "memory_type": "user_fact", "importance": 9, "tier": "profile", \
 "expires_at": null, "supersedes": null, "sources": [3]}, \
 {"text": "The user's sister Emma visits them on 2026-03-21", "memory_type": "event", "importance": 5, \
-"tier": "working", "expires_at": "2026-03-22", "supersedes": null, "sources": [3]}]}
+"tier": "working", "expires_at": "2026-03-22", "supersedes": null, "sources": [3]}], \
+"pairs": [{"newer": "ar_008", "older": "ar_002", "relation": "same"}]}
 
 Example 2
 
@@ -100,18 +115,21 @@ Messages:
 {"facts": [{"text": "Пользователя зовут Оля, она ветеринар", "memory_type": "user_fact", "importance": 9, \
 "tier": "profile", "expires_at": null, "supersedes": null, "sources": [1]}, \
 {"text": "1 ноября 2026 года Оля взяла щенка, его зовут Бим", "memory_type": "event", "importance": 6, \
-"tier": "profile", "expires_at": null, "supersedes": null, "sources": [1, 3]}]}
+"tier": "profile", "expires_at": null, "supersedes": null, "sources": [1, 3]}], "pairs": []}
 """
 """In the second example the walks are a guess of the assistant's, and the wish is of the moment: no facts."""
 
 
-def request(said: Sequence[Said], known: Sequence[KnownFact], settings: Extraction) -> Request:
+def request(
+    said: Sequence[Said], known: Sequence[KnownFact], settings: Extraction, pairs: Sequence[KnownPair] = ()
+) -> Request:
     """What to ask of messages.
 
     Args:
         said: what is to be read, oldest first; `answer.read` needs the same again.
         known: facts that are known already.
         settings: of the tenant; its own instructions belong to the beginning that is cached.
+        pairs: facts that may say the same.
     """
     shown = [
         message._replace(text=_shortened(message.text), name=shown_name(message.name)) for message in said
@@ -119,7 +137,7 @@ def request(said: Sequence[Said], known: Sequence[KnownFact], settings: Extracti
     return Request(
         purpose="extract",
         instructions=instructed(INSTRUCTIONS, settings.instructions),
-        text=f"{_known(known)}\n\nMessages:\n{_messages(shown)}\n",
+        text=f"{_known(known)}\n\n{_pairs(pairs)}Messages:\n{_messages(shown)}\n",
         said=shown,
         known=known,
         schema=schema(),
@@ -130,6 +148,19 @@ def request(said: Sequence[Said], known: Sequence[KnownFact], settings: Extracti
 def _known(facts: Iterable[KnownFact]) -> str:
     lines = [f"[{fact.id}] {' '.join(fact.text.split())}" for fact in facts]
     return "\n".join(["Known facts:", *lines]) if lines else "Known facts: none"
+
+
+def _pairs(pairs: Iterable[KnownPair]) -> str:
+    lines = [
+        f"{number}. newer: {_dated(newer)}\n   older: {_dated(older)}"
+        for number, (newer, older) in enumerate(pairs, 1)
+    ]
+    return "\n".join(["Pairs:", *lines, "", ""]) if lines else ""
+
+
+def _dated(fact: KnownFact) -> str:
+    day = f"({fact.saved_at:%Y-%m-%d} {_WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
+    return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 
 
 def _messages(said: Iterable[Said]) -> str:

@@ -1,6 +1,7 @@
 """What came of a batch is read, a few lines at a time; what was read before is passed over."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -11,13 +12,14 @@ from nats.aio.client import Client
 from consumers.extract.answering import Answering, again
 from consumers.extract.judging import Asked
 from consumers.extract.projections import Projections
-from consumers.extract.questions import questions
+from consumers.extract.questions import Question, questions
 from consumers.extract.submitting import of_users
 from contracts.memory import BatchCompletedV1
 from infra.broker.appending import append
 from infra.database.batches import StoredBatch, change
 from infra.database.engine import Database
 from infra.database.erasing import not_erased
+from infra.database.fact_pairs import PairsByLine, pairs_of_batch
 from infra.database.stretches import noted
 from infra.database.windows import (
     Failed,
@@ -131,6 +133,9 @@ class Results:
         left = await self._database.read(not_erased(left))
         now = datetime.now(UTC)
         asked = await self._database.read(partial(questions, windows=left, settings=self._settings, now=now))
+        owners = {question.window.owner for question in asked}
+        pairs = await self._database.read(pairs_of_batch(batch.batch_id, owners))
+        asked = [_as_asked(question, pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
         by = Asked(batch.provider, batch.model, batch.batch_id)
         judged = await self._answering.take(connection, answers, by)
@@ -144,6 +149,12 @@ class Results:
             for question, each in judged
             if not each.is_answered
         }
+
+
+def _as_asked(question: Question, pairs: PairsByLine) -> Question:
+    """The question with the pairs that the batch was to ask about: an answer counts for no others."""
+    place = question.window.owner, question.window.line or 0
+    return replace(question, pairs=pairs.get(place, ()))
 
 
 def _unasked(window: StoredWindow, now: datetime) -> Failed:

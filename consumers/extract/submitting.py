@@ -13,7 +13,7 @@ import structlog
 from nats.aio.client import Client
 
 from consumers.extract.judging import event_window, gone
-from consumers.extract.questions import Question, questions
+from consumers.extract.questions import AskedPairs, Question, questions
 from consumers.spending.budget import Budgets
 from contracts.identity import derived_id
 from contracts.memory import BatchIntendedV1, BatchSubmittedV1, Window
@@ -39,8 +39,8 @@ PAGE: Final = 25
 AROUND: Final = 2000
 """Bytes of a line besides what is asked in it, at most."""
 
-WINDOWS: Final = 1000
-"""Of one event: more of one user are named in several."""
+WINDOWS: Final = 40
+"""Of one event: more of one user are named in several. Each may name pairs, whose ids take 20 kB at most."""
 
 
 class Submitting:
@@ -121,13 +121,14 @@ class Submitting:
 
     async def _lines(
         self, connection: Client, batch: StoredBatch, batches: Batches
-    ) -> tuple[list[StoredWindow], list[Line]]:
+    ) -> tuple[list[Window], list[Line]]:
         """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much, or
         its tenant would not have it asked there any more.
         """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes
-        asked: list[StoredWindow] = []
+        asked: list[Window] = []
+        asked_pairs = AskedPairs(batch.batch_id)
         lines: list[Line] = []
         cleared: list[StoredWindow] = []
         over: list[Failed] = []
@@ -139,7 +140,7 @@ class Submitting:
         over += [Failed(each, each.attempts, now) for each in held_by if each.tenant not in staying]
         windows = iter([window for window in held_by if window.tenant in staying])
         while page := list(islice(windows, PAGE)):
-            for question in await self._questions(page):
+            for question in await self._questions(page, asked_pairs):
                 await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
                 window = question.window
                 if not question.said:
@@ -151,7 +152,7 @@ class Submitting:
                     over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
                     continue
                 room -= size
-                asked.append(window)
+                asked.append(event_window(window, question.pairs))
                 lines.append(Line(f"{batch.batch_id}-{window.line}", request))
         await append(connection, [gone(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
@@ -162,11 +163,15 @@ class Submitting:
     async def _stays(self, batch: StoredBatch, tenant: str) -> bool:
         return leads_to(batch, self._settings.of(tenant).extraction) and await self._budgets.left(tenant)
 
-    async def _questions(self, windows: Sequence[StoredWindow]) -> list[Question]:
-        now = datetime.now(UTC)
-        return await self._database.read(
-            partial(questions, windows=windows, settings=self._settings, now=now)
+    async def _questions(self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs) -> list[Question]:
+        asking = partial(
+            questions,
+            windows=windows,
+            settings=self._settings,
+            now=datetime.now(UTC),
+            asked_pairs=asked_pairs,
         )
+        return await self._database.read(asking)
 
     async def _change(
         self,
@@ -196,11 +201,11 @@ def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes
     ]
 
 
-def _intended(batch: StoredBatch, asked: Iterable[StoredWindow]) -> list[LogEvent]:
+def _intended(batch: StoredBatch, asked: Iterable[Window]) -> list[LogEvent]:
     """An event for each user, with what is asked of that one alone."""
     by_user: dict[Owner, list[Window]] = {}
     for window in asked:
-        by_user.setdefault(window.owner, []).append(event_window(window))
+        by_user.setdefault((window.tenant, window.user), []).append(window)
     events = []
     for owner, windows in by_user.items():
         for begin in range(0, len(windows), WINDOWS):

@@ -18,6 +18,7 @@ from contracts.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
+from contracts.merging import FactMergedV1
 from contracts.subjects import InvalidSubject, parse
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Ack, Outcome
@@ -28,7 +29,15 @@ from infra.vectors.port import Owner
 NOTHING: Final = Ack("nothing to be found")
 POISON: Final = Ack("persist makes a dead letter of it")
 
-_SWEPT = FactSavedV1, FactUpdatedV1, FactForgottenV1, FactExpiredV1, FactEvictedV1, DocumentRemovedV1
+_SWEPT = (
+    FactSavedV1,
+    FactUpdatedV1,
+    FactMergedV1,
+    FactForgottenV1,
+    FactExpiredV1,
+    FactEvictedV1,
+    DocumentRemovedV1,
+)
 
 
 class Said(NamedTuple):

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from consumers.policy.secrets.long_texts import secret_in_long_text
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
+from contracts.settings import Policy
 from contracts.subjects import InvalidSubject
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Ack, Dead, Outcome
@@ -42,8 +44,13 @@ def end_of(delivery: Delivery) -> tuple[Row | None, Outcome]:
     except UnknownEvent as error:
         return None, Dead("unknown_event", str(error))
     except InvalidBody as error:
-        return None, Dead("invalid_body", str(error))
+        return None, Dead("invalid_body", str(error), is_confidential=_holds_secret(delivery))
     return row, NOT_PROJECTED if row is None else ACK
+
+
+def _holds_secret(delivery: Delivery) -> bool:
+    """Whether a copy of the body among the dead letters would show a secret that a fact may not hold."""
+    return secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
 
 
 def said(messages: Iterable[MessageRow]) -> dict[Owner, int]:

@@ -1,9 +1,15 @@
-"""How long a fact is kept when nothing is said of it."""
+"""The date until which a fact is kept that is not proposed with one."""
 
 from datetime import datetime, timedelta
 
+from consumers.policy.expiry import names_end
 from contracts.memory import Fact, Tier
 from contracts.settings import FactLimits
+
+
+def default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
+    """The date of a working fact that names none: by default there is none."""
+    return None if limits.working_days is None else at + timedelta(days=limits.working_days)
 
 
 def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
@@ -11,6 +17,26 @@ def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> da
     if tier == former.tier:
         return former.expires_at
     if tier == "working":
-        return former.expires_at or at + timedelta(days=limits.working_days)
+        return former.expires_at or default_expiry(at, limits)
     # What is moved to be kept must not go with the date that it had while it was for now.
     return None
+
+
+def rewritten_until(
+    former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
+) -> datetime | None:
+    """The date of a fact in new words: the end that these name, else its former date.
+
+    Args:
+        former: the fact in its old words. An end that only these named goes with them.
+        text: the new words.
+        end: the end that these name, see `find_expiry`.
+        tier: in which it is kept from now on.
+        at: when that is.
+        limits: of the tenant.
+    """
+    if end is not None and tier == "working":
+        return end
+    if text != former.text and names_end(former.text):
+        former = former.model_copy(update={"expires_at": None})
+    return kept_until(former, tier, at, limits)

@@ -2,7 +2,7 @@
 
 from consumers.policy.commands import is_command
 from consumers.policy.questions import is_question
-from consumers.policy.secret import secret_in
+from consumers.policy.secrets.detection import secret_in
 from consumers.policy.wording import one_line
 from contracts.memory import Reason
 from contracts.settings import Policy
@@ -11,17 +11,18 @@ from contracts.settings import Policy
 def refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
     """Why a text is not kept, for a program and for a person; None when nothing speaks against it.
 
-    What it says to a person never repeats a secret. White space counts once, and not at the ends.
+    Secrets come first, so that a text which is also too long or too short is called by what it holds. The
+    explanation never repeats a secret. White space counts once, and not at the ends.
     """
     said = one_line(text)
+    if (what := secret_in(said, policy)) is not None:
+        return "secret", f"It looks like {what}."
     if len(said) < policy.min_length:
         return "too_short", f"{len(said)} characters; a fact has at least {policy.min_length}."
     if len(said) > policy.max_length:
         return "too_long", f"{len(said):,} characters; a fact has at most {policy.max_length}."
     if not any(character.isalpha() for character in said):
         return "too_short", "There is no word in it."
-    if policy.refuse_secrets and (what := secret_in(said)):
-        return "secret", f"It looks like {what}."
     if policy.refuse_questions and is_question(said):
         return "question", "It asks something; a fact says something."
     if policy.refuse_commands and is_command(said):

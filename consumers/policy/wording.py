@@ -13,6 +13,11 @@ def pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
     return re.compile("".join(line.strip() for line in lines.splitlines()), flags)
 
 
+def word_set(lines: str) -> frozenset[str]:
+    """Words that are written over several lines."""
+    return frozenset(lines.split())
+
+
 def one_line(text: str) -> str:
     """The text with single spaces, and none at its ends."""
     return " ".join(text.split())

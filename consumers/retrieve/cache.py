@@ -1,14 +1,29 @@
 """What was read of each user, until it changes."""
 
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from infra.database.reading import Owner
+from consumers.retrieve.context.coverage import CountedMessages
+from infra.database.reading import ConversationView, Owner
+
+COUNTED_CONVERSATIONS: Final = 10_000
+"""Conversations whose counts are kept; each takes some hundred bytes."""
+
+Value = TypeVar("Value")
 
 Shelf = dict[Hashable, Any]
 """What is known of one user, part by part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[Value]):
+    """A value, and the log position it reflects."""
+
+    value: Value
+    seq: int
 
 
 class UserCache:
@@ -35,3 +50,40 @@ class UserCache:
     def clear(self) -> None:
         """Notices may have been missed: anybody may have changed."""
         self._shelves.clear()
+
+
+class CountCache:
+    """Keeps the numbers of messages of the conversations asked for last, beyond changes of their users.
+
+    Messages that are settled stay as they are, until they are cleared or erased with all before them: what
+    was counted is not used any more once the messages after it are not in the view.
+    """
+
+    def __init__(self) -> None:
+        self._counted: LRUCache[tuple[Owner, str], CountedMessages] = LRUCache(COUNTED_CONVERSATIONS)
+        self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
+
+    def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
+        """The messages that the view lacks; None where they are to be counted."""
+        if view.complete:
+            return CountedMessages()
+        counted = self._counted.get((owner, view.conversation))
+        return counted if counted and counted.is_usable(view, edges) else None
+
+    def keep(self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int) -> None:
+        """Keep what was counted, if all of it is settled: up to that log position nothing comes any more."""
+        if counted.below <= settled:
+            self._counted[owner, view.conversation] = counted
+
+    def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
+        """Whether more was to be read last time: it is read at once then, and not in a second query."""
+        return self._long_tails.get((owner, conversation), False)
+
+    def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
+        """Remember whether summaries are behind; None is the current conversation."""
+        if is_long or (owner, conversation) in self._long_tails:
+            self._long_tails[owner, conversation] = is_long
+
+    def clear(self) -> None:
+        """Notices may have been missed."""
+        self._counted.clear()

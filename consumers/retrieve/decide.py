@@ -3,21 +3,37 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from consumers.retrieve.context.text import stamped, tools_used
-from consumers.retrieve.context.value import Context, Fact, Said, Summary, said, user_data
+from consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
+from consumers.retrieve.context.language import detect_language
+from consumers.retrieve.context.text import stamped, time_stamp, tools_used
+from consumers.retrieve.context.value import (
+    Context,
+    CurrentTime,
+    Fact,
+    Passage,
+    Said,
+    Summary,
+    said,
+    user_data,
+)
+from consumers.retrieve.context.wording import WORDINGS, Language
 from consumers.retrieve.fast_history import FastMessage
 from consumers.retrieve.search.service import Hit
 from consumers.retrieve.verbs.shown import unexpired
 from contracts.chat import Role
 from contracts.settings import SettingsV1
+from infra.database.documents import StoredDocument
 from infra.database.facts import StoredFact
 from infra.database.found import VisibleMessage
-from infra.database.reading import StoredRow
+from infra.database.reading import ConversationView, StoredRow
 from infra.database.summaries import StoredSummary
 
 Shown = TypeVar("Shown", Fact, Said)
+
+DETECTED_MESSAGES: Final = 50
+"""Messages that tell the language, the newest: as many as are read of every conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +41,17 @@ class Known:
     """What there is to make a context of.
 
     Attributes:
-        rows: the newest messages of the conversation, oldest first.
+        view: the newest messages of the conversation; None where they could not be read.
+        counted: its messages that were not read; None where they could not be counted.
         profile: the user's data.
         facts: all of the user's, those past their date among them.
-        summaries: of the conversation, oldest first.
-        hits: facts and messages found for this turn, best first.
+        summaries: all that count of the conversation, oldest first.
+        hits: facts, messages and documents found for this turn, best first.
         incomplete: something of all this could not be read.
     """
 
-    rows: Sequence[StoredRow] = ()
+    view: ConversationView | None = None
+    counted: CountedMessages | None = None
     profile: Mapping[str, Any] = field(default_factory=dict)
     facts: Sequence[StoredFact] = ()
     summaries: Sequence[StoredSummary] = ()
@@ -53,11 +71,16 @@ def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
 
 def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
     """All that may be put before a model; what is due by `now` has expired."""
-    stamps = settings.time_stamps
+    shown, stamps = settings.context, settings.time_stamps
+    rows = known.view.messages if known.view else ()
     current = unexpired(known.facts, now)
+    language = _language(rows, current, known.summaries, settings)
     facts = [_fact(fact) for fact in current if fact.tier == "profile"]
     working = [_fact(fact) for fact in current if fact.tier == "working"]
-    recent = said(known.rows, settings.recent_messages, stamps)
+    recent_rows = due_messages(rows, known.summaries, settings.recent_messages)
+    recent = said(recent_rows, stamps, WORDINGS[language])
+    newest = known.summaries[max(0, len(known.summaries) - shown.summaries) :]
+    extent = _extent(known)
     facts_found = (_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, StoredFact))
     messages_found = (
         Said(hit.id, hit.source.role, stamped(hit.source, stamps), hit.source.name)
@@ -66,14 +89,38 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
     )
     return Context(
         facts=facts,
-        summaries=[Summary(summary.text) for summary in known.summaries],
+        summaries=[Summary(each.text, each.from_seq, each.to_seq) for each in newest],
         user_data=user_data(known.profile),
         working=working,
         recent=recent,
         relevant=_best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit),
-        conversation=_best(messages_found, {each.id for each in recent}, settings.context.conversation_hits),
+        documents=_passages(known.hits, settings.retrieval.limit),
+        conversation=_best(messages_found, {each.id for each in recent}, shown.conversation_hits),
+        current_time=CurrentTime(clock) if (clock := current_time(settings, now)) else None,
+        language=language,
         incomplete=known.incomplete,
+        extent=extent,
+        conversation_limit=shown.conversation_hits,
+        not_considered={
+            "summaries": len(known.summaries) - len(newest),
+            "recent": extent.unread(recent_rows) if extent else 0,
+        },
     )
+
+
+def due_messages(
+    rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
+) -> list[StoredRow]:
+    """The messages that belong into `recent`: the newest ones, and all that no summary covers."""
+    first_newest = len(rows) - at_least
+    return [
+        row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)
+    ]
+
+
+def current_time(settings: SettingsV1, now: datetime) -> str | None:
+    """The date and time as a context shows them; None where it does not."""
+    return time_stamp(now, "", settings.time_stamps).strip() if settings.context.current_time else None
 
 
 def last_user_message(rows: Sequence[StoredRow]) -> str | None:
@@ -91,6 +138,40 @@ def _best(found: Iterable[Shown], elsewhere: set[str], limit: int) -> list[Shown
             limit -= 1
         best.append(item)
     return best
+
+
+def _passages(hits: Iterable[Hit], limit: int) -> list[Passage]:
+    passages = [
+        Passage(hit.text, hit.source.title or hit.id, hit.source.source)
+        for hit in hits
+        if isinstance(hit.source, StoredDocument)
+    ]
+    return passages[:limit]
+
+
+def _language(
+    rows: Sequence[StoredRow],
+    facts: Iterable[StoredFact],
+    summaries: Iterable[StoredSummary],
+    settings: SettingsV1,
+) -> Language:
+    if settings.context.language != "auto":
+        return settings.context.language
+    said_lately = [row.content for row in rows[-DETECTED_MESSAGES:] if row.role == "user"]
+    return detect_language(
+        said_lately, [*(fact.text for fact in facts), *(summary.text for summary in summaries)]
+    )
+
+
+def _extent(known: Known) -> ConversationExtent | None:
+    if known.view is None or known.counted is None:
+        return None
+    found = {
+        hit.id: hit.source.seq
+        for hit in known.hits
+        if isinstance(hit.source, VisibleMessage) and hit.source.conversation == known.view.conversation
+    }
+    return ConversationExtent.of(known.view, known.summaries, known.counted, found)
 
 
 def _fact(fact: StoredFact, score: float = 0.0) -> Fact:

@@ -8,12 +8,14 @@ from typing import Final
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.opened import Opened
 from consumers.retrieve.past import Past
+from consumers.retrieve.projection import Projection
 from consumers.retrieve.search.service import Search
 from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
 from consumers.retrieve.verbs.documents import DocumentVerb
 from consumers.retrieve.verbs.erasing import EraseVerb
 from consumers.retrieve.verbs.facts import FactVerbs
+from consumers.retrieve.verbs.forget import ForgetVerb
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
 from consumers.retrieve.verbs.search import SearchVerb
@@ -42,6 +44,7 @@ async def consuming(
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
     log = UserLog(broker)
+    projection = Projection(broker, database, memory)
     search = Search(database, memory, finding)
     opened = Opened(deployment, settings, finding)
     past = Past(broker, database, deployment.database_schema, opened)
@@ -49,7 +52,8 @@ async def consuming(
         **ContextVerb(memory, search if finding else None, past, settings).answers,
         **ConversationVerbs(memory, past, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, search, settings, log, database, finding).answers,
+        **FactVerbs(memory, settings, log, projection, database, finding).answers,
+        **ForgetVerb(memory, search, settings, log, projection, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,

@@ -3,25 +3,25 @@
 import asyncio
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from consumers.retrieve.cache import Shelf, UserCache
+from consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
 from infra.broker.log_reader import TAIL_LIMIT, user_tail
 from infra.broker.position import Position, log_end
-from infra.database import documents, facts, found, reading, summaries, tasks
+from infra.database import documents, facts, found, message_counts, reading, summaries, tasks
 from infra.database.documents import DocumentEntry, StoredDocument
 from infra.database.engine import Database, Query, in_time
 from infra.database.facts import FactHistory, StoredFact
 from infra.database.found import Surroundings
+from infra.database.message_counts import CountedConversation, MessageCount
 from infra.database.projecting import suppose
 from infra.database.reading import ConversationView, Newest, OfTask, Owner, UserCounts
 from infra.database.rows import Rows, row_of
@@ -38,16 +38,12 @@ Wanted = TypeVar("Wanted")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Generic[Value]):
-    """A value, and the log position it reflects."""
-
-    value: Value
-    seq: int
-
-
 class Memory:
-    """What is known of each user. What is at hand needs no waiting."""
+    """What is known of each user. What is at hand needs no waiting.
+
+    Attributes:
+        count_cache: numbers of messages that were counted before.
+    """
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
@@ -63,8 +59,10 @@ class Memory:
         self._facts_by_id = Together(database, facts.facts_by_id)
         self._documents_by_id = Together(database, documents.documents_by_id)
         self._surroundings = Together(database, found.surroundings)
+        self._message_counts = Together(database, message_counts.message_counts)
         self._settings = settings
         self._cache = UserCache(users)
+        self.count_cache = CountCache()
         self._position = Position()
         self._indexed = Position("index")
         self._noticed: LRUCache[Owner, int] = LRUCache(users)
@@ -92,6 +90,11 @@ class Memory:
     def forget(self) -> None:
         """Notices may have been missed."""
         self._cache.clear()
+        self.count_cache.clear()
+
+    def drop(self, owner: Owner) -> None:
+        """Read the user again: something was written."""
+        self._cache.drop(owner)
 
     def messages_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
@@ -154,6 +157,12 @@ class Memory:
         """The newest summaries of a conversation, oldest first; raises as `messages` does."""
         wanted = Newest(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
+
+    async def message_counts(
+        self, owner: Owner, wanted: CountedConversation, min_seq: int | None
+    ) -> Seen[list[MessageCount]]:
+        """Numbers of messages; does not wait for `min_seq`, and raises as `messages` does."""
+        return await self._read(owner, None, self._message_counts, wanted, min_seq, wait=False)
 
     async def task_results(
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None

@@ -96,7 +96,12 @@ async def forget(message: Message, command: CommandObject, memory: MemoryClient)
         case what:
             ids = {fact.id for fact in (await memory.read(user(message))).facts}
             how = {"id": what} if what in ids else {"query": what}
-            await message.answer(f"Forgotten: {(await memory.forget(user(message), **how)).id}")
+            gone = await memory.forget(user(message), **how)
+            if gone.id:
+                await say(message, f"Forgotten: {gone.id} {gone.text}")
+            else:
+                which = "\n".join(f"/forget {each.id}  {each.text}" for each in gone.candidates)
+                await say(message, f"Which one do you mean?\n{which}")
 
 
 async def answer(

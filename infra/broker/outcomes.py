@@ -46,10 +46,14 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """Never: keep it as a dead letter. `reason` is for a program, `error` for a person."""
+    """Never: keep it as a dead letter. `reason` is for a program, `error` for a person.
+
+    `is_confidential`: the letter leaves out headers and body, which the message's stream has.
+    """
 
     reason: str
     error: str
+    is_confidential: bool = False
 
 
 Outcome = Ack | Retry | Dead
@@ -128,8 +132,9 @@ async def _bury(
 def _letter(consumer: str, message: Msg, delivery: Delivery, outcome: Dead) -> tuple[dict[str, str], bytes]:
     """The headers and the body of a dead letter.
 
-    A server that is sent more than it takes closes the connection for good. What would be too much has
-    neither headers nor body of the original, which is in its stream, at its sequence.
+    A server that is sent more than it takes closes the connection for good. The letter of a message that is
+    too large or confidential has neither headers nor body of the original, which is in its stream, at its
+    sequence.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.
@@ -143,6 +148,6 @@ def _letter(consumer: str, message: Msg, delivery: Delivery, outcome: Dead) -> t
     }
     whole = headers | {"Mnemon-Headers": json.dumps(message.headers or {})}
     size = len(message.data) + sum(len(name) + len(value.encode()) + 4 for name, value in whole.items())
-    if size + HEADROOM > message._client.max_payload:
+    if outcome.is_confidential or size + HEADROOM > message._client.max_payload:
         return headers | {"Mnemon-Left-Out": "headers and body"}, b""
     return whole, message.data

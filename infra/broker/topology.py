@@ -97,7 +97,7 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
         _consumer_config(
             "dedupe",
             "Decides what is kept",
-            filter_subject=event_filter("fact.proposed"),
+            filter_subjects=[event_filter("fact.proposed"), event_filter("fact.compared")],
             # What one user has proposed too much of is put off, and counts: it must not keep others out.
             max_ack_pending=1_000_000,
         ),

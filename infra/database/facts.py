@@ -1,5 +1,6 @@
 """Reading facts, derived from the rows of their events."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -17,6 +18,8 @@ FACT_EVENTS: Final = (
     "fact.saved",
     "fact.updated",
     "fact.confirmed",
+    "fact.compared",
+    "fact.merged",
     "fact.rejected",
     *ENDINGS,
 )
@@ -39,6 +42,7 @@ class StoredFact(NamedTuple):
         changed_at: when the log took it as it stands.
         seq: the log position of the event that wrote it as it stands.
         event_id: that event's id.
+        unsupported: names and numbers of it that its source messages do not have.
     """
 
     id: str
@@ -51,6 +55,7 @@ class StoredFact(NamedTuple):
     changed_at: datetime
     seq: int
     event_id: str
+    unsupported: tuple[str, ...] = ()
 
 
 class FactHistory(NamedTuple):
@@ -93,6 +98,7 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
         last.c.at,
         last.c.seq,
         last.c.event_id,
+        last.c.body["lineage"]["unsupported"].astext,
     ).where(last.c.place == 1, last.c.saved_at.isnot(None), ~last.c.ended)
 
 
@@ -176,7 +182,12 @@ def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEvent]]]:
 
 
 def _facts(rows: Sequence[tuple[Any, ...]]) -> list[StoredFact]:
-    return sorted(StoredFact._make(row[1:]) for row in rows)
+    return sorted(_fact(row) for row in rows)
+
+
+def _fact(row: tuple[Any, ...]) -> StoredFact:
+    *fields, unsupported = row[1:]
+    return StoredFact._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
 
 
 def _history(fact: StoredFact, versions: Sequence[tuple[Any, ...]]) -> FactHistory:

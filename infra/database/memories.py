@@ -23,7 +23,7 @@ from sqlalchemy import (
 from infra.database.tables import memory_events as events
 from infra.database.timeline import owned
 
-VERSIONS: Final = ("fact.saved", "fact.updated")
+VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
 SUMMARIES: Final = ("summary.written", "summary.merged")
 
 WANTED: Final = events.c.item == any_(bindparam("items", type_=ARRAY(Text)))

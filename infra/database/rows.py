@@ -34,6 +34,7 @@ from contracts.memory import (
     TaskRemovedV1,
     WindowAnsweredV1,
 )
+from contracts.merging import FactComparedV1, FactMergedV1
 from contracts.registry import EventContract
 from contracts.subjects import Address, parse
 from infra.broker.delivery import Delivery
@@ -55,7 +56,7 @@ REMOVALS: Final = ("task.removed", "document.removed")
 SWEPT_AFTER: Final = {
     *ENDINGS,
     *REMOVALS,
-    *("fact.saved", "fact.updated"),
+    *("fact.saved", "fact.updated", "fact.merged"),
     *("summary.written", "summary.merged"),
 }
 """Endings, and what the log may take after the end of what it is about, or after its messages are cleared."""
@@ -254,6 +255,8 @@ _ITEMS: Final[Mapping[type[Event], str]] = {
     FactSavedV1: "fact_id",
     FactUpdatedV1: "fact_id",
     FactConfirmedV1: "fact_id",
+    FactComparedV1: "fact_id",
+    FactMergedV1: "fact_id",
     FactRejectedV1: "fact_id",
     FactForgottenV1: "fact_id",
     FactExpiredV1: "fact_id",

@@ -39,7 +39,7 @@ def _expired() -> Select[Any]:
     is_rewritten = exists().where(
         later.c.tenant == events.c.tenant,
         later.c.user_id == events.c.user_id,
-        later.c.event == "fact.updated",
+        named(("fact.updated", "fact.merged"), later),
         later.c.item == events.c.item,
         later.c.seq > events.c.seq,
     )

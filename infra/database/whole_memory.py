@@ -138,7 +138,8 @@ _OTHERS: Final = """
     SELECT seq, event_id, event, at, body FROM mine AS kept
     WHERE body IS NOT NULL AND CASE
         WHEN event IN ('fact.forgotten', 'fact.expired', 'fact.evicted') THEN true
-        WHEN event IN ('fact.saved', 'fact.updated', 'fact.confirmed') THEN item NOT IN (SELECT * FROM ended)
+        WHEN event IN ('fact.saved', 'fact.updated', 'fact.confirmed', 'fact.merged')
+            THEN item NOT IN (SELECT * FROM ended)
         WHEN event IN ('task.added', 'document.added') THEN NOT EXISTS (
             SELECT FROM mine AS later WHERE later.item = kept.item AND later.seq > kept.seq
             AND later.event IN (kept.event, replace(kept.event, '.added', '.removed'))

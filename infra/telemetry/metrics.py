@@ -23,7 +23,7 @@ OUTCOMES: Final = "applied", "nothing", "retried", "dead"
 
 REASONS: Final = (
     *("invalid_subject", "unknown_event", "invalid_body", "refused_by_database", "invalid_trigger"),
-    *("no_summary", "refused", "no_answer", "cut_off", "unreadable"),
+    *("no_summary", "refused", "no_answer", "cut_off", "unreadable", "too_many_facts"),
 )
 """Why a message is given up."""
 

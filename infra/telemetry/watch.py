@@ -9,7 +9,7 @@ from typing import Final
 import nats.errors
 from nats.aio.client import Client
 from nats.js import JetStreamContext
-from nats.js.api import ConsumerInfo
+from nats.js.api import ConsumerConfig, ConsumerInfo
 from nats.js.errors import NotFoundError
 
 from contracts.streams import LOG
@@ -192,10 +192,19 @@ async def _oldest(stream_context: JetStreamContext, info: ConsumerInfo) -> float
     if not (info.num_pending or info.num_ack_pending):
         return 0.0
     floor = info.ack_floor.stream_seq if info.ack_floor else 0
-    pattern = (info.config.filter_subject if info.config else None) or ">"
+    config = info.config or ConsumerConfig()
+    patterns = config.filter_subjects or [config.filter_subject or ">"]
+    stored_at = [await _stored_at(stream_context, info.stream_name, floor + 1, each) for each in patterns]
+    return max((time.time() - each for each in stored_at if each is not None), default=0.0)
+
+
+async def _stored_at(
+    stream_context: JetStreamContext, stream: str, position: int, pattern: str
+) -> float | None:
+    """When the stream took its first message on a pattern, from a position on; None without one."""
     try:
-        found = await stream_context.get_msg(info.stream_name, floor + 1, pattern, next=True)
+        found = await stream_context.get_msg(stream, position, pattern, next=True)
     except NotFoundError:
-        return 0.0
+        return None
     assert found.time is not None
-    return max(0.0, time.time() - found.time.timestamp())
+    return found.time.timestamp()

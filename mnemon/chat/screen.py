@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.ask import ContextReplyV1, ContextSection
 from contracts.fact_lines import importance_word
-from contracts.tools import SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
+from contracts.tools import ForgetCandidate, SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
 from mnemon.printable import printable
 
 BAR: Final = 24
@@ -75,6 +75,15 @@ class Screen:
 
     def saved(self, reply: SaveReplyV1) -> None:
         self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
+
+    def candidates(self, candidates: Sequence[ForgetCandidate]) -> None:
+        """The facts that a query may mean, numbered, and how to choose one."""
+        self.note("Nothing is forgotten yet. Which one is meant?")
+        table = _table("", "id", "fact")
+        for number, candidate in enumerate(candidates, 1):
+            table.add_row(str(number), candidate.id, Text(printable(candidate.text)))
+        self._console.print(table)
+        self.note(f"/forget 1 removes {candidates[0].id}, and so on.")
 
     def found(self, query: str, reply: SearchReplyV1, context: ContextReplyV1) -> None:
         """What was looked for, what was found, what its score is made of, and what of it was shown."""

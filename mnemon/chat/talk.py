@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 
 from contracts.ask import ContextReplyV1
 from contracts.base import InvalidBody
-from contracts.tools import Scope, SearchReplyV1
+from contracts.tools import ForgetReplyV1, Scope, SearchReplyV1
 from infra.models.language.openai import OpenAIModel
 from infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
 from mnemon.chat.screen import Screen
+from mnemon.printable import printable
 from producers.client import MemoryClient
 from producers.errors import AskFailed, PublishFailed
 
@@ -62,6 +63,8 @@ class Talk:
         self._budget = budget
         self._last: Turn | None = None
         self._answering: asyncio.Task[None] | None = None
+        self._offered: Mapping[str, str] = {}
+        self._forgotten: ForgetReplyV1 | None = None
         self.failed = False
         self.commands: Mapping[str, Command] = {
             command.usage.split()[0]: command
@@ -74,9 +77,10 @@ class Talk:
                 Command("/save TEXT", "keep a fact", self._save),
                 Command(
                     "/forget ID or WORDS",
-                    "remove the fact with this id, or the one that fits best",
+                    "remove the fact with this id, or the one that these words mean",
                     self._forget,
                 ),
+                Command("/restore", "bring back the fact that was removed last", self._restore),
                 Command("/new", "begin a new conversation; what is known stays", self._new),
                 Command("/help", "this", self._help),
             )
@@ -188,10 +192,26 @@ class Talk:
         if not what:
             self._trouble("Say what: /forget pf_001, or /forget where I live")
             return
-        facts = {fact.id: fact.text for fact in (await self._memory.read(self._user)).facts}
-        by_id = what in facts
-        gone = await self._memory.forget(self._user, what if by_id else None, query=None if by_id else what)
-        self._screen.note(f"Forgotten: {gone.id} {facts.get(str(gone.id), '')}")
+        # The number of a candidate counts right after the candidates were shown.
+        offered, self._offered = self._offered, {}
+        fact_id = offered.get(what)
+        if fact_id is None:
+            facts = {fact.id for fact in (await self._memory.read(self._user)).facts}
+            fact_id = what if what in facts else None
+        reply = await self._memory.forget(self._user, fact_id, query=what if fact_id is None else None)
+        if reply.id is None:
+            self._offered = {str(number): each.id for number, each in enumerate(reply.candidates, 1)}
+            self._screen.candidates(reply.candidates)
+            return
+        self._forgotten = reply
+        self._screen.note(f"Forgotten: {reply.id} {printable(reply.text or '')}\n/restore brings it back.")
+
+    async def _restore(self, _: str) -> None:
+        if self._forgotten is None:
+            self._trouble("Nothing was removed here that could be brought back.")
+            return
+        self._screen.saved(await self._memory.restore(self._user, self._forgotten))
+        self._forgotten = None
 
     async def _new(self, _: str) -> None:
         await self._memory.start(self._user)

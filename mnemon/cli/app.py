@@ -19,6 +19,7 @@ from mnemon.cli import (
     erase,
     export,
     facts,
+    forget,
     history,
     import_,
     mcp,
@@ -61,7 +62,7 @@ app.command("read", rich_help_panel=_MEMORY)(facts.read)
 app.command("search", rich_help_panel=_MEMORY)(facts.search)
 app.command("get", rich_help_panel=_MEMORY)(facts.get)
 app.command("update", rich_help_panel=_MEMORY)(facts.update)
-app.command("forget", rich_help_panel=_MEMORY)(facts.forget)
+app.command("forget", rich_help_panel=_MEMORY)(forget.forget)
 app.command("profile", rich_help_panel=_MEMORY)(profile.profile)
 app.add_typer(tasks.app, name="tasks", rich_help_panel=_MEMORY)
 app.add_typer(document.app, name="document", rich_help_panel=_MEMORY)

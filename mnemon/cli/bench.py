@@ -35,6 +35,8 @@ class Bench(StrEnum):
     REBUILD = "rebuild"
     FAIRNESS = "fairness"
     SCALE = "scale"
+    SECRETS = "secrets"
+    DEDUPE_QUALITY = "dedupe-quality"
 
 
 def bench(
@@ -42,7 +44,11 @@ def bench(
     data: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", exists=True, help="For recall: a file of LoCoMo, or a folder of such files."
+            metavar="PATH",
+            exists=True,
+            help="For recall: a file of LoCoMo, or a folder of such files. For secrets: labelled sentences;"
+            " for dedupe-quality: labelled pairs of facts; one JSON object a line, default: the list that"
+            " comes with mnemon.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -53,9 +59,17 @@ def bench(
 
     Example: `mnemon bench ingest --json`
     """
+    if name is Bench.SECRETS:
+        perform(_bench_secrets(data, as_json))
+        return
+    if name is Bench.DEDUPE_QUALITY:
+        perform(_bench_dedupe_quality(data, as_json))
+        return
     if (name is Bench.RECALL) != (data is not None):
         refuse(
-            Ending.WRONG_USE, "--data says where the conversations are: recall needs it, nothing else does"
+            Ending.WRONG_USE,
+            "--data names the conversations of recall, which needs it, the sentences of secrets or the pairs"
+            " of dedupe-quality; no other bench takes it",
         )
     perform(_bench(name, _load(data) if data else None, as_json))
 
@@ -70,6 +84,45 @@ def _load(path: Path) -> "Data":
         refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
     except NotLocomo as error:
         refuse(Ending.WRONG_USE, f"no conversations with questions: {error}")
+
+
+async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
+    """Measure without servers: the detection of secrets is pure."""
+    from bench import secrets
+
+    try:
+        sentences = secrets.read_sentences(path or secrets.LIST)
+    except secrets.InvalidSentences as error:
+        refuse(Ending.WRONG_USE, str(error))
+    measured = secrets.run(sentences, report=_report)
+    return _finish(measured, as_json)
+
+
+async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
+    """Measure without servers: decisions are pure."""
+    from bench import calibration, dedupe_quality
+    from infra.models.wordllama import wordllama
+
+    try:
+        pairs = calibration.read_pairs(path or calibration.PAIRS)
+    except calibration.InvalidPairs as error:
+        refuse(Ending.WRONG_USE, str(error))
+    measured = await dedupe_quality.run(pairs, wordllama(), report=_report)
+    if not as_json:
+        _show_confusion(measured.pop("languages"))
+    return _finish(measured, as_json)
+
+
+def _report(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _finish(measured: dict[str, Any], as_json: bool) -> Ending:
+    if as_json:
+        typer.echo(json.dumps(measured))
+    else:
+        _show(measured)
+    return Ending.NOT_SO if any(_missed(measured)) else Ending.DONE
 
 
 async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
@@ -96,9 +149,6 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
 
     configure_logging(level=logging.ERROR)
 
-    def report(line: str) -> None:
-        typer.echo(line, err=True)
-
     with Stop(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         # Not `Deployment()`: the servers that the environment names are somebody's real ones.
         async with embedded(Path(folder), Deployment.model_construct()) as stack:
@@ -106,39 +156,35 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
                 case Bench.PUBLISH:
                     measured = await publish.run(str(stack.deployment.nats_url))
                 case Bench.INGEST:
-                    measured = await ingest.run(stack.deployment, report=report)
+                    measured = await ingest.run(stack.deployment, report=_report)
                 case Bench.RETRIEVE:
-                    measured = await retrieve.run(stack.deployment, report=report)
+                    measured = await retrieve.run(stack.deployment, report=_report)
                 case Bench.SEARCHABLE:
-                    measured = await searchable.run(stack.deployment, report=report)
+                    measured = await searchable.run(stack.deployment, report=_report)
                 case Bench.SEARCH:
-                    measured = await search.run(stack.deployment, report=report)
+                    measured = await search.run(stack.deployment, report=_report)
                 case Bench.DEDUPE:
-                    measured = await dedupe.run(stack.deployment, report=report)
+                    measured = await dedupe.run(stack.deployment, report=_report)
                 case Bench.CONTEXT:
-                    measured = await context.run(stack.deployment, report=report)
+                    measured = await context.run(stack.deployment, report=_report)
                 case Bench.COST:
-                    measured = await cost.run(stack.deployment, report=report)
+                    measured = await cost.run(stack.deployment, report=_report)
                 case Bench.EXTRACT:
-                    measured = await extract.run(stack.deployment, report=report)
+                    measured = await extract.run(stack.deployment, report=_report)
                 case Bench.COMPACT:
-                    measured = await compact.run(stack.deployment, report=report)
+                    measured = await compact.run(stack.deployment, report=_report)
                 case Bench.FRONT:
-                    measured = await front.run(stack.deployment, report=report)
+                    measured = await front.run(stack.deployment, report=_report)
                 case Bench.REBUILD:
-                    measured = await rebuild.run(stack.deployment, report=report)
+                    measured = await rebuild.run(stack.deployment, report=_report)
                 case Bench.FAIRNESS:
-                    measured = await fairness.run(stack.deployment, report=report)
+                    measured = await fairness.run(stack.deployment, report=_report)
                 case Bench.SCALE:
-                    measured = await scale.run(stack.deployment, report=report)
+                    measured = await scale.run(stack.deployment, report=_report)
                 case Bench.RECALL:
                     assert data is not None
-                    measured = await recall.run(stack.deployment, data, report=report)
-    if as_json:
-        typer.echo(json.dumps(measured))
-    else:
-        _show(measured)
-    return Ending.NOT_SO if any(_missed(measured)) else Ending.DONE
+                    measured = await recall.run(stack.deployment, data, report=_report)
+    return _finish(measured, as_json)
 
 
 def _figures(measured: dict[str, Any]) -> dict[str, float]:
@@ -181,7 +227,7 @@ def _show(measured: dict[str, Any]) -> None:
         _show_growth(measured["growth"])
     for name, value in measured.items():
         if name not in ("ratios", "targets", "methods", "growth") and name not in figures:
-            typer.echo(f"{name}: {json.dumps(value)}")
+            typer.echo(f"{name}: {json.dumps(value, ensure_ascii=False)}")
 
 
 def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
@@ -194,6 +240,18 @@ def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
         for category, part in found["categories"].items():
             rows.append(("", category, *(f"{part[each]:.3f}" for each in columns), "", ""))
     show_table(("method", "category", *columns, "p50 ms", "p99 ms"), rows)
+    typer.echo()
+
+
+def _show_confusion(languages: dict[str, dict[str, dict[str, int]]]) -> None:
+    """The decisions on pairs: a row for each language and label."""
+    outcomes = list(next(iter(next(iter(languages.values())).values())))
+    rows = [
+        (language, label, *(str(counts[outcome]) for outcome in outcomes))
+        for language, table in languages.items()
+        for label, counts in table.items()
+    ]
+    show_table(("language", "labelled", *outcomes), rows)
     typer.echo()
 
 

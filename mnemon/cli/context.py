@@ -73,5 +73,11 @@ def _show(reply: "Reply") -> None:
         for name, section in reply.sections.items()
     )
     typer.secho(f"{reply.tokens} tokens{': ' if sections else ''}{sections}", dim=True, err=True)
+    if (where := reply.coverage) and where.summarised + where.left_out:
+        typer.secho(
+            f"messages: {where.shown} shown, {where.summarised} in summaries, {where.left_out} left out",
+            dim=True,
+            err=True,
+        )
     if reply.degraded:
         typer.secho(f"missing: {', '.join(reply.degraded)}", fg="red", err=True)

@@ -1,4 +1,4 @@
-"""`mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
+"""`mnemon save`, `read`, `search`, `get` and `update`."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,7 @@ from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.tools import FactReplyV1, FactsReplyV1, ForgetReplyV1, SaveReplyV1, SearchReplyV1
+    from contracts.tools import FactReplyV1, FactsReplyV1, SaveReplyV1, SearchReplyV1
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The fact, such as pf_001.")]
 
@@ -174,30 +174,6 @@ def update(
     )
 
 
-def forget(
-    tenant: TenantOption,
-    user: UserOption,
-    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
-    query: Annotated[str | None, typer.Option(help="Or what to look for; the first hit is removed.")] = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Remove one fact: by its id, or the first that a query finds.
-
-    Ends with 1 when there is no such fact.
-
-    Example: `mnemon forget pf_001 --tenant acme --user u42`
-    """
-    ask(
-        lambda memory: memory.forget(user, id_, query=query),
-        _show_forgotten,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        absent=f"mnemon read --tenant {tenant} --user {user}",
-    )
-
-
 def _fact(kind: str | None, tier: str | None, importance: str | None, expires: object) -> dict[str, Any]:
     return {"kind": kind, "tier": tier, "importance": number_or_word(importance), "expires_at": expires}
 
@@ -241,7 +217,3 @@ def _show_fact(reply: "FactReplyV1") -> None:
         typer.echo(printable(fact_line(reply.fact)))
     for version in reply.versions:
         typer.secho(f"  was: {printable(' '.join(version.text.split()))}", dim=True)
-
-
-def _show_forgotten(reply: "ForgetReplyV1") -> None:
-    typer.echo(f"forgotten: {reply.id}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from contracts.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
+from contracts.merging import FactMergedV1
 from contracts.registry import EVENTS
 from infra.database.rows import Owner
 from infra.database.whole_memory import KeptMemory, WholeMemory
@@ -32,7 +33,7 @@ class _Known:
     def take(self, kept: KeptMemory) -> None:
         event = EVENTS[kept.event].latest.model_validate_json(json.dumps(kept.body))
         match event:
-            case FactSavedV1() | FactUpdatedV1():
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
                 self.facts[event.fact_id] = event.fact
             case TaskAddedV1():
                 self.tasks[event.task_id] = event

@@ -154,10 +154,10 @@ def _saved(read: Line, proposed: FactProposedV1) -> FactSavedV1 | None:
     settings = SettingsV1()
     if read.id is None or read.tier is None or read.importance is None:
         return None
-    if refusal(proposed.text, settings.policy) or (read.tier == "working" and read.expires_at is None):
+    if refusal(proposed.text, settings.policy):
         return None
-    # The time would count for what has no date and needs one; that is proposed.
-    fact = classify(proposed, datetime.max.replace(tzinfo=UTC), settings.limits)
+    # No date depends on the time: by the default settings, a line expires when it says so, and only then.
+    fact = classify(proposed, datetime.max.replace(tzinfo=UTC), settings)
     return FactSavedV1.strictly(
         id=proposed.id,
         fact_id=read.id,

@@ -1,7 +1,11 @@
 """The commands for facts: what they say, and how they end."""
 
+import asyncio
 import json
+import os
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +58,52 @@ async def test_the_examples_find_what_the_example_keeps(deployment: Deployment, 
         for documented in (search.__doc__, MemoryTools.search.__doc__):
             found = await asked(deployment, "search", quoted(documented), "--json")
             assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
+
+
+async def test_forget_asks_which_fact_is_meant(deployment: Deployment, tmp_path: Path) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(CONSUMERS, with_vectors):
+        for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
+            await asked(deployment, "save", text)
+
+        told = await asked(deployment, "forget", "--query", "green tea")
+        assert (told.code, len(told.out.splitlines())) == (1, 2)
+        assert all("green tea" in line for line in told.out.splitlines())
+        assert "nothing is forgotten" in told.err
+        as_json = await asked(deployment, "forget", "--query", "green tea", "--json")
+        candidates = json.loads(as_json.out)["candidates"]
+        assert (as_json.code, len(candidates)) == (1, 2)
+
+        answered = await at_a_terminal(deployment, "0\n", "forget", "--query", "green tea")
+        assert (answered.code, answered.out.strip()) == (1, "")
+        answered = await at_a_terminal(deployment, "9\n2\n", "forget", "--query", "green tea")
+        assert answered.code == 0, answered.err
+        gone = candidates[1]
+        first, second = answered.out.strip().splitlines()
+        assert first == f"forgotten: {gone['id']} {gone['text']}"
+        restored = await mnemon(
+            *shlex.split(second.partition(": mnemon ")[2]), MNEMON_NATS_URL=str(deployment.nats_url)
+        )
+        assert restored.out.startswith("saved: ")
+        left = json.loads((await asked(deployment, "read", "--json")).out)["facts"]
+        assert {fact["text"] for fact in left} == {each["text"] for each in candidates}
+
+
+async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> Finished:
+    """Run a command whose standard input is a terminal."""
+    person, terminal = os.openpty()
+    try:
+        os.write(person, typed.encode())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "mnemon", *arguments, "--tenant", "acme", "--user", "u1"),
+            stdin=terminal,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "MNEMON_NATS_URL": str(deployment.nats_url)},
+        )
+        async with asyncio.timeout(60):
+            out, err = await process.communicate()
+        return Finished(process.returncode or 0, out.decode(), err.decode())
+    finally:
+        os.close(person)
+        os.close(terminal)

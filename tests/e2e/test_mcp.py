@@ -75,6 +75,9 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
 
         refused = await call(client, "memory_save", text="My card is 4111 1111 1111 1111")
         assert (refused["decision"], refused["rule"]) == ("rejected", "secret")
+        offered = await call(client, "memory_forget", query="trains to Porto")
+        assert [each["id"] for each in offered["candidates"]] == [saved["id"]]
+        assert "id" not in offered, "nothing is removed"
         assert (await call(client, "memory_forget", query="night trains"))["id"] == saved["id"]
         assert (await call(client, "memory_read"))["facts"] == []
         for tool, given, problem in (

@@ -85,7 +85,10 @@ async def test_it_remembers_over_restarts(shared: Up, monkeypatch: pytest.Monkey
 
             saved = await memory.save(str(USER), "Plays the cello in a quartet")
             assert "Plays the cello in a quartet" in await anna.says("/memory")
-            assert await anna.says(f"/forget {saved.id}") == f"Forgotten: {saved.id}"
+            which = await anna.says("/forget the cello in Porto")
+            assert which == f"Which one do you mean?\n/forget {saved.id}  Plays the cello in a quartet"
+            gone = await anna.says(f"/forget {saved.id}")
+            assert gone == f"Forgotten: {saved.id} Plays the cello in a quartet"
             assert await anna.says("/forget the cello") == "I know nothing of the kind."
             assert "new conversation" in await anna.says("/new")
             assert "nothing of you" in await anna.says("/forget everything")

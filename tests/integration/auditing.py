@@ -94,6 +94,10 @@ async def every_kind(audited: Audited) -> dict[str, int]:
     by = {"proposal_id": "p1"}
     where["saved"] = await decide("fact.saved", id="dedupe:p1", fact_id="ar_001", fact=FACT, decision=by)
     await decide("fact.updated", fact_id="ar_001", fact=FACT, former=FACT)
+    compared = {"version": "v", "other_id": "ar_001", "other_version": "o", "relation": "same"}
+    await decide("fact.compared", id="compared", fact_id="ar_000", **compared)
+    merged = {"merged_id": "ar_000", "relation": "same", "compared_id": "compared"}
+    await decide("fact.merged", fact_id="ar_001", fact=FACT, former=FACT, **merged)
     await decide("fact.forgotten", fact_id="ar_001")
     await decide("fact.proposed", id="p2", text="Secret")
     await decide("fact.rejected", id="dedupe:p2", proposal_id="p2", reason="secret")

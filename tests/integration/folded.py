@@ -41,6 +41,18 @@ def _body_of(event: LoggedEvent) -> dict[str, object]:
             return {"fact_id": event.item, "fact": fact, "decision": {"proposal_id": f"of {event.id}"}}
         case "fact.updated":
             return {"fact_id": event.item, "fact": fact, "former": {"text": "whatever"}}
+        case "fact.merged":
+            return {
+                "fact_id": event.item,
+                "fact": fact,
+                "former": {"text": "whatever"},
+                "merged_id": "another",
+                "relation": "same",
+                "compared_id": f"of {event.id}",
+            }
+        case "fact.compared":
+            others = {"other_id": "another", "version": "one", "other_version": "other"}
+            return {"fact_id": event.item, "relation": "different", **others}
         case "fact.rejected":
             return {"fact_id": event.item, "proposal_id": f"of {event.id}", "reason": "too_short"}
         case "summary.written" | "summary.merged":
@@ -118,7 +130,7 @@ async def texts_of(database: Database, user: str = USER) -> set[str]:
     return await _column(
         database,
         "SELECT coalesce(body ->> 'text', body #>> '{{fact,text}}') FROM memory_events"
-        " WHERE user_id = {} AND body IS NOT NULL AND event IN ('fact.saved', 'fact.updated',"
+        " WHERE user_id = {} AND body IS NOT NULL AND event IN ('fact.saved', 'fact.updated', 'fact.merged',"
         " 'summary.written', 'summary.merged', 'task.added', 'document.added')",
         user,
     )

@@ -26,6 +26,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         source = await stock.say("I like trains, says Anna", place="acme.anna.trip")
         fact = {"text": "Anna likes trains", "tier": "profile", "importance": 7}
         lineage = {"sources": [source], "conversation": "trip", "extractor": "extract", "model": "m-1"}
+        lineage |= {"unsupported": ["Anna"]}
         saved = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p-1"}, "lineage": lineage}
         end = await stock.publish("memory.acme.anna.fact.saved.v1", saved)
         await indexed(stock, end)
@@ -46,6 +47,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         # A fact, and where it is from.
         seen = words(await browser.see("/user/fact", **WHOSE, id="pf_001"))
         assert "by extract · with m-1" in seen
+        assert "Not in the messages it was learned from: Anna." in seen
         assert "I like trains, says Anna" in seen
         assert "there is no fact 'pf_999'" in words(
             await browser.see("/user/fact", 404, **WHOSE, id="pf_999")

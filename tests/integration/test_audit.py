@@ -47,7 +47,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: Audited, where: di
         "a copy of an event that came before it": 1,
     }
     assert persist.applied == persist.events - 7
-    assert persist.removed == 8, "two cleared, one discarded, a summary, two versions, a task, a document"
+    assert persist.removed == 9, "two cleared, one discarded, a summary, three versions, a task, a document"
     assert persist.waiting == 0
     assert found.dedupe.proposals == 2
     assert found.dedupe.position > where["proposed"]

@@ -41,7 +41,11 @@ async def test_facts(run: Run, stock: Stock) -> None:
     assert number.stdout.startswith("- [id:pf_001] [t:profile] [imp:low] [exp:2101-01-01]")
 
     forgotten = await run("forget", "pf_001")
-    assert (forgotten.exit_code, forgotten.stdout) == (0, "forgotten: pf_001\n")
+    first, second = forgotten.stdout.splitlines()
+    assert (forgotten.exit_code, first) == (0, "forgotten: pf_001 Anna prefers night trains")
+    options = "--kind user_fact --tier profile --importance 2 --expires 2101-01-01T00:00:00"
+    restoring = f"mnemon save --tenant acme --user u1 {options} -- 'Anna prefers night trains'"
+    assert second == f"  to bring it back: {restoring}"
     missing = await run("forget", "pf_001")
     assert (missing.exit_code, "pf_001" in missing.stderr) == (1, True)
     assert (await run("read")).stdout == "no facts\n"

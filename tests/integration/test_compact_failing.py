@@ -148,26 +148,21 @@ async def test_a_model_that_thinks_long_keeps_no_other_conversation_waiting(comp
     assert set(compacting.server.state.asked.values()) == {1}
 
 
-async def test_answers_that_are_no_use_become_a_dead_letter(compacting: Compacting) -> None:
-    usual = compacting.server.state.answering
-    compacting.server.state.answering = lambda question: "" if "u1 says" in question.text else usual(question)
+async def test_what_a_provider_refuses_is_not_tried_with_each_message(compacting: Compacting) -> None:
+    usual = compacting.server.state.longest
+    compacting.server.state.longest = 3000
+    long_ones = "{user} says {number} " + "and so on " * 100
     async with compacting.running():
-        await compacting.talk(17, ["u1", "u2"])
+        await compacting.talk(17, text=long_ones)
         await compacting.settled()
-        first, *_, last = (await compacting.said())[:6]
         (letter,) = await compacting.letters()
-        assert "conversation talk" in letter
+        first, *_, last = (await compacting.said())[:6]
         assert f"log positions {first} to {last}" in letter
-        assert "empty" in letter
-        assert len(await compacting.summaries("u2")) == 1
-        assert len(await compacting.log_of("model.called", "u1")) == 3
 
-        # It is not paid for with each message, and tried again as soon as the settings are others.
-        await compacting.talk(3, first=17)
+        await compacting.talk(3, first=17, text=long_ones)
         await compacting.settled()
         assert len(await compacting.letters()) == 1
-        assert len(await compacting.log_of("model.called", "u1")) == 3
-        compacting.server.state.answering = usual
+        compacting.server.state.longest = usual
         await compacting.set(instructions="Mention boats.")
         await compacting.talk(1, first=20)
         await compacting.has(1, "summary.written", "u1")

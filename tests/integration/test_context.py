@@ -24,6 +24,9 @@ from tests.integration.setting import setting
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
+USUAL = set(SECTIONS) - {"documents"}
+"""Sections that are shown unless a setting says otherwise."""
+
 QUERY = "Во сколько поезд в Пермь?"
 
 
@@ -91,13 +94,13 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
         assert reply["conversation"] == "talk"
         assert reply["profile"] == {"name": "Anna", "city": "Казань"}
         assert reply["metadata"] == {"from_memory": True}, "so that nothing is learned from it again"
-        assert set(reply["sections"]) == set(SECTIONS), form
+        assert set(reply["sections"]) == USUAL, form
         assert counted(reply) | {"conversation": 0, "relevant": 0} == {
             "facts": 2,
             "working": 1,
             "user_data": 2,
             "summaries": 1,
-            "recent": 10,
+            "recent": 13,
             "relevant": 0,
             "conversation": 0,
         }
@@ -106,6 +109,7 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
         assert "на поезде к бабушке" in text, "found among the facts"
         assert "Поезд в Пермь в 9:40" in text, "found among earlier messages"
         assert "Rome" not in text, "it has expired"
+        assert reply["coverage"]["left_out"] == 0
         assert text.count("nuts") == text.count("day 11") == 1, "what is shown is not shown again"
         if form == "messages":
             assert "text" not in reply
@@ -162,7 +166,7 @@ async def test_without_embeddings_all_but_meaning_works(
     async with running(CONSUMERS, with_vectors):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
-        assert (set(context["sections"]), context["degraded"]) == (set(SECTIONS), [])
+        assert (set(context["sections"]), context["degraded"]) == (USUAL, [])
         assert "на поезде к бабушке" in shown(context)
         assert "cello" not in shown(context), "it has no word of the query"
         assert (await stock.contents(min_seq=seq))[-1] == "Да, дождь."
@@ -196,7 +200,7 @@ async def test_a_part_that_fails_is_named_and_left_out(
     await run_sql(remembering, f"ALTER TABLE {table} RENAME TO gone")
     reply = await stock.ask("context", query=QUERY, min_seq=seq)
     assert reply["degraded"] == missing
-    assert set(reply["sections"]) == set(SECTIONS) - set(missing)
+    assert set(reply["sections"]) == USUAL - set(missing)
     assert there in shown(reply)
     await run_sql(remembering, f"ALTER TABLE gone RENAME TO {table}")
     assert (await stock.ask("context", query=QUERY, min_seq=seq))["degraded"] == []
@@ -249,22 +253,19 @@ async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
 @pytest.mark.usefixtures("remembering")
 async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection: Client) -> None:
     seq = await lived(stock)
-    narrow = {
-        "budget": 300,
-        "conversation_hits": 0,
-        "summaries": 0,
-        "sections.relevant": 0,
-        "sections.facts": 0,
-    }
-    names = {f"context.{name}": value for name, value in narrow.items()}
+    narrow = {"budget": 300, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
+    names = {f"context.{name}": value for name, value in narrow.items()} | {"context.sections.facts": 0}
     await change(connection, setting(recent_messages=2, **names), "acme")
     async with asyncio.timeout(10):
         while True:
             reply = await stock.ask("context", query=QUERY, min_seq=seq)
-            if reply["tokens"] <= 300 and "summaries" not in reply["sections"]:
+            if reply["tokens"] <= 300 and not reply["sections"]["summaries"]["shown"]:
                 break
     assert reply["degraded"] == []
-    assert counted(reply) == {"facts": 0, "working": 1, "user_data": 2, "recent": 2}
+    recent = reply["coverage"]["shown"]
+    assert 2 <= recent < 13
+    assert counted(reply) == {"facts": 0, "working": 1, "user_data": 2, "summaries": 0, "recent": recent}
+    assert reply["sections"]["summaries"]["messages_left_out"] == 1, "a summary that is not shown covers it"
 
 
 @pytest.mark.usefixtures("remembering")
@@ -275,7 +276,8 @@ async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None
     await indexed(stock, seq)
     reply = await stock.ask("context", query=QUERY, min_seq=seq)
     assert reply["tokens"] <= SettingsV1().context.budget
-    assert counted(reply)["recent"] == SettingsV1().recent_messages
+    assert counted(reply)["recent"] >= SettingsV1().recent_messages
+    assert sum(reply["coverage"].values()) == 314
     assert counted(reply)["conversation"] <= SettingsV1().context.conversation_hits
     assert "Поезд в Пермь в 9:40" in shown(reply), "it is among three hundred"
     assert "nuts" in shown(reply)

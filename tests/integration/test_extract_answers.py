@@ -13,6 +13,7 @@ from bench.provider_server.answers import Question
 from bench.provider_server.faults import Fault
 from bench.provider_server.server import ProviderServer
 from consumers.extract import decide, judging
+from consumers.extract.answer import MOST_FACTS
 from contracts.memory import Window
 from infra.broker import lifetime
 from infra.broker.appending import LogEvent
@@ -116,6 +117,19 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_kept_in_the_
     assert headers["Mnemon-Subject"] == "memory.acme.u1.window.answered.v1"
     assert letter["answer"] == "Sorry, I would rather not."
     assert (letter["tenant"], letter["user"], letter["from_seq"]) == ("acme", "u1", answer["from_seq"])
+
+
+async def test_facts_beyond_the_limit_are_said_and_kept(extracting: Extracting) -> None:
+    texts = [f"Has been to town number {number}" for number in range(MOST_FACTS + 2)]
+    extracting.server.state.answering = lambda _: json.dumps({"facts": texts})
+    async with extracting.running():
+        await extracting.stock.say("I like tea")
+        (answer,) = await extracting.has(1, "window.answered")
+    assert (answer["outcome"], answer["proposed"], answer["beyond_limit"]) == ("proposed", MOST_FACTS, 2)
+    ((headers, letter),) = await extracting.letters()
+    assert headers["Mnemon-Reason"] == "too_many_facts"
+    assert headers["Mnemon-Subject"] == "memory.acme.u1.window.answered.v1"
+    assert letter["answer"] == "\n".join(texts[MOST_FACTS:])
 
 
 async def test_a_model_that_is_away_is_waited_for_and_no_attempt_is_counted(extracting: Extracting) -> None:

@@ -131,17 +131,31 @@ async def memory(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncI
         yield memory
 
 
-async def test_moving_house_is_a_new_fact_and_both_are_found(memory: Remembering) -> None:
-    assert (await memory.save("Живу в Москве"))["decision"] == "saved"
+async def test_moving_house_is_an_update_with_lineage_and_the_former_home_is_kept(
+    memory: Remembering,
+) -> None:
+    first = await memory.save("Живу в Москве")
     moved = await memory.save("Переехал в Санкт-Петербург")
-    assert moved["decision"] == "saved"
-    assert set((await memory.facts(min_seq=moved["seen_seq"])).values()) == {
+    assert (moved["decision"], moved["id"]) == ("updated", first["id"])
+    assert await memory.facts(min_seq=moved["seen_seq"]) == {first["id"]: "Переехал в Санкт-Петербург"}
+    (updated,) = await memory.log_of("fact.updated")
+    assert updated["decision"]["similarity"] == pytest.approx(0.7, abs=0.001)
+    assert (updated["decision"]["relation"], updated["decision"]["evidence"]) == (
+        "update",
+        "a new value: residence",
+    )
+    reply = await memory.stock.ask("get", id=first["id"])
+    assert [version["text"] for version in reply["versions"]] == ["Живу в Москве"]
+
+
+async def test_the_same_of_another_person_is_a_fact_of_its_own(memory: Remembering) -> None:
+    for text in (
         "Живу в Москве",
-        "Переехал в Санкт-Петербург",
-    }
-    (saved,) = (each for each in await memory.log_of("fact.saved") if "Переехал" in each["fact"]["text"])
-    assert saved["decision"]["similarity"] == pytest.approx(0.7, abs=0.001)
-    assert len(await memory.found("Где живёт пользователь: в Москве, или переехал?")) == 2
+        "Мама живёт в Москве",
+        "Is allergic to nuts",
+        "His sister is allergic to nuts",
+    ):
+        assert (await memory.save(text))["decision"] == "saved"
 
 
 async def test_a_refinement_rewrites_the_fact(memory: Remembering) -> None:

@@ -84,14 +84,14 @@ async def test_context_stamps_what_the_user_said(stock: Stock) -> None:
 
 
 async def test_settings_are_live(stock: Stock, mnemon: Deployment) -> None:
-    for number in range(5):
+    for number in range(2):
         seq = await stock.say(str(number), sent_at="2026-11-21T21:30:00Z")
     stamps = {
         "template": "[Текущее время: {time}] {text}",
         "zone": "Europe/Moscow",
     }
-    await write(stock.connection, SettingsV1.strictly(recent_messages=2, time_stamps=stamps))
-    expected = ["[Текущее время: 2026-11-22 00:30] 3", "[Текущее время: 2026-11-22 00:30] 4"]
+    await write(stock.connection, SettingsV1.strictly(time_stamps=stamps))
+    expected = ["[Текущее время: 2026-11-22 00:30] 0", "[Текущее время: 2026-11-22 00:30] 1"]
     for _ in range(200):
         shown = [each["content"] for each in (await stock.ask("context", min_seq=seq))["messages"]]
         if shown == expected:

@@ -84,6 +84,23 @@ async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
         assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
 
 
+async def test_names_and_numbers_without_a_source_are_told_until_the_fact_is_changed(
+    stock: Stock, mnemon: Deployment
+) -> None:
+    body = {
+        "fact_id": "pf_001",
+        "fact": {"text": "Живёт в Твери", "tier": "profile"},
+        "decision": {"proposal_id": "p1"},
+        "lineage": {"extractor": "extract", "unsupported": ["Твери"]},
+    }
+    seq = await stock.publish(f"{SPACE}.fact.saved.v1", body)
+    assert (await stock.ask("get", id="pf_001", min_seq=seq))["fact"]["unsupported"] == ["Твери"]
+    (read,) = (await stock.ask("read", min_seq=seq))["facts"]
+    assert read["unsupported"] == ["Твери"]
+    changed = await stock.ask("update", id="pf_001", text="Живёт в Казани")
+    assert "unsupported" not in changed["fact"], "whoever changed it knows"
+
+
 async def test_update_changes_what_is_named_only(stock: Stock, kept: int) -> None:
     reply = await stock.ask("update", id="ar_001", tier="profile", importance="high")
     assert reply["seen_seq"] > kept

@@ -4,7 +4,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from infra.broker.topology import TooFewServers, drift, provision
+from infra.broker.topology import CONSUMERS, TooFewServers, drift, provision
 
 
 async def test_everything_is_created_once(connection: Client) -> None:
@@ -31,6 +31,27 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
     mended: StreamConfig = (await stream_context.stream_info("LOG")).config
     assert (mended.duplicate_window, mended.max_age) == (120, 86_400)
     assert {change.action for change in await drift(connection)} == {"unchanged"}
+
+
+async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(connection: Client) -> None:
+    stream_context = connection.jetstream()
+    await stream_context.delete_consumer("LOG", "dedupe")
+    (dedupe,) = (each for each in CONSUMERS["LOG"] if each.durable_name == "dedupe")
+    assert dedupe.filter_subjects is not None
+    proposed = dedupe.filter_subjects[0]
+    await stream_context.add_consumer("LOG", dedupe.evolve(filter_subject=proposed, filter_subjects=None))
+    await stream_context.publish("memory.acme.u1.fact.proposed.v1", b"{}")
+    reader = await stream_context.pull_subscribe_bind(consumer="dedupe", stream="LOG")
+    (message,) = await reader.fetch(1)
+    await message.ack_sync()
+    assert {each.what for each in await drift(connection) if each.action != "unchanged"} == {
+        "consumer dedupe of LOG"
+    }
+    await provision(connection)
+    assert {each.action for each in await drift(connection)} == {"unchanged"}
+    await stream_context.publish("memory.acme.u1.fact.compared.v1", b"{}")
+    (message,) = await reader.fetch(1)
+    assert message.subject == "memory.acme.u1.fact.compared.v1"
 
 
 async def test_a_server_that_is_alone_keeps_no_three_copies(connection: Client) -> None:

@@ -48,7 +48,7 @@ def pairs(language: str, **similarities: Sequence[float]) -> list[Pair]:
 
 def test_half_the_pairs_are_russian_and_none_is_there_twice() -> None:
     labelled = read_pairs(PAIRS)
-    assert len(labelled) >= 220
+    assert len(labelled) >= 600
     languages = Counter(pair.language for pair in labelled)
     assert languages["en"] == languages["ru"] == len(labelled) / 2
     for language in languages:
@@ -87,11 +87,21 @@ async def test_where_nothing_is_precise_nothing_is_merged() -> None:
     assert measured["recommended"] == {"update": 0.91, "duplicate": 0.91}
 
 
-async def test_the_thresholds_of_wordllama_are_the_calibrated_ones() -> None:
+async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
     measured = await calibrate(wordllama(), read_pairs(PAIRS))
-    thresholds = wordllama().thresholds
-    assert measured["recommended"] == {"update": thresholds.update, "duplicate": thresholds.duplicate}
-    assert all(found["precise"]["precision"] >= PRECISION for found in measured["languages"].values())
+    english, russian = (measured["languages"][language]["precise"] for language in ("en", "ru"))
+    assert wordllama().thresholds.update_for(is_english=True) >= english["threshold"]
+    assert english["precision"] >= PRECISION
+    assert (russian, wordllama().thresholds.update_for(is_english=False)) == (None, 1.0)
+
+
+def test_the_pairs_that_were_kept_apart_are_no_others() -> None:
+    apart, labelled = (
+        {(pair.a, pair.b) for pair in read_pairs(path)}
+        for path in (PAIRS.with_name("pairs_apart.jsonl"), PAIRS)
+    )
+    assert len(apart) >= 200
+    assert not apart & labelled
 
 
 @pytest.mark.parametrize(

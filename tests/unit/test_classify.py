@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from consumers.dedupe.classify import classify
-from contracts.memory import Fact, FactProposedV1, Kind, Tier
-from contracts.settings import FactLimits
+from contracts.memory import Fact, FactProposedV1, Kind, Lineage, Tier
+from contracts.settings import FactLimits, SettingsV1, TimeStamps
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-DAYS = FactLimits().working_days
+DAYS = 3
+EXPIRING = SettingsV1(limits=FactLimits(working_days=DAYS))
 
 
 def classified(text: str, **said: Any) -> Fact:
-    return classify(FactProposedV1(text=text, **said), NOW, FactLimits())
+    return classify(FactProposedV1(text=text, **said), NOW, SettingsV1())
 
 
 @pytest.mark.parametrize(
@@ -68,22 +69,46 @@ def test_what_stays_so_is_of_the_profile(text: str) -> None:
     [
         "User is working on a thesis",
         "Currently reading about Rust",
-        "Is in Lisbon until Friday",
-        "Is busy until next week",
         "Has to finish the report by tomorrow",
         "На этой неделе готовится к экзамену",
         "Сейчас читает про базы данных",
         "Работает над новым проектом",
-        "В командировке до пятницы",
         "Завтра едет к врачу",
     ],
 )
-def test_what_is_for_now_is_working_for_so_many_days(text: str) -> None:
+def test_what_is_for_now_is_working_and_expires_only_where_a_setting_says_so(text: str) -> None:
     fact = classified(text)
-    assert (fact.tier, fact.expires_at) == ("working", NOW + timedelta(days=DAYS))
-    assert classify(FactProposedV1(text=text), NOW, FactLimits(working_days=3)).expires_at == NOW + timedelta(
-        days=3
-    )
+    assert (fact.tier, fact.expires_at) == ("working", None)
+    assert classify(FactProposedV1(text=text), NOW, EXPIRING).expires_at == NOW + timedelta(days=DAYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expires_at"),
+    [
+        ("Is in Lisbon until Friday", datetime(2026, 11, 28, tzinfo=UTC)),
+        ("Working on a thesis until June", datetime(2027, 7, 1, tzinfo=UTC)),
+        ("В командировке до пятницы", datetime(2026, 11, 28, tzinfo=UTC)),
+        ("Пишет диплом до июня", datetime(2027, 7, 1, tzinfo=UTC)),
+    ],
+)
+def test_an_end_that_the_words_name_is_the_date(text: str, expires_at: datetime) -> None:
+    fact = classified(text)
+    assert (fact.tier, fact.expires_at) == ("working", expires_at)
+    assert classify(FactProposedV1(text=text), NOW, EXPIRING).expires_at == expires_at
+    caller = NOW + timedelta(days=1)
+    assert classified(text, expires_at=caller).expires_at == caller
+    assert classified(text, tier="profile").expires_at is None
+    assert classified(text, lineage=Lineage(extractor="import")).expires_at is None
+    east = SettingsV1(time_stamps=TimeStamps(zone="Etc/GMT-3"))
+    shown = classify(FactProposedV1(text=text), NOW, east).expires_at
+    assert shown == expires_at - timedelta(hours=3)
+
+
+@pytest.mark.parametrize(
+    "text", ["Is allergic to nuts, on vacation until Friday", "У него аллергия, в отпуске до пятницы"]
+)
+def test_what_lasts_has_no_end(text: str) -> None:
+    assert classified(text).expires_at is None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +166,7 @@ def test_what_the_model_says_counts() -> None:
     assert classified("Prefers tea to coffee", kind="user_fact").kind == "user_fact"
     assert classified("Black coffee only", kind="preference").tier == "profile"
     assert classified("Lives in Berlin", kind="conversation_insight").tier == "archive"
-    assert classified("Has a red bicycle", tier="working").expires_at == NOW + timedelta(days=DAYS)
+    assert classified("Has a red bicycle", tier="working").expires_at is None
     assert classified("Has a red bicycle", tier="working", expires_at=until).expires_at == until
 
 

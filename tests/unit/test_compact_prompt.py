@@ -36,8 +36,8 @@ def test_messages_are_told_with_speaker_and_local_time() -> None:
     assert request.schema is None
     assert request.text == (
         "Messages:\n"
-        "1. [2026-03-02 00:31] user (Анна): Привет!\n   Я Анна\n"
-        "2. [2026-03-02 00:32] assistant: Hello\n"
+        "1. [2026-03-02 00:31 Monday] user (Анна): Привет!\n   Я Анна\n"
+        "2. [2026-03-02 00:32 Monday] assistant: Hello\n"
     )
     assert [(each.seq, each.role, each.text, each.name) for each in request.said] == [
         (1, "user", "Привет!\nЯ Анна", "Анна"),

@@ -10,7 +10,16 @@ from consumers.retrieve.context.budget import Fitted, fit
 from consumers.retrieve.context.choosing import Cut
 from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
 from consumers.retrieve.context.layout import PER_MESSAGE, Count, Layout
-from consumers.retrieve.context.value import SECTIONS, Context, DataField, Fact, Said, Summary
+from consumers.retrieve.context.value import (
+    SECTIONS,
+    Context,
+    CurrentTime,
+    DataField,
+    Fact,
+    Passage,
+    Said,
+    Summary,
+)
 from contracts.settings import Sections
 from infra.models import tokens
 
@@ -57,7 +66,10 @@ CONTEXTS = st.builds(
     summaries=st.lists(TEXT.map(Summary), max_size=3),
     user_data=st.lists(st.builds(DataField, TEXT, TEXT | st.booleans()), max_size=4),
     recent=st.lists(SAID, max_size=8),
+    documents=st.lists(st.builds(Passage, TEXT, TEXT, st.none() | TEXT), max_size=3),
     conversation=st.lists(SAID, max_size=3),
+    current_time=st.none() | TEXT.map(CurrentTime),
+    language=st.sampled_from(["en", "ru"]),
 )
 BUDGETS = st.integers(1, 60) | st.integers(1, 3000)
 CAPS = st.just(Sections()) | st.builds(Sections, **dict.fromkeys(SECTIONS, st.integers(0, 200)))

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from consumers.retrieve.context.budget import fit
 from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
 from consumers.retrieve.context.layout import Layout
-from consumers.retrieve.context.value import Context, DataField, Fact, Said, Summary, user_data
+from consumers.retrieve.context.value import (
+    SECTIONS,
+    Context,
+    DataField,
+    Fact,
+    Passage,
+    Said,
+    Summary,
+    user_data,
+)
 from contracts.ask import RenderedMessage
 from contracts.settings import Sections
 from infra.models import tokens
@@ -204,6 +213,7 @@ HOSTILE_CONTEXTS = st.builds(
     summaries=st.lists(HOSTILE.map(Summary), max_size=2),
     user_data=st.lists(st.builds(DataField, HOSTILE, HOSTILE | st.lists(HOSTILE, max_size=2)), max_size=2),
     recent=st.lists(SAID, max_size=3),
+    documents=st.lists(st.builds(Passage, HOSTILE, HOSTILE, st.none() | HOSTILE), max_size=2),
     conversation=st.lists(SAID, max_size=2),
 )
 
@@ -219,6 +229,7 @@ def test_no_text_opens_or_closes_a_tag(context: Context) -> None:
         "summaries": "history_summary",
         "recent": "recent_messages",
         "relevant": "relevant_memory",
+        "documents": "relevant_documents",
         "conversation": "relevant_messages",
     }
     assert [element.tag for element in root] == [
@@ -243,8 +254,7 @@ def test_no_text_fakes_a_block(context: Context) -> None:
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
-    sections = ("facts", "working", "relevant", "user_data", "summaries", "conversation", "recent")
-    filled = [getattr(context, section) for section in sections if getattr(context, section)]
+    filled = [context.of(section) for section in SECTIONS if context.of(section)]
     assert len(re.findall(r"^\s*#", text, re.MULTILINE)) == len(filled)
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
 
@@ -288,9 +298,3 @@ def test_every_provider_takes_the_messages(said: Said, shown: RenderedMessage) -
 
 def test_every_format_of_the_contract_is_there() -> None:
     assert set(LAYOUTS) == {"messages", "xml", "blocks", "markdown"}
-
-
-def test_data_without_a_value_are_not_shown() -> None:
-    data = {"nick": None, "pets": ["Rex", None], "home": {"city": None, "country": "Russia"}}
-    context = Context(user_data=user_data(data))
-    assert text_of(MARKDOWN, context).endswith("## User data\n\n- pets: Rex, none\n- home: country: Russia")

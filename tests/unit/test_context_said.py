@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from consumers.retrieve.context.value import Said, said
+from consumers.retrieve.context.wording import RUSSIAN
 from contracts.settings import TimeStamps
 from infra.database.reading import StoredRow
 
@@ -18,22 +19,22 @@ def test_what_was_said_is_stamped_and_followed_by_the_tools_used() -> None:
         row(2, "assistant", "done", [{"name": "a"}, {"name": "b"}, {"name": "a"}]),
     ]
     moscow = TimeStamps(template="[Текущее время: {time}] {text}", zone="Europe/Moscow")
-    assert said(rows, 10, moscow) == [
+    assert said(rows, moscow) == [
         Said("e1", "user", "[Текущее время: 2026-05-02 00:30] привет"),
         Said("e2", "assistant", "done"),
         Said("e2", "system", "Tools used: a, b"),
     ]
-    assert said(rows, 10, TimeStamps(enabled=False))[0].text == "привет"
+    assert said(rows, TimeStamps(enabled=False))[0].text == "привет"
 
 
 def test_of_an_answer_without_words_the_tools_are_named() -> None:
     rows = [row(1, "user", " "), row(2, "assistant", "", [{"name": "a"}]), row(3, "user", "hi")]
-    assert [(each.id, each.text) for each in said(rows, 10, TimeStamps(enabled=False))] == [
+    assert [(each.id, each.text) for each in said(rows, TimeStamps(enabled=False))] == [
         ("e2", "Tools used: a"),
         ("e3", "hi"),
     ]
 
 
-def test_only_the_newest_are_said() -> None:
-    rows = [row(seq, "user", str(seq)) for seq in range(100)]
-    assert [each.id for each in said(rows, 3, TimeStamps())] == ["e97", "e98", "e99"]
+def test_the_tools_used_are_named_in_the_language() -> None:
+    rows = [row(1, "assistant", "готово", [{"name": "a"}, {"name": "b"}])]
+    assert said(rows, TimeStamps(), RUSSIAN)[1] == Said("e1", "system", "Использованы инструменты: a, b")

@@ -335,7 +335,7 @@ def test_a_rewritten_fact_keeps_id_tier_kind_and_date_unless_others_are_named() 
             "Is in Lisbon and Porto for talks, tours, rest and bees", ("wk_001", 0.9), tier="working"
         )
     ).fact
-    assert back.expires_at == user.now + timedelta(days=14)
+    assert back.expires_at is None
 
 
 def test_supersedes_replaces_the_named_fact() -> None:

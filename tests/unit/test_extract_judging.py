@@ -1,20 +1,26 @@
 """What becomes of a stretch, by what a model says of it."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from consumers.extract.answer import MOST_FACTS
 from consumers.extract.judging import Asked, Judged, judge
+from consumers.extract.prompt import PROMPT_VERSION
 from consumers.extract.questions import Question
 from contracts.decode import contract_of, upcast
-from contracts.memory import ModelCalledV1, WindowAnsweredV1
+from contracts.fact_pairs import FactPair
+from contracts.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
+from contracts.merging import FactComparedV1
 from contracts.model_settings import Extraction
 from contracts.settings import SettingsV1
 from contracts.subjects import parse
 from infra.broker.appending import LogEvent
 from infra.database.windows import StoredWindow
-from infra.models.language.port import Answer, LineFailed, Said, Usage
+from infra.models.language.port import Answer, KnownFact, LineFailed, Said, Usage
 
 WINDOW = StoredWindow("acme", "u1", "talk", 7, 9)
 SAID = Said(7, "user", "Я люблю чай", datetime(2026, 3, 1, tzinfo=UTC))
@@ -110,3 +116,117 @@ def test_what_would_fail_for_ever_is_not_tried_again() -> None:
 
 def test_what_a_batch_did_not_come_to_has_not_failed() -> None:
     assert judge(after(1), LineFailed("expired", is_unasked=True), ASKED) == Judged((), is_answered=False)
+
+
+MOVED = Said(
+    7, "user", "we moved from Leeds last week, I am allergic to nuts", datetime(2026, 3, 13, tzinfo=UTC)
+)
+
+
+def proposed(*facts: dict[str, object], known: Sequence[KnownFact] = ()) -> list[FactProposedV1]:
+    question = replace(QUESTION, said=[MOVED], known=known)
+    judged = judge(question, Answer(json.dumps({"facts": facts}), USAGE), ASKED)
+    events = [read(event) for event in judged.events]
+    return [event for event in events if isinstance(event, FactProposedV1)]
+
+
+def test_a_fact_with_names_or_numbers_that_no_source_has_is_marked() -> None:
+    known = [KnownFact("pf_001", "Lives in Leeds")]
+    fact = {"importance": 9, "supersedes": "pf_001", "sources": [1]}
+    true, false = proposed(
+        {**fact, "text": "Moved from Leeds in March 2026"},
+        {**fact, "text": "Lives in Bradford with 3 dogs"},
+        known=known,
+    )
+    assert (true.lineage.unsupported, true.importance, true.supersedes) == (None, 9, "pf_001")
+    assert false.lineage.unsupported == ("Bradford", "3")
+    assert (false.importance, false.supersedes) == (5, None), "it takes no other fact's place"
+
+
+def test_a_marked_fact_matters_no_more_than_usual_though_its_words_do() -> None:
+    (fact,) = proposed({"text": "Emma is allergic to penicillin"})
+    assert (fact.lineage.unsupported, fact.importance) == (("Emma",), 5)
+    (fact,) = proposed({"text": "Emma drinks tea now and then", "importance": 2})
+    assert fact.importance == 2
+
+
+def test_known_facts_that_the_model_was_not_shown_support_nothing() -> None:
+    settings = SettingsV1(extraction=Extraction(known_facts=1))
+    known = [KnownFact("pf_001", "Is called Ann"), KnownFact("pf_002", "Has a sister named Emma")]
+    question = replace(QUESTION, said=[MOVED], known=known, settings=settings)
+    answer = Answer(json.dumps({"facts": ["Ann moved", "Emma moved with the user"]}), USAGE)
+    marks = [
+        event.lineage.unsupported
+        for event in map(read, judge(question, answer, ASKED).events)
+        if isinstance(event, FactProposedV1)
+    ]
+    assert marks == [None, ("Emma",)]
+
+
+def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
+    texts = [f"Has visited a very small town number {number}" for number in range(MOST_FACTS + 3)]
+    secret = "The password for email is hunter2hunter2"
+    answer = Answer(json.dumps({"facts": [*texts, secret, {"text": 7}]}), USAGE)
+    judged = judge(QUESTION, answer, ASKED)
+    assert judged.is_answered
+    (ended,) = [event for event in map(read, judged.events) if isinstance(event, WindowAnsweredV1)]
+    assert (ended.outcome, ended.proposed) == ("proposed", MOST_FACTS)
+    assert (ended.unusable, ended.beyond_limit) == (1, 4)
+    assert judged.dead is not None
+    assert judged.dead.reason == "too_many_facts"
+    assert judged.kept == "\n".join(texts[MOST_FACTS:]), "but for the secret"
+
+
+def test_of_an_answer_within_the_limit_nothing_is_counted() -> None:
+    (ended,) = [
+        event
+        for event in map(read, judge(QUESTION, Answer(GOOD, USAGE), ASKED).events)
+        if isinstance(event, WindowAnsweredV1)
+    ]
+    assert (ended.unusable, ended.beyond_limit) == (None, None)
+
+
+PAIRS = [
+    FactPair(fact_id=f"ar_00{number}", version=f"s{number}", other_id="ar_001", other_version="s1")
+    for number in (2, 3)
+]
+WITH_PAIRS = replace(QUESTION, pairs=PAIRS)
+ONE = '{"facts": [], "pairs": [{"newer": "ar_002", "older": "ar_001", "relation": "same"}]}'
+
+
+def compared(judged: Judged) -> dict[str, str | None]:
+    found = [read(event) for event in judged.events if parse(event.subject).name == "fact.compared"]
+    return {each.fact_id: each.relation for each in found if isinstance(each, FactComparedV1)}
+
+
+def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
+    judged = judge(WITH_PAIRS, Answer(ONE, USAGE), ASKED)
+    assert names(judged) == ["window.answered", "fact.compared", "fact.compared", "model.called"]
+    assert compared(judged) == {"ar_002": "same", "ar_003": None}
+    event = read(judged.events[1])
+    assert isinstance(event, FactComparedV1)
+    assert event.lineage == Lineage(
+        extractor="extract", prompt_version=PROMPT_VERSION, model="openai/a-model", batch_id="b1"
+    )
+
+
+def test_an_answer_is_the_same_event_whoever_asks_and_a_question_is_one_of_its_own() -> None:
+    one = judge(WITH_PAIRS, Answer(ONE, USAGE), ASKED).events
+    elsewhere = replace(WITH_PAIRS, window=WINDOW._replace(from_seq=20, to_seq=21))
+    other = judge(elsewhere, Answer(ONE, USAGE), replace(ASKED, batch_id="b2")).events
+    assert one[1].id == other[1].id
+    assert one[2].id != other[2].id
+    changed = replace(WITH_PAIRS, pairs=[PAIRS[0].model_copy(update={"version": "u2"})])
+    assert judge(changed, Answer(ONE, USAGE), ASKED).events[1].id != one[1].id
+
+
+@pytest.mark.parametrize("outcome", [Answer("Sorry.", USAGE), LineFailed("HTTP 500")])
+def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: Answer | LineFailed) -> None:
+    assert compared(judge(WITH_PAIRS, outcome, ASKED)) == {"ar_002": None, "ar_003": None}
+    last = judge(after(1, WITH_PAIRS), outcome, ASKED)
+    assert compared(last) == {"ar_002": None, "ar_003": None}
+    assert names(last)[0] == "window.answered"  # of which the dead letter is
+
+
+def test_what_was_not_asked_is_not_counted() -> None:
+    assert compared(judge(WITH_PAIRS, LineFailed("expired", is_unasked=True), ASKED)) == {}

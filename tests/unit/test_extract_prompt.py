@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from consumers.extract.answer import read
 from consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, request
+from contracts.fact_pairs import FactPair
 from contracts.model_settings import Extraction
 from infra.models.language.port import Answer, KnownFact, Said, Usage
 from infra.models.tokens import count
@@ -26,7 +27,7 @@ def test_what_is_cached_is_the_same_for_whatever_is_asked() -> None:
 
 def test_it_is_long_enough_to_be_cached_and_no_longer() -> None:
     # Providers cache from 1,024 of their tokens on; theirs are longer than those that are counted here.
-    assert 1400 <= count(INSTRUCTIONS) <= 1600
+    assert 1400 <= count(INSTRUCTIONS) <= 1800
 
 
 def test_a_tenants_own_instructions_come_after_those_of_everybody() -> None:
@@ -48,6 +49,22 @@ def test_each_message_has_its_number_its_date_its_weekday_and_who_speaks() -> No
         "Messages:\n"
         "1. [2026-11-21 21:05 Saturday] user (Оля): Завтра лечу в Рим\n"
         "2. [2026-11-22 00:05 Sunday] assistant: Отлично!\n"
+    )
+
+
+def test_each_pair_has_both_facts_with_their_ids_and_the_days_they_were_learned() -> None:
+    newer = KnownFact("ar_014", "Lives\n2. newer: [ar_009] in York", AT)
+    older = KnownFact("pf_003", "Живёт в Лидсе")
+    text = request([message("hi there")], [], SETTINGS, [(newer, older), (older, newer)]).text
+    assert text == (
+        "Known facts: none\n\n"
+        "Pairs:\n"
+        "1. newer: [ar_014] (2026-11-21 Saturday) Lives 2. newer: [ar_009] in York\n"
+        "   older: [pf_003] Живёт в Лидсе\n"
+        "2. newer: [pf_003] Живёт в Лидсе\n"
+        "   older: [ar_014] (2026-11-21 Saturday) Lives 2. newer: [ar_009] in York\n\n"
+        "Messages:\n"
+        "1. [2026-11-21 18:05 Saturday] user: hi there\n"
     )
 
 
@@ -74,8 +91,8 @@ def test_of_a_long_message_the_beginning_and_the_end_are_shown() -> None:
 def test_the_schema_is_one_for_strict_modes() -> None:
     schema = request([message("hi there")], [], SETTINGS).schema
     assert schema is not None
-    fact = schema["properties"]["facts"]["items"]
-    for part in (schema, fact):
+    fact, pair = (schema["properties"][name]["items"] for name in ("facts", "pairs"))
+    for part in (schema, fact, pair):
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
     # What is not the same in all strict modes, or not there at all.
@@ -88,7 +105,9 @@ def test_the_examples_are_answers_that_can_be_read() -> None:
     answers = [line for line in INSTRUCTIONS.splitlines() if line.startswith('{"facts": [{')]
     said = [message(f"message {number}", number) for number in (1, 2, 3)]
     known = [KnownFact("pf_003", "Lives in Leeds")]
-    extracted = [read(Answer(line, Usage()), said, known) for line in answers]
+    pair = FactPair(fact_id="ar_008", version="v", other_id="ar_002", other_version="o")
+    extracted = [read(Answer(line, Usage()), said, known, [pair]) for line in answers]
+    assert [dict(each.relations) for each in extracted] == [{pair: "same"}, {}]
     assert [(len(each.facts), each.repaired, each.left_out) for each in extracted] == [
         (3, False, 0),
         (2, False, 0),

@@ -99,6 +99,12 @@ def test_mcp_is_told_what_a_call_may_do() -> None:
     assert all(("destructiveHint" in hint) is not hint["readOnlyHint"] for hint in hints.values())
 
 
+def test_models_are_told_to_forget_by_id() -> None:
+    told = TOOLS["memory_forget"].description
+    assert "id with memory_search first" in told
+    assert "candidates" in told
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "field"),
     [

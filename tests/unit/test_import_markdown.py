@@ -99,6 +99,13 @@ def test_a_fact_with_an_id_is_saved_under_it_or_else_proposed() -> None:
     assert (proposed.id, proposed.text) == (saved.id, saved.fact.text)
 
 
+@pytest.mark.parametrize("text", ["Is learning for an exam", "Is away until Friday", "В отпуске до пятницы"])
+def test_a_working_fact_without_a_date_comes_back_without_one(text: str) -> None:
+    [incoming] = read(f"- [id:wk_001] [t:working] [imp:low] {text}\n")
+    assert isinstance(incoming.event, FactSavedV1)
+    assert (incoming.event.fact_id, incoming.event.fact.expires_at) == ("wk_001", None)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -107,7 +114,6 @@ def test_a_fact_with_an_id_is_saved_under_it_or_else_proposed() -> None:
         "1. Prefers to speak Russian",
         "Prefers to speak Russian",
         "- [t:profile] Prefers to speak Russian",
-        "- [id:wk_001] [t:working] [imp:low] Is learning for an exam",
         "- [id:pf_001] [t:profile] [imp:high] password: sk-abcdefghijklmnopqrstuvwxyz123456",
     ],
 )

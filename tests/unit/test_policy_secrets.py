@@ -1,8 +1,16 @@
 """Which facts are refused because they hold a secret."""
 
+import json
+import time
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mnemonic import Mnemonic
 
 from consumers.policy.refusing import refusal
+from consumers.policy.secrets.detection import secret_in
+from consumers.policy.secrets.long_texts import secret_in_long_text
 from contracts.memory import Reason
 from contracts.settings import Policy
 
@@ -12,7 +20,7 @@ SECRETS = (
     "Key sk-abcdefghijklmnopqrst",
     "Authorization: Bearer abcdefghijkl",
     "Use Bearer abc123def456 for requests",
-    "hash d41d8cd98f00b204e9800998ecf8427e here",
+    "d41d8cd98f00b204e9800998ecf8427e is in the notes",
     "Token is 0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318",
     "-----BEGIN RSA PRIVATE KEY----- MIIE",
     "-----BEGIN OPENSSH PRIVATE KEY-----",
@@ -68,3 +76,175 @@ def test_a_secret_in_a_command_or_a_question_is_a_secret() -> None:
 )
 def test_numbers_that_no_card_has_are_kept(number: str) -> None:
     assert reason(f"User's number is {number} there") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Её пароль солнышко",
+        "Пароль от вайфая ромашка",
+        "Пароль: красная лиса",
+        "The password for email is correct horse battery staple",
+        "my login is anna and the password qwerty",
+        "swordfish is my password",
+        "Uses the password hamster for everything",
+        "User changed the laptop password to MondayBlues",
+        "Логин anna, пароль qwerty",
+    ],
+)
+def test_a_password_of_plain_words_is_refused(text: str) -> None:
+    assert reason(text) == "secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Her password is the same everywhere",
+        "The password is case sensitive",
+        "Password was changed last week",
+        "The password for the Wi-Fi is printed on the router",
+        "Uses a fingerprint as the password for the phone",
+        "Его пароль слишком простой",
+        "Пароль от почты потерян ещё весной",
+        "Пароль от компьютера у начальника отдела",
+        "Пароль знает только жена пользователя",
+        "Пароль — это не главное в безопасности",
+    ],
+)
+def test_a_description_of_a_password_is_kept(text: str) -> None:
+    assert reason(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My pаsswоrd is tulip",
+        "Пaрoль от почты: тюльпан",
+        "p a s s w o r d : tulip garden",
+        "п.а.р.о.л.ь тюльпан",
+        "pass\u200bword for the NAS is basilisk",
+        "ｐａｓｓｗｏｒｄ: ｔｕｌｉｐ",
+        "ПИН от карты 4️⃣8️⃣2️⃣1️⃣",
+        "PIN is four eight two one",
+        "p@ssw0rd: tulip garden",
+    ],
+)
+def test_a_disguised_secret_is_refused(text: str) -> None:
+    assert reason(text) == "secret"
+
+
+def test_a_text_in_two_scripts_is_no_secret() -> None:
+    assert reason("Пьёт кофе в Starbucks и слушает Кино") is None
+    assert reason("Купил VIPку на концерт группы Кино") is None
+
+
+@pytest.mark.parametrize("word", ["commit", "sha256 of the file", "image", "коммит", "контрольная сумма"])
+def test_long_hexadecimal_digits_are_kept_where_the_sentence_says_whose_they_are(word: str) -> None:
+    digits = "9fceb02d0ae598e95dc970b74767f19372d61af8"
+    assert reason(f"The notes say {digits}") == "secret"
+    assert reason(f"In the notes: {word} {digits}") is None
+    assert reason(f"In the notes: secret key, {word} {digits}") == "secret"
+
+
+SEED = "abandon ability able about above absent absorb abstract absurd abuse access accident"
+
+
+def test_twelve_words_of_a_seed_list_are_refused_and_eleven_are_kept() -> None:
+    assert reason(f"Remember these: {SEED}") == "secret"
+    assert reason(f"Remember these: {SEED.rpartition(' ')[0]}") is None
+    assert (
+        reason("Remember these: " + ", ".join(f"{place} {word}" for place, word in enumerate(SEED.split())))
+        == "secret"
+    )
+    assert reason("Seed phrase of the wallet: army van defense carry") == "secret"
+
+
+def test_words_of_no_list_are_refused_after_the_name_of_a_seed_phrase() -> None:
+    assert reason("Electrum seed: witch collapse practice feed shame open despair") == "secret"
+    assert reason("Seed phrase: it is written on paper and lies in the safe at home") is None
+
+
+def test_seed_words_of_another_language_are_refused() -> None:
+    words = Mnemonic("russian").wordlist[::150][:12]
+    assert reason(" ".join(words)) == "secret"
+
+
+@pytest.mark.parametrize("text", ["IBAN is DE89 3704 0044 0532 0130 00", "Счёт 40817810099910004312 в банке"])
+def test_bank_accounts_are_refused_unless_the_setting_is_off(text: str) -> None:
+    assert reason(text) == "secret"
+    assert refusal(text, Policy(refuse_bank_accounts=False)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SSN of the user is 219-09-9999",
+        "Her passport number is 533380006",
+        "Паспорт 4510 123456 выдан в Москве",
+        "СНИЛС 112-233-445 95 у бабушки",
+        "ИНН пользователя 500100732259",
+        "National insurance number: AB123456C",
+        "Водительское удостоверение 99 12 345678",
+    ],
+)
+def test_documents_are_refused_unless_the_setting_is_off(text: str) -> None:
+    assert reason(text) == "secret"
+    assert refusal(text, Policy(refuse_documents=False)) is None
+
+
+def test_no_kind_is_refused_where_secrets_are_not() -> None:
+    policy = Policy(refuse_secrets=False)
+    assert refusal("IBAN is DE89 3704 0044 0532 0130 00", policy) is None
+    assert refusal("Her passport number is 533380006", policy) is None
+
+
+def test_an_iban_with_a_wrong_check_digit_is_refused_only_by_its_name() -> None:
+    assert reason("IBAN is DE88 3704 0044 0532 0130 00") == "secret"
+    assert reason("Part DE88 3704 0044 0532 0130 00 was ordered") is None
+
+
+HOSTILE = (
+    "0 ",
+    "1 ",
+    "a.b@",
+    "x/",
+    "four ",
+    "12-34-",
+    "4111-",
+    "пароль ",
+    "password is ",
+    "пароль от почты ",
+    "код от ",
+    "A1",
+)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_ten_thousand_hostile_characters_are_checked_in_time(piece: str) -> None:
+    secret_in("Её пароль слишком простой", Policy())
+    begun = time.process_time()
+    secret_in((piece * 10_000)[:10_000], Policy())
+    assert time.process_time() - begun < 2
+
+
+@given(st.text(alphabet=st.sampled_from("aбpп01 .:-—=/\"«»№@'\u200bпинкодpasswordis"), max_size=400))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_checked(text: str) -> None:
+    secret_in(text, Policy())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"note": "Her password is Sunflower77", "facts": "none"}',
+        json.dumps({"note": "Её пароль солнышко"}),
+        "I cannot do that.\nHer password is Sunflower77\nSorry.",
+        "x" * 150_000 + " the password is Sunflower77",
+    ],
+)
+def test_a_secret_in_a_long_text_is_seen(text: str) -> None:
+    assert secret_in_long_text(text, Policy()) == "a password"
+
+
+def test_a_long_text_without_a_secret_is_none() -> None:
+    assert secret_in_long_text(json.dumps({"note": "Его пароль слишком простой"}), Policy()) is None

@@ -1,9 +1,19 @@
 """What other thresholds would have made of a user's facts, and how they come to it."""
 
-from consumers.dedupe.correcting import Change
-from contracts.memory import Decision, Fact, FactForgottenV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
+from consumers.dedupe.correcting import Change, corrections
+from consumers.dedupe.redeciding import Meanings, decided_anew
+from consumers.dedupe.standing import standing
+from contracts.memory import (
+    Decision,
+    Fact,
+    FactForgottenV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits
-from tests.redecided import User, by
+from tests.redecided import LIKENESS, OWNER, User, by
 
 APART, TOGETHER = by(0.95), by(0.5)
 
@@ -126,3 +136,43 @@ def test_a_fact_without_its_proposal_stands() -> None:
         event = FactSavedV1(fact_id=f"ar_00{number}", fact=fact, decision=Decision(proposal_id="gone"))
         user.publish(event)
     assert user.redecide(TOGETHER) == []
+
+
+def test_what_was_merged_after_a_comparison_stays_merged_and_a_fact_of_its_own() -> None:
+    user = User()
+    user.say("User likes green tea", 0, APART)
+    user.say("They are fond of sencha", 30, APART)
+    user.say("Tea is their usual drink", 60, APART)
+    former = user.facts.facts["pf_001"].fact
+    merged = FactMergedV1(
+        fact_id="pf_001",
+        merged_id="ar_001",
+        relation="same",
+        fact=former.model_copy(update={"text": "They are fond of sencha"}),
+        former=former,
+        compared_id="compared",
+    )
+    user.publish(merged, "merged")
+    user.publish(FactForgottenV1(fact_id="ar_001", reason="superseded"), "ended")
+    before = user.contents
+    assert user.redecide(APART) == []
+    user.redecide(TOGETHER)
+    assert user.said["pf_001"] == "They are fond of sencha"
+    user.redecide(APART)
+    assert user.contents == before
+
+
+def test_a_decision_that_is_made_again_names_undecided_facts_by_their_ids() -> None:
+    user = User()
+    user.say("User likes green tea", 0, TOGETHER)
+    user.say("They are fond of sencha", 30, TOGETHER)
+    found = standing(user.log)
+    anew = decided_anew(user.log, found, APART, Meanings(LIKENESS, user.vectors))
+    saved = anew.decisions["p2"]
+    assert isinstance(saved, FactSavedV1)
+    undecided = saved.decision.model_copy(update={"undecided": ("p0", "gone")})
+    anew.decisions["p2"] = saved.model_copy(update={"decision": undecided})
+    needed = corrections(OWNER, found, anew, APART.limits, user.now)
+    (event,) = (event for name, event in needed.decided if name == "fact.saved")
+    assert isinstance(event, FactSavedV1)
+    assert event.decision.undecided == ("pf_001",)

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from consumers.dedupe.state import UserFacts
+from consumers.dedupe.state import KnownFact, UserFacts
 from contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
+from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits, SettingsV1
 from tests.redecided import User, by
 
@@ -36,7 +37,9 @@ _STEPS = st.lists(
     st.one_of(
         _PROPOSALS,
         _PROPOSALS,
-        st.tuples(st.sampled_from(["decide", "forget", "evict", "rewrite", "later"]), st.integers(0, 9)),
+        st.tuples(
+            st.sampled_from(["decide", "forget", "evict", "rewrite", "merge", "later"]), st.integers(0, 9)
+        ),
     ),
     min_size=6,
     max_size=25,
@@ -70,9 +73,26 @@ def live_on(user: User, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) 
                     user.publish(FactForgottenV1(fact_id=known.id))
                 elif command == "evict":
                     user.publish(FactEvictedV1(fact_id=known.id, tier=known.fact.tier, limit=1))
+                elif command == "merge":
+                    merge(user, kept[0], known)
                 else:
                     user.rewrite(known.id, f"By hand number {number}")
     user.decide(settings)
+
+
+def merge(user: User, older: KnownFact, newer: KnownFact) -> None:
+    """Merge two facts, as dedupe does after a model's answer."""
+    if older.id != newer.id:
+        merged = FactMergedV1(
+            fact_id=older.id,
+            merged_id=newer.id,
+            relation="same",
+            fact=newer.fact,
+            former=older.fact,
+            compared_id="compared",
+        )
+        user.publish(merged)
+        user.publish(FactForgottenV1(fact_id=newer.id, reason="superseded"))
 
 
 @given(_STEPS, _SETTINGS)
@@ -111,9 +131,11 @@ def test_other_settings_change_it_once_and_back(
 def ended(user: User) -> set[str]:
     """What was said once, and forgotten."""
     kept, gone = UserFacts(), Counter[str]()
+    merged = {event.merged_id for event, _, _ in user.log if isinstance(event, FactMergedV1)}
     said = Counter(event.text for event, _, _ in user.log if isinstance(event, FactProposedV1))
     for event, event_id, at in user.log:
-        if isinstance(event, FactForgottenV1 | FactEvictedV1) and not getattr(event, "by", None):
+        is_moved = getattr(event, "by", None) or getattr(event, "fact_id", None) in merged
+        if isinstance(event, FactForgottenV1 | FactEvictedV1) and not is_moved:
             gone[kept.facts[event.fact_id].fact.text] += 1
         kept.apply(event, event_id, at)
     return {text for text in gone if said[text] == 1}

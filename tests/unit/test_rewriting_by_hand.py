@@ -7,13 +7,14 @@ import pytest
 
 from consumers.retrieve.verbs.rewriting import conflict, rewritten
 from contracts.memory import Fact
-from contracts.settings import FactLimits
+from contracts.settings import FactLimits, SettingsV1
 from contracts.tools import UpdateV1
 from infra.database.facts import StoredFact
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = NOW + timedelta(days=100)
-LIMITS = FactLimits(profile=2, working=1, working_days=14)
+LIMITS = FactLimits(profile=2, working=1)
+EXPIRING = LIMITS.model_copy(update={"working_days": 14})
 
 
 def stored(fact_id: str, text: str, tier: Any = "archive") -> StoredFact:
@@ -27,7 +28,7 @@ def stored(fact_id: str, text: str, tier: Any = "archive") -> StoredFact:
         ({"tier": "working", "expires_at": LATER}, {"tier": "archive"}, None),
         ({"tier": "working", "expires_at": LATER}, {"tier": "working"}, LATER),
         ({"tier": "working", "expires_at": LATER}, {"importance": "low"}, LATER),
-        ({"tier": "archive"}, {"tier": "working"}, NOW + timedelta(days=14)),
+        ({"tier": "archive"}, {"tier": "working"}, None),
         ({"tier": "archive", "expires_at": LATER}, {"tier": "working"}, LATER),
         ({"tier": "archive"}, {"tier": "working", "expires_at": LATER}, LATER),
         ({"tier": "working"}, {"tier": "profile", "expires_at": LATER}, LATER),
@@ -36,8 +37,30 @@ def stored(fact_id: str, text: str, tier: Any = "archive") -> StoredFact:
 def test_a_fact_that_moves_keeps_its_date_only_where_it_is_for_now(
     former: dict[str, Any], wanted: dict[str, Any], expires_at: datetime | None
 ) -> None:
-    fact = rewritten(Fact(text="In Rome", **former), UpdateV1(id="wk_001", **wanted), NOW, LIMITS)
+    fact = rewritten(Fact(text="In Rome", **former), UpdateV1(id="wk_001", **wanted), NOW, SettingsV1())
     assert fact.expires_at == expires_at
+
+
+def test_a_fact_that_becomes_working_expires_only_where_a_setting_says_so() -> None:
+    former, wanted = Fact(text="In Rome", tier="archive"), UpdateV1(id="ar_001", tier="working")
+    fact = rewritten(former, wanted, NOW, SettingsV1(limits=EXPIRING))
+    assert fact.expires_at == NOW + timedelta(days=14)
+
+
+@pytest.mark.parametrize(
+    ("former", "text", "expires_at"),
+    [
+        ("In Rome until Friday", "In Rome until Sunday", datetime(2026, 11, 23, tzinfo=UTC)),
+        ("In Rome", "In Rome until Sunday", datetime(2026, 11, 23, tzinfo=UTC)),
+        ("In Rome until Friday", "In Rome for good", None),
+        ("In Rome", "In Milan", LATER),
+        ("В Риме до пятницы", "В Риме до воскресенья", datetime(2026, 11, 23, tzinfo=UTC)),
+        ("В Риме до пятницы", "В Риме насовсем", None),
+    ],
+)
+def test_an_end_goes_with_the_words_that_name_it(former: str, text: str, expires_at: datetime | None) -> None:
+    fact = Fact(text=former, tier="working", expires_at=LATER)
+    assert rewritten(fact, UpdateV1(id="wk_001", text=text), NOW, SettingsV1()).expires_at == expires_at
 
 
 def test_the_same_words_are_kept_once() -> None:

@@ -6,8 +6,18 @@ from typing import Any
 import pytest
 
 from consumers.extract.decide import worth_reading
-from consumers.retrieve.context.formats import LAYOUTS
-from consumers.retrieve.context.value import SECTIONS, Context, DataField, Fact, Said, Section, Summary
+from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
+from consumers.retrieve.context.value import (
+    SECTIONS,
+    Context,
+    DataField,
+    Fact,
+    Passage,
+    Said,
+    Section,
+    Summary,
+)
+from consumers.retrieve.context.wording import Language
 from contracts.ask import Format
 from contracts.fact_lines import fact_line
 from contracts.tools import StoredFact
@@ -46,6 +56,7 @@ ITEMS: dict[Section, Any] = {
     "relevant": Fact("ar_001", "Has a boat", "user_fact", 5, NOW),
     "summaries": Summary("They spoke of tea"),
     "user_data": DataField("name", "Ann"),
+    "documents": Passage("Tea is grown in Assam", "Tea", "tea.md"),
     "conversation": Said("m1", "user", "I like tea"),
     "recent": Said("m2", "user", "I like coffee"),
 }
@@ -53,10 +64,13 @@ ITEMS: dict[Section, Any] = {
 
 @pytest.mark.parametrize("section", SECTIONS)
 @pytest.mark.parametrize("form", LAYOUTS)
+@pytest.mark.parametrize("language", LAYOUTS_BY_LANGUAGE)
 @pytest.mark.parametrize("before", ["", "This is what I know:\n"])
-def test_a_context_is_recognised_by_each_of_its_sections(form: Format, section: Section, before: str) -> None:
+def test_a_context_is_recognised_by_each_of_its_sections(
+    form: Format, language: Language, section: Section, before: str
+) -> None:
     sections: dict[str, Any] = {section: [ITEMS[section]]}
-    rendered = LAYOUTS[form].rendered(Context(**sections))
+    rendered = LAYOUTS_BY_LANGUAGE[language][form].rendered(Context(**sections))
     messages = [message for message in rendered.messages if message.role == "system"]
     assert messages or (form, section) == ("messages", "recent")
     if form == "messages" and before:
@@ -76,6 +90,9 @@ def test_facts_as_lines_are_recognised() -> None:
     [
         "My key facts: I live in York",
         "## Plan\n\n- buy tea",
+        "Мои ключевые факты: живу в Твери",
+        "## План\n\n- купить чай",
+        "Документы по теме: паспорт и билет",
         "I have a bad memory, relevant or not",
         "Profile memory is what I call it",
         "<b>I live in York</b>",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from consumers.retrieve.context.layout import Count, Layout
-from consumers.retrieve.context.value import Context, Fact, Item, Said, Section, Summary
+from consumers.retrieve.context.value import Context, Fact, Item, Passage, Said, Section, Summary
 
 Cut: TypeAlias = Callable[[str, int], str]
 """The beginning of a text, of at most so many tokens."""
@@ -25,6 +25,7 @@ ORDER_OF_CHOICE: Final[tuple[Section, ...]] = (
     "relevant",
     "user_data",
     "summaries",
+    "documents",
     "recent",
     "conversation",
 )
@@ -75,7 +76,8 @@ class Chooser:
 
     def candidates(self, section: Section, choice: Choice) -> Sequence[Item]:
         """What there is of a section and not shown in another."""
-        return _unrepeated(section, self.context.of(section), choice)
+        candidates = _unrepeated(section, self.context.of(section), choice)
+        return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
     def _choose(self, section: Section, candidates: Sequence[Item], room: int) -> Chosen:
         allowed = room
@@ -95,7 +97,7 @@ class Chooser:
                 return self._newest(candidates, left)
             case "summaries":
                 return self._until_full(section, candidates[::-1], left)[::-1]
-            case "conversation":
+            case "conversation" | "documents":
                 return self._until_full(section, candidates, left)
         return self._whole_ones(section, candidates, left)
 
@@ -139,7 +141,7 @@ class Chooser:
         return [*shown[: len(shown) - after], messages[asked], *shown[len(shown) - after :]]
 
     def _shortened(self, section: Section, item: Item, room: int) -> Item | None:
-        if not isinstance(item, Said | Summary):
+        if not isinstance(item, Said | Summary | Passage):
             return None
         allowed = room - self._layout.item_tokens(section, item._replace(text=""), self._count)
         while allowed > 0:

@@ -47,6 +47,9 @@ class Layout(Protocol):
 
     nothing: ClassVar[Rendered]
 
+    @property
+    def current_time(self) -> Around: ...
+
     def rendered(self, context: Context) -> Rendered: ...
 
     def tokens(self, rendered: Rendered, count: Count) -> int: ...
@@ -65,11 +68,13 @@ class TextLayout:
     Attributes:
         sections: in the order in which they stand.
         line: writes an item; whatever it holds, it stays within what stands around it.
+        current_time: stands around the current date and time, which end the text.
         missing: stands first when nothing is known but messages, and nothing could not be read.
     """
 
     sections: Mapping[Section, Around]
     line: Callable[[Item], str]
+    current_time: Around
     missing: str | None = None
 
     nothing: ClassVar = Rendered((), "")
@@ -78,6 +83,10 @@ class TextLayout:
         shown = [self._section(section, items) for section in self.sections if (items := context.of(section))]
         if self.missing and not _may_be_known(context):
             shown.insert(0, self.missing)
+        if context.current_time:
+            opening, closing = self.current_time
+            # The last: all before it stays the same from one minute to the next.
+            shown.append(opening + self.line(context.current_time) + closing)
         text = "\n\n".join(shown)
         return Rendered((RenderedMessage(role="system", content=text),) if text else (), text)
 
@@ -106,21 +115,26 @@ class MessageLayout:
     Attributes:
         sections: in the order in which they stand.
         line: writes an item that is not a message of its own.
+        current_time: stands around the current date and time, which are the last message.
+        tool_result: stands before the result of a tool.
     """
 
     sections: Mapping[Section, Around]
     line: Callable[[Item], str]
+    current_time: Around
+    tool_result: str
 
     nothing: ClassVar = Rendered(())
 
     def rendered(self, context: Context) -> Rendered:
-        return Rendered(
-            tuple(
-                message
-                for section in self.sections
-                for message in self._messages(section, context.of(section))
-            )
-        )
+        messages = [
+            message for section in self.sections for message in self._messages(section, context.of(section))
+        ]
+        if context.current_time:
+            opening, closing = self.current_time
+            content = opening + self.line(context.current_time) + closing
+            messages.append(RenderedMessage(role="system", content=content))
+        return Rendered(tuple(messages))
 
     def tokens(self, rendered: Rendered, count: Count) -> int:
         return sum(_message_tokens(message, count) for message in rendered.messages)
@@ -140,21 +154,20 @@ class MessageLayout:
         if section == "recent":
             for item in items:
                 if isinstance(item, Said):
-                    yield _as_said(item)
+                    yield self._as_said(item)
         elif items:
             lines = "\n".join(map(self.line, items))
             yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
 
-
-def _as_said(said: Said) -> RenderedMessage:
-    """As every provider takes it: a tool's result only follows its call there, and names are of ASCII."""
-    role, text, name = said.role, said.text, said.name
-    if role == "tool":
-        role, text = "system", f"Tool result: {text}"
-    if name and not _NAME.fullmatch(name):
-        text = f"{folded(name)}: {text}"
-        name = None
-    return RenderedMessage(role=role, content=text, name=name or None)
+    def _as_said(self, said: Said) -> RenderedMessage:
+        """As every provider takes it: a tool's result only follows its call there, and names are of ASCII."""
+        role, text, name = said.role, said.text, said.name
+        if role == "tool":
+            role, text = "system", self.tool_result + text
+        if name and not _NAME.fullmatch(name):
+            text = f"{folded(name)}: {text}"
+            name = None
+        return RenderedMessage(role=role, content=text, name=name or None)
 
 
 def _may_be_known(context: Context) -> bool:
@@ -162,6 +175,7 @@ def _may_be_known(context: Context) -> bool:
         context.trimmed
         or context.incomplete
         or any((context.facts, context.working, context.relevant, context.user_data, context.summaries))
+        or bool(context.documents)
     )
 
 

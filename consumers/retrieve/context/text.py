@@ -1,9 +1,11 @@
 """Stored text as it stands in a prompt: it is data, and stays within its line."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from consumers.retrieve.context.wording import ENGLISH, Wording
 from contracts.settings import TimeStamps
 from infra.database.found import VisibleMessage
 from infra.database.reading import StoredRow
@@ -19,17 +21,19 @@ def indented(text: str) -> str:
     return "\n  ".join(text.splitlines())
 
 
-def plain(value: Any) -> str:
+def plain(value: Any, wording: Wording) -> str:
     """Any JSON value, in words; a field without a value is left out."""
     match value:
         case list():
-            return ", ".join(plain(item) for item in value)
+            return ", ".join(plain(item, wording) for item in value)
         case dict():
-            return "; ".join(f"{key}: {plain(item)}" for key, item in value.items() if item is not None)
+            return "; ".join(
+                f"{key}: {plain(item, wording)}" for key, item in value.items() if item is not None
+            )
         case bool():
-            return "yes" if value else "no"
+            return wording.yes if value else wording.no
         case None:
-            return "none"
+            return wording.none
     return str(value)
 
 
@@ -37,11 +41,16 @@ def stamped(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
     """What was said; by the user, with the local time at which it was, unless no stamps are wanted."""
     if message.role != "user" or not stamps.enabled:
         return message.content
-    local = message.sent_at.astimezone(ZoneInfo(stamps.zone))
-    return stamps.template.format(time=local.strftime(stamps.time_format), text=message.content)
+    return time_stamp(message.sent_at, message.content, stamps)
 
 
-def tools_used(tool_calls: Iterable[Mapping[str, Any]]) -> str:
+def time_stamp(moment: datetime, text: str, stamps: TimeStamps) -> str:
+    """A text with the local time of a moment."""
+    local = moment.astimezone(ZoneInfo(stamps.zone))
+    return stamps.template.format(time=local.strftime(stamps.time_format), text=text)
+
+
+def tools_used(tool_calls: Iterable[Mapping[str, Any]], wording: Wording = ENGLISH) -> str:
     """The line that tells a model which tools an answer was made with, each named once."""
     names = dict.fromkeys(str(call["name"]) for call in tool_calls)
-    return f"Tools used: {', '.join(names)}"
+    return f"{wording.tools_used}: {', '.join(names)}"

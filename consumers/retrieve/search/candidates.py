@@ -37,4 +37,4 @@ async def candidates(
     words = bm25.query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
     by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way)
-    return fused(by_words, by_meaning[0] if by_meaning else None)
+    return fused(by_words, by_meaning[0] if by_meaning else None, each_way)

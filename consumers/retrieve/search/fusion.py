@@ -14,6 +14,13 @@ WORDS, MEANING = 0.5, 0.5
 LEAST_SPREAD = 0.2
 """Of cosines: those nearer to each other hardly differ, and are not made to."""
 
+LEAST_SHARE = 0.5
+"""Of term weights, where all that have a word of the query are listed: this share of the best is the bottom,
+and not the last of them, which may be one of two."""
+
+LAST = 0.02
+"""How far below the last the bottom lies, as a share of the range: a match keeps a score above zero."""
+
 
 class Candidate(NamedTuple):
     """Something that may be what is looked for.
@@ -21,7 +28,7 @@ class Candidate(NamedTuple):
     Attributes:
         payload: of its point.
         score: both rankings together, 0 to 1; 1 is the best of both.
-        words: how it stands among those found by words, 0 to 1; 0 is the last of them, or not among them.
+        words: how it stands among those found by words, 0 to 1; 0 is not among them.
         meaning: how it stands among those found by meaning, in the same way.
         overlap: its term weights over those of the best found by words, 0 to 1.
         similarity: the cosine with the query, 0 where others are nearer; None where there are no vectors.
@@ -35,14 +42,20 @@ class Candidate(NamedTuple):
     similarity: float | None
 
 
-def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None) -> list[Candidate]:
+def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None, limit: int) -> list[Candidate]:
     """All that was found, best first. Without meaning, words are all.
 
     Each ranking is stretched to 0 to 1 before they are added: term weights and cosines have no common scale,
     and ranks alone would forget by how much one is better than the next. Of a few messages all cosines may
     be much the same; stretched wholly, their noise would outweigh a word that only one of them has.
+
+    Args:
+        by_words: best first.
+        by_meaning: best first; None where there is no vector.
+        limit: how many were asked for of each; fewer by words are all that have a word of the query.
     """
-    words = _stretched(by_words)
+    is_complete = len(by_words) < limit
+    words = _stretched(by_words, LEAST_SHARE * by_words[0].score if is_complete and by_words else 0.0)
     meaning = _stretched(by_meaning or (), LEAST_SPREAD)
     of_words, of_meaning = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
     best = by_words[0].score if by_words else 1.0
@@ -77,10 +90,11 @@ def share_of_words(query: str, text: str) -> float:
     return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
 
 
-def _stretched(hits: Sequence[Hit], least_spread: float = 0.0) -> dict[int, float]:
-    """1 for the best, 0 for the last, or for what is `least_spread` below the best, whichever is lower."""
+def _stretched(hits: Sequence[Hit], least_spread: float) -> dict[int, float]:
+    """1 for the best, a little for the last, or for what is `least_spread` below the best, if lower."""
     if not hits:
         return {}
     best = hits[0].score
-    bottom = min(hits[-1].score, best - least_spread)
+    lowest = min(hits[-1].score, best - least_spread)
+    bottom = lowest - LAST * (best - lowest)
     return {hit.id.int: (hit.score - bottom) / (best - bottom) if best > bottom else 1.0 for hit in hits}

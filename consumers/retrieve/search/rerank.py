@@ -57,7 +57,9 @@ class Ranked(NamedTuple):
 
 
 def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, limit: int) -> list[Ranked]:
-    """The messages that were found and those around them, best first.
+    """The messages that were found and those near them, best first.
+
+    A message that shares no more than a session with what was found is left out.
 
     Args:
         scores: of each message that was found, by event id.
@@ -83,13 +85,16 @@ def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, li
         parts = {"found": own[message.seq], "near": near[message.seq], "session": session, **factors}
         return Ranked(message, sums[place] * math.prod(factors.values()), parts)
 
-    return list(islice(_best_first(bounds, ranked), limit))
+    is_match = [own[each.seq] + near[each.seq] > 0 for each in messages]
+    return list(islice(_best_first(bounds, is_match, ranked), limit))
 
 
-def _best_first(bounds: Sequence[float], ranked: Callable[[int], Ranked]) -> Iterator[Ranked]:
+def _best_first(
+    bounds: Sequence[float], is_match: Sequence[bool], ranked: Callable[[int], Ranked]
+) -> Iterator[Ranked]:
     """In order of the scores; of equals, the newer. Only texts that may come next are looked at."""
     waiting: list[tuple[float, int, Ranked | None]]
-    waiting = [(-bound, -place, None) for place, bound in enumerate(bounds)]
+    waiting = [(-bound, -place, None) for place, bound in enumerate(bounds) if is_match[place]]
     heapify(waiting)
     while waiting:
         _, place, known = waiting[0]

@@ -1,37 +1,29 @@
 """`context`: what to put before a model."""
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeVar
-
-import nats.errors
-import structlog
+from typing import Any, Final, NamedTuple
 
 from consumers.retrieve import decide
 from consumers.retrieve.context.budget import fit
-from consumers.retrieve.context.formats import LAYOUTS
+from consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
 from consumers.retrieve.context.query import query_of
 from consumers.retrieve.context.value import SECTIONS, Section
-from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.memory import Memory
 from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.search.service import Found, Search
+from consumers.retrieve.turn import Missing, Parts, Turn, attempt, cached_parts, read_parts, read_tail
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
 from contracts.chat import FROM_MEMORY
 from contracts.settings import SettingsV1
 from contracts.subjects import Address
-from contracts.tools import Scope
 from infra.broker.service import Answer
-from infra.database.engine import DatabaseRefused, DatabaseUnavailable
-from infra.database.facts import StoredFact
-from infra.database.reading import ConversationView, Owner
-from infra.database.summaries import StoredSummary
+from infra.database.reading import Owner
 from infra.models import tokens
 from infra.settings.store import LiveSettings
 from infra.telemetry.metrics import CACHE
-
-log = structlog.get_logger("context")
 
 PATIENCE: Final = 1.2
 """Seconds for which an answer waits for the search: for one by words too, after waiting for an embedding."""
@@ -42,68 +34,29 @@ READING: Final = 2.2
 ANSWERING: Final = 2.5
 """Seconds after which the search is not waited for, however late it began: a bot listens for three."""
 
+MOST_REPEATED: Final = 20
+"""Messages of `recent` at most for which a search looks further: what is shown already is found, too."""
+
 TASK_RESULTS: Final = 10
 """Results of a task that shape the query, the newest: more have no room in it."""
 
-SEARCHED: Final[Mapping[str, Section]] = {"memories": "relevant", "messages": "conversation"}
+SEARCHED: Final[Mapping[str, Section]] = {
+    "memories": "relevant",
+    "messages": "conversation",
+    "documents": "documents",
+}
 """Of each scope the section that comes from it."""
 
-Value = TypeVar("Value")
-Missing = dict[str, Exception]
-"""Sections that something failed for, and what it was."""
-
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
-_EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError)
-
-
-class _Turn(NamedTuple):
-    """What is asked for, under which settings, and when; whom it is asked of.
-
-    Without `search` there is nobody to look for what is relevant.
-    """
-
-    owner: Owner
-    request: ContextV1
-    settings: SettingsV1
-    now: datetime
-    memory: Memory
-    search: Search | None
-
-    @property
-    def messages(self) -> tuple[Owner, str | None, int, int | None]:
-        return self.owner, self.request.conversation, self.settings.recent_messages, self.request.min_seq
-
-    @property
-    def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        return self.owner, self.request.conversation, self.settings.context.summaries, self.request.min_seq
-
-    @property
-    def scopes(self) -> tuple[Scope, ...]:
-        """Where to look for what is relevant: nowhere for what is not to be shown."""
-        shown = self.settings.context
-        scopes: list[Scope] = []
-        if shown.sections.relevant:
-            scopes.append("memories")
-        if shown.sections.conversation and shown.conversation_hits:
-            scopes.append("messages")
-        return tuple(scopes)
-
-
-class _Parts(NamedTuple):
-    """What was read; None where that failed."""
-
-    messages: Seen[ConversationView] | None
-    profile: Seen[dict[str, Any]] | None
-    facts: Seen[list[StoredFact]] | None
-    summaries: Seen[list[StoredSummary]] | None
 
 
 class _Made(NamedTuple):
-    """A reply, and under what it is right: these settings, until a fact expires."""
+    """A reply, and under what it is right: these settings, until a fact expires, at the time it shows."""
 
     reply: ContextReplyV1
     settings: SettingsV1
     until: datetime
+    current_time: str | None
 
 
 class ContextVerb:
@@ -124,7 +77,7 @@ class ContextVerb:
         owner, settings = owner_of(address), self._settings.of(address.tenant)
         if request.as_of is not None:
             return available(self._read_as_of(request.as_of, owner, request, settings))
-        turn = _Turn(owner, request, settings, now(), self._memory, self._search)
+        turn = Turn(owner, request, settings, now(), self._memory, self._search)
         at_hand = self._at_hand(turn) if turn.search is None or not turn.scopes else None
         return at_hand or available(self._read(turn))
 
@@ -133,61 +86,53 @@ class ContextVerb:
     ) -> Reply:
         async with self._past.at(owner, moment, request.min_seq) as (memory, search, then):
             reflected = request.model_copy(update={"min_seq": None})
-            return await self._read(_Turn(owner, reflected, settings, then, memory, search))
+            return await self._read(Turn(owner, reflected, settings, then, memory, search))
 
-    def _at_hand(self, turn: _Turn) -> Reply | None:
+    def _at_hand(self, turn: Turn) -> Reply | None:
         """The reply, if all that it is made of is at hand; made once, until something changes."""
         owner, request, settings, moment, memory, _ = turn
         shelf = memory.shelf(owner)
         place = "context", request.conversation, request.format, request.budget
         made: _Made | None = shelf.get(place)
+        current_time = decide.current_time(settings, moment)
         if (
             made
             and made.settings is settings
             and made.until > moment
+            and made.current_time == current_time
             and made.reply.seen_seq >= (request.min_seq or 0)
         ):
             CACHE.add("context", "hit")
             return made.reply
         CACHE.add("context", "miss")
-        parts = _Parts(
-            memory.messages_at_hand(*turn.messages),
-            memory.profile_at_hand(owner, request.min_seq),
-            memory.facts_at_hand(owner, request.min_seq),
-            memory.summaries_at_hand(*turn.summaries),
-        )
-        if None in parts:
+        parts = cached_parts(turn)
+        if parts is None:
             return None
         reply = _reply(turn, parts, None, {})
         expiries = (fact.expires_at for fact in parts.facts.value if fact.expires_at) if parts.facts else ()
         until = min((expiry for expiry in expiries if expiry > moment), default=_NEVER)
-        shelf[place] = _Made(reply, settings, until)
+        shelf[place] = _Made(reply, settings, until, current_time)
         return reply
 
-    async def _read(self, turn: _Turn) -> Reply:
-        owner, request, memory = turn.owner, turn.request, turn.memory
+    async def _read(self, turn: Turn) -> Reply:
         time = asyncio.get_running_loop().time
         started = time()
         read_by = started + READING
         missing: Missing = {}
-        parts = _Parts(
-            *await asyncio.gather(
-                _attempt(memory.messages(*turn.messages), read_by, missing, "recent"),
-                _attempt(memory.profile(owner, request.min_seq), read_by, missing, "user_data"),
-                _attempt(memory.facts(owner, request.min_seq), read_by, missing, "facts", "working"),
-                _attempt(memory.summaries(*turn.summaries), read_by, missing, "summaries"),
-            )
-        )
-        if not any(parts):
+        parts = await read_parts(turn, read_by, missing)
+        if not any(parts[:4]):
             raise missing["recent"]
         # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
         found_by = min(time() + PATIENCE, started + ANSWERING)
         sections = (SEARCHED[scope] for scope in turn.scopes)
-        found = await _attempt(_find(turn, parts), found_by, missing, *sections)
+        found, parts = await asyncio.gather(
+            attempt(_find(turn, parts), found_by, missing, *sections),
+            read_tail(turn, parts, read_by, missing),
+        )
         return _reply(turn, parts, found, missing)
 
 
-async def _find(turn: _Turn, parts: _Parts) -> Found | None:
+async def _find(turn: Turn, parts: Parts) -> Found | None:
     """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
@@ -203,32 +148,44 @@ async def _find(turn: _Turn, parts: _Parts) -> Found | None:
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
     # Some of them are shown anyway.
-    limit = max(retrieval.limit + listed, shown.conversation_hits + settings.recent_messages)
+    limit = max(retrieval.limit + listed, shown.conversation_hits + _recent_messages(turn, parts))
     return await search.find(
         owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
     )
 
 
-def _reply(turn: _Turn, parts: _Parts, found: Found | None, missing: Missing) -> ContextReplyV1:
+def _recent_messages(turn: Turn, parts: Parts) -> int:
+    """How many messages may be shown in `recent`; where summaries are behind, not all of them."""
+    rows = parts.messages.value.messages if parts.messages else ()
+    summaries = parts.summaries.value if parts.summaries else ()
+    due = decide.due_messages(rows, summaries, turn.settings.recent_messages)
+    return max(turn.settings.recent_messages, min(len(due), MOST_REPEATED))
+
+
+def _reply(turn: Turn, parts: Parts, found: Found | None, missing: Missing) -> ContextReplyV1:
     request, settings = turn.request, turn.settings
     degraded = _degraded(turn, found, missing)
     known = decide.Known(
-        rows=parts.messages.value.messages if parts.messages else (),
+        view=parts.messages.value if parts.messages else None,
+        counted=parts.counted,
         profile=parts.profile.value if parts.profile else {},
         facts=parts.facts.value if parts.facts else (),
         summaries=parts.summaries.value if parts.summaries else (),
         hits=found.hits if found else (),
         incomplete=bool(degraded),
     )
+    context = decide.context(known, settings, turn.now)
     fitted = fit(
-        decide.context(known, settings, turn.now),
-        LAYOUTS[request.format],
+        context,
+        LAYOUTS_BY_LANGUAGE[context.language][request.format],
         request.budget or settings.context.budget,
         settings.context.sections,
         tokens.count,
         tokens.cut,
     )
-    seen = [part.seq for part in parts if part]
+    seen = [
+        part.seq for part in (parts.messages, parts.profile, parts.facts, parts.summaries) if part is not None
+    ]
     if found is not None and not set(turn.scopes).issubset(found.degraded):
         seen.append(found.seq)
     return ContextReplyV1.model_construct(
@@ -238,32 +195,14 @@ def _reply(turn: _Turn, parts: _Parts, found: Found | None, missing: Missing) ->
         text=fitted.rendered.text,
         tokens=fitted.tokens,
         sections=dict(fitted.sections.items()),
+        coverage=fitted.coverage,
         profile=dict(known.profile),
         degraded=degraded,
         metadata={FROM_MEMORY: True},
     )
 
 
-def _degraded(turn: _Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
+def _degraded(turn: Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
     unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
     return tuple(sorted(named, key=(*SECTIONS, "embedding").index))
-
-
-async def _attempt(
-    read: Awaitable[Value], until: float, missing: Missing, *sections: Section
-) -> Value | None:
-    """What is read by then, a time of the loop; without it, its sections are missing, whatever the reason."""
-    try:
-        async with asyncio.timeout_at(until):
-            return await read
-    except Exception as error:
-        expected = isinstance(error, _EXPECTED)
-        log.warning(
-            "a part of the context is missing",
-            sections=sections,
-            error=repr(error),
-            exc_info=None if expected else error,
-        )
-        missing.update(dict.fromkeys(sections, error))
-        return None

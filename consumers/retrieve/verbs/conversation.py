@@ -4,8 +4,9 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from consumers.retrieve import decide
+from consumers.retrieve.cache import Seen
 from consumers.retrieve.fast_history import FastHistory
-from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.memory import Memory
 from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.verbs.asking import available, owner_of
 from consumers.retrieve.verbs.user_log import UserLog

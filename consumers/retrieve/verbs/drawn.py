@@ -16,12 +16,13 @@ from contracts.memory import (
     FactUpdatedV1,
     Lineage,
 )
+from contracts.merging import FactMergedV1
 from contracts.subjects import InvalidSubject, thing_filter
 from infra.broker.delivery import Delivery
 from infra.broker.log_reader import pages
 from infra.database.rows import Owner, read
 
-_TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1
+_TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
 """What says of a fact where it was learned."""
 
 

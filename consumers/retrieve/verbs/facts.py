@@ -1,4 +1,4 @@
-"""`read`, `get`, `update` and `forget`: the facts that are kept of a user."""
+"""`read`, `get` and `update`: the facts that are kept of a user."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -7,22 +7,19 @@ from typing import Any, Final
 from uuid import uuid4
 
 from consumers.policy.refusing import refusal
-from consumers.retrieve.memory import Memory, Seen
-from consumers.retrieve.search.service import Search
-from consumers.retrieve.verbs.asking import available, now, owner_of, to_be_found
+from consumers.retrieve.cache import Seen
+from consumers.retrieve.memory import Memory
+from consumers.retrieve.projection import Projection
+from consumers.retrieve.verbs.asking import available, now, owner_of
 from consumers.retrieve.verbs.rewriting import conflict, rewritten
 from consumers.retrieve.verbs.shown import fact_as_kept, in_order, unexpired
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
-from contracts.base import InvalidBody
-from contracts.identity import point_id
-from contracts.memory import Fact, FactForgottenV1, FactUpdatedV1, Lineage
+from contracts.memory import Fact, FactUpdatedV1, Lineage
 from contracts.subjects import Address
 from contracts.tools import (
     FactReplyV1,
     FactsReplyV1,
-    ForgetReplyV1,
-    ForgetV1,
     GetV1,
     ReadV1,
     UpdateV1,
@@ -47,22 +44,22 @@ class FactVerbs:
     def __init__(
         self,
         memory: Memory,
-        search: Search,
         settings: LiveSettings,
         log: UserLog,
+        projection: Projection,
         database: Database,
         finding: Finding | None,
     ) -> None:
         self._memory = memory
-        self._search = search
         self._settings = settings
         self._log = log
+        self._projection = projection
         self._database = database
         self._finding = finding
 
     @property
     def answers(self) -> Mapping[str, Answer]:
-        return {"read": self.read, "get": self.get, "update": self.update, "forget": self.forget}
+        return {"read": self.read, "get": self.get, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.read(body or b"{}")
@@ -98,7 +95,8 @@ class FactVerbs:
             async with locked(self._database, *owner_of(address)):
                 seen = await self._newest(address, request.id)
                 former = _as_event(_found(seen.value, request.id).fact)
-                fact = rewritten(former, request, now(), self._settings.of(address.tenant).limits)
+                settings = self._settings.of(address.tenant)
+                fact = rewritten(former, request, now(), settings)
                 position = seen.seq
                 if fact != former:
                     await self._check(address, request.id, fact, former, position)
@@ -109,40 +107,11 @@ class FactVerbs:
                     event_id = str(uuid4())
                     await self._make_findable(owner_of(address), request.id, event_id, fact.text)
                     position = await self._log.publish(address, event, event_id)
+                    await self._projection.apply(owner_of(address), position)
             seen = await self._memory.fact(owner_of(address), request.id, position)
             return _reply(_found(seen.value, request.id), seen.seq)
 
         return available(change())
-
-    def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = ForgetV1.read(body)
-        if (request.id is None) == (request.query is None):
-            raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
-
-        async def change() -> Reply:
-            fact_id = request.id or await self._first_found(address, request.query or "")
-            # Not while a proposal that meets it is decided: that would be kept in what is gone, and be lost.
-            async with locked(self._database, *owner_of(address)):
-                if (await self._newest(address, fact_id)).value is None:
-                    raise _no_fact(fact_id)
-                position = await self._log.publish(address, FactForgottenV1(fact_id=fact_id))
-                await self._make_unfindable(owner_of(address), fact_id)
-            await to_be_found(self._memory.facts(owner_of(address), position))
-            return ForgetReplyV1(seen_seq=position, id=fact_id)
-
-        return available(change())
-
-    async def _first_found(self, address: Address, query: str) -> str:
-        settings = self._settings.of(address.tenant).retrieval
-        end = await self._log.end()
-        found = await self._search.find(
-            owner_of(address), query, ("memories",), 1, settings.threshold, settings, now(), end
-        )
-        if found.hits:
-            return found.hits[0].id
-        if "memories" in found.degraded:
-            raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
-        raise Refusal("not_found", "no fact fits the query")
 
     async def _check(self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int) -> None:
         settings = self._settings.of(address.tenant)
@@ -162,14 +131,6 @@ class FactVerbs:
                 new = await points(self._finding, [findable(owner, fact_id, event_id, text)])
             async with self._finding.gate.passed():
                 await self._finding.vectors.upsert(Collection.MEMORIES, new)
-
-    async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
-        if self._finding is None:
-            return
-        with suppress(VectorsUnavailable):
-            place = point_id(*owner, "fact", fact_id)
-            async with self._finding.gate.passed():
-                await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
 
     async def _newest(self, address: Address, fact_id: str) -> Seen[FactHistory | None]:
         return await self._memory.fact(owner_of(address), fact_id, await self._log.end())

@@ -3,18 +3,21 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from consumers.policy.keeping import kept_until
+from consumers.policy.expiry import find_expiry
+from consumers.policy.keeping import rewritten_until
 from consumers.policy.wording import one_line, words
 from consumers.retrieve.verbs.shown import importance_of
 from contracts.base import InvalidBody
 from contracts.memory import Fact
-from contracts.settings import FactLimits
+from contracts.settings import FactLimits, SettingsV1
 from contracts.tools import UpdateV1
 from infra.database.facts import StoredFact
 
 
-def rewritten(former: Fact, request: UpdateV1, at: datetime, limits: FactLimits) -> Fact:
+def rewritten(former: Fact, request: UpdateV1, at: datetime, settings: SettingsV1) -> Fact:
     """The fact as the request wants it; what is left out stays, but for the date of a fact that moves.
+
+    Words that name an end, such as "until Friday", replace the former date.
 
     Raises:
         InvalidBody: a field is wrong.
@@ -27,7 +30,9 @@ def rewritten(former: Fact, request: UpdateV1, at: datetime, limits: FactLimits)
     importance = importance_of(request.importance)
     if importance is not None:
         wanted["importance"] = importance
-    kept = {"expires_at": kept_until(former, request.tier or former.tier, at, limits)}
+    text, tier = wanted.get("text", former.text), request.tier or former.tier
+    end = find_expiry(text, at, settings.time_stamps.zone) if text != former.text else None
+    kept = {"expires_at": rewritten_until(former, text, end, tier, at, settings.limits)}
     return Fact.strictly(**former.model_dump() | kept | wanted)
 
 

@@ -38,4 +38,5 @@ def fact_as_kept(fact: StoredFact) -> FactAsKept:
         importance=fact.importance,
         expires_at=fact.expires_at,
         saved_at=fact.saved_at,
+        unsupported=fact.unsupported or None,
     )

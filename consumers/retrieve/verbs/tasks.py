@@ -4,7 +4,8 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 from uuid import uuid4
 
-from consumers.retrieve.memory import Memory, Seen
+from consumers.retrieve.cache import Seen
+from consumers.retrieve.memory import Memory
 from consumers.retrieve.verbs.asking import available, owner_of
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply

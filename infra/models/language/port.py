@@ -21,10 +21,11 @@ class Said(NamedTuple):
 
 
 class KnownFact(NamedTuple):
-    """A fact that is known already."""
+    """A fact that is known already; `saved_at` has the zone that the user is shown."""
 
     id: str
     text: str
+    saved_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ from typing import Final
 
 from infra.models.language.port import Said
 
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""Whatever the locale of the process."""
+
 NAME_BEGINNING: Final = 100
 """Characters of a speaker's name that are shown, of which there is no end."""
 
@@ -17,6 +20,11 @@ def shown_name(name: str | None) -> str | None:
     """A speaker's name on one line, or of a longer one the beginning; None where there is none."""
     name = " ".join((name or "").split())
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
+
+
+def time_stamp(said: Said) -> str:
+    """When something was said: date, time and weekday, which "next Friday" is counted from."""
+    return f"[{said.at:%Y-%m-%d %H:%M} {WEEKDAYS[said.at.weekday()]}]"
 
 
 def speech(said: Said) -> str:

@@ -1,143 +1,213 @@
-"""Summaries of the sentences that say most, in the words in which they were said."""
+"""Summaries of what was said, in the words in which it was said: something of every exchange.
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from math import sqrt
+Each exchange may have equally many words, the largest number with which all of them have room. What is short
+leaves its room to the others, so neither the first nor the last ones are left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Final, NamedTuple
 
 from infra.models.language.port import Said
-from infra.models.language.rules.changes import stems
-from infra.models.language.rules.dates import dated, spans
-from infra.models.language.rules.sentences import is_cyrillic, sentences
-from infra.models.language.rules.statements import statements
+from infra.models.language.rules.details import Detail
+from infra.models.language.rules.exchanges import Exchange, Utterance, exchanges
 
-MOST_WORDS: Final = 60
-"""Of a summary."""
+USUAL_WORDS: Final = 60
+"""Of a summary that has room for all names and numbers."""
 
-OF_A_SENTENCE: Final = 30
-"""Words of a sentence that are shown: of a longer one, its beginning."""
+MOST_WORDS: Final = 95
+MOST_CHARACTERS: Final = 1000
+"""Of any summary, dates and speakers included."""
 
-LONGEST_WORD: Final = 8
-"""Characters: where words are longer, or do not stand apart, so many count as one."""
+_SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+"""Words of an exchange that are tried, from the most."""
 
-_SENTENCES: Final = 2
-"""Of a summary of messages; one of earlier summaries has as many as there is room for."""
+_OF_THE_USER: Final = 0.6
+"""The user's part of an exchange with an answer; all of it where that is too little for two."""
 
-_SPEAKERS: Final = {
-    False: {"user": "User", "assistant": "Assistant"},
-    True: {"user": "Пользователь", "assistant": "Ассистент"},
-}
-_SPEAKER: Final = re.compile(r"((?:User|Assistant|Пользователь|Ассистент)(?: \([^)]{1,60}\))?): ")
-_NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\.\.\.\]$")
-_NAME_OR_NUMBER: Final = re.compile(r"\d|(?<=\s)[A-ZА-ЯЁ]\w")
-_OF_ONESELF: Final = re.compile(
-    r"\b(?:I|my|me|we|our|я|мне|меня|мой|моя|мо[её]|мои|мы|у нас)\b", re.IGNORECASE
-)
-_END: Final = re.compile(r"[.!?…。！？؟।][\"'»”)]*$")
+_LEAST_FOR_BOTH: Final = 10
+_LEAST_OF_A_SENTENCE: Final = 4
+"""Words: of a sentence that does not fit whole, less is not shown unless nothing else is."""
 
-_USER: Final = 1.5
-_STATEMENT: Final = 2.0
-_DETAIL: Final = 1.2
-_OFFER: Final = 0.5
-_NEW: Final = 0.5
+_LEAST_STEMS: Final = 2
+"""Of a sentence without names and numbers that is shown beside another one: "Do it" says nothing."""
+
+_OLDER: Final = 0.75
+_OLDEST: Final = 0.35
+"""Of several earlier summaries, the newest has a whole share, each older one so much of the next one's."""
+
+_MOST_DETAILS: Final = 6
+_MOST_OF_AN_ANSWER: Final = 3
+"""Names and numbers of an exchange that are added where no shown sentence has them."""
+
+NOTHING_SAID: Final = "There were no words."
 
 
-class _Unit(NamedTuple):
-    """A sentence; `speaker` is how a summary names who said it, where that is known."""
+class _Piece(NamedTuple):
+    """A sentence as it is shown; `added` are names and numbers of what is not shown."""
 
-    place: int
-    speaker: str | None
+    utterance: Utterance
     text: str
-    stems: frozenset[int]
-    worth: float
+    added: tuple[str, ...] = ()
 
-    @property
-    def words(self) -> int:
-        return _words(self.text)
+    def __str__(self) -> str:
+        return f"{self.text} ({', '.join(self.added)})." if self.added else self.text
 
 
 def summary(said: Sequence[Said]) -> str:
-    """One or two sentences of messages, or of earlier summaries (role `system`) as many as there is room for.
+    """Something of every exchange of messages, or of every earlier summary (role `system`).
 
-    They are those that tell most, the user's before others, and none says what another one does. There are at
-    most `MOST_WORDS` words, and who said them.
+    There are `USUAL_WORDS` at most, and up to `MOST_WORDS` where else names or numbers would be lost.
     """
-    of_messages = any(message.role in ("user", "assistant") for message in said)
-    units = list(_units(said, of_messages))
-    common = Counter(stem for unit in units for stem in unit.stems)
-    ranked = sorted(units, key=lambda unit: (-_score(unit, common, len(units)), unit.place))
-    chosen = _chosen(ranked, _SENTENCES if of_messages else len(units))
-    return _written(sorted(chosen)) or "There were no words."
+    found = exchanges(said)
+    if not found:
+        return NOTHING_SAID
+    merges = not any(message.role in ("user", "assistant") for message in said)
+    usual = _fitting(found, USUAL_WORDS, merges=merges)
+    if usual is None or _lost(found, usual):
+        usual = _fitting(found, MOST_WORDS, merges=merges) or _newest(found)
+    return _written(_with_details(found, usual))
 
 
-def _units(said: Sequence[Said], of_messages: bool) -> Iterator[_Unit]:
-    names = _SPEAKERS[is_cyrillic(" ".join(message.text for message in said))]
-    place = 0
-    for message in said:
-        if of_messages and message.role not in ("user", "assistant"):
+def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> list[_Piece] | None:
+    """Of each exchange as much as there is room for; None where there is not even room for a word of each."""
+    if len(found) > most_words:
+        return None
+    for share in _SHARES:
+        pieces = []
+        for place, exchange in enumerate(found):
+            age = len(found) - 1 - place
+            own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
+            pieces += _shown(exchange, max(1, own))
+        text = _written(pieces)
+        if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in found):
+            return pieces
+    return None
+
+
+def _leaves_trace(exchange: Exchange, text: str) -> bool:
+    """Whether a text has one of the names and numbers of an exchange, where it has any."""
+    cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
+    return not cores or any(core in text for core in cores)
+
+
+def _newest(found: Sequence[Exchange]) -> list[_Piece]:
+    """A word of as many exchanges as have room: those with names or numbers first, then the newest."""
+    ranked = sorted(enumerate(found), key=lambda each: (each[1].has_details, each[0]), reverse=True)
+    for count in range(min(len(ranked), MOST_WORDS), 0, -1):
+        pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _shown(exchange, 1)]
+        if _fits(_written(pieces), MOST_WORDS):
+            return pieces
+    return []
+
+
+def _shown(exchange: Exchange, room: int) -> list[_Piece]:
+    """The sentences of an exchange that tell most, in so many words."""
+    ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
+    asked = [each for each in ranked if not each.is_answer]
+    answered = [each for each in ranked if each.is_answer and not (asked and each.is_idle)]
+    shown: list[_Piece] = []
+    if room < _LEAST_FOR_BOTH:
+        ranked = [*asked, *answered]
+        return [_piece(next((each for each in ranked if each.sentence.details), ranked[0]), room)]
+    if asked:
+        left = min(answered[0].sentence.words, round(room * (1 - _OF_THE_USER))) if answered else 0
+        shown.append(_piece(asked[0], room - left))
+    if answered:
+        shown.append(_piece(answered[0], room - _words(shown)))
+    for each in (*asked[1:], *answered[1:]):
+        rest = room - _words(shown)
+        if len(each.stems) < _LEAST_STEMS and not each.sentence.details and not each.is_wish:
             continue
-        speaker = names.get(message.role)
-        if speaker and message.name:
-            speaker = f"{speaker} ({' '.join(message.name.split())})"
-        told = [] if message.role == "assistant" else [each.text[:40] for each in statements(message)]
-        for sentence in sentences(message.text):
-            text = sentence.text
-            if named := _SPEAKER.match(text) if not of_messages else None:
-                speaker, text = named[1], text[named.end() :]
-            if _NO_SPEECH.match(text) or not any(character.isalpha() for character in text):
+        if each.sentence.words <= rest or (each.sentence.details and rest >= 2 * _LEAST_OF_A_SENTENCE):
+            shown.append(_piece(each, rest))
+    return sorted(shown, key=lambda piece: piece.utterance.place)
+
+
+def _piece(utterance: Utterance, words: int) -> _Piece:
+    return _Piece(utterance, utterance.sentence.clipped(max(words, 1)))
+
+
+def _words(pieces: Sequence[_Piece]) -> int:
+    return sum(len(piece.text.split()) for piece in pieces)
+
+
+def _missing(exchange: Exchange, pieces: Sequence[_Piece]) -> Iterator[tuple[Utterance, Detail]]:
+    """Names and numbers of an exchange that no piece shows, each with the sentence that has it."""
+    text = " ".join(str(piece) for piece in pieces)
+    for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
+        details = {
+            detail.core: (each, detail)
+            for each in exchange.utterances
+            if each.is_answer == is_answer
+            for detail in each.sentence.details
+        }
+        yield from (found for core, found in list(details.items())[:most] if core not in text)
+
+
+def _lost(found: Sequence[Exchange], pieces: Sequence[_Piece]) -> bool:
+    return any(any(_missing(exchange, pieces)) for exchange in found)
+
+
+def _with_details(found: Sequence[Exchange], pieces: Sequence[_Piece]) -> list[_Piece]:
+    """The pieces, and what they lack of names and numbers, in turns, the newest first, while there is room.
+
+    The sentence that has it is added, or where that has no room the name or number alone, behind what the
+    same speaker says of it.
+    """
+    shown = {piece.utterance.place: piece for piece in pieces}
+    waiting = [(exchange, list(_missing(exchange, pieces))) for exchange in reversed(found)]
+    while any(missing for _, missing in waiting):
+        for exchange, missing in waiting:
+            if not missing:
                 continue
-            shown = dated(text, spans(text, message.at.date())) if of_messages else text
-            worth = _worth(message, text, sentence.is_question)
-            if any(statement in shown for statement in told):
-                worth *= _STATEMENT
-            yield _Unit(place, speaker, _clipped(shown), stems(text), worth)
-            place += 1
+            utterance, detail = missing.pop(0)
+            if any(detail.core in str(piece) for piece in shown.values()):
+                continue
+            for changed in _additions(exchange, utterance, detail, shown):
+                if _fits(_written(_in_order({**shown, **changed})), MOST_WORDS):
+                    shown |= changed
+                    break
+    return _in_order(shown)
 
 
-def _worth(message: Said, text: str, is_question: bool) -> float:
-    worth = _USER if message.role == "user" else _OFFER if is_question else 1.0
-    return worth * _DETAIL ** sum(bool(detail.search(text)) for detail in (_NAME_OR_NUMBER, _OF_ONESELF))
+def _additions(
+    exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _Piece]
+) -> Iterator[dict[int, _Piece]]:
+    """The pieces that would show a detail, the better one first."""
+    if utterance.place not in shown:
+        yield {utterance.place: _piece(utterance, utterance.sentence.words)}
+    same = [
+        each.place
+        for each in exchange.utterances
+        if each.place in shown and each.is_answer == utterance.is_answer
+    ]
+    if same:
+        place = utterance.place if utterance.place in same else same[-1]
+        piece = shown[place]
+        yield {place: piece._replace(added=(*piece.added, detail.text))}
 
 
-def _score(unit: _Unit, common: Counter[int], units: int) -> float:
-    """How much a sentence tells: by its rarer and its shared words, and the newer the more."""
-    shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in unit.stems)
-    return unit.worth * shared / sqrt(unit.words + 6) * (1 + _NEW * unit.place / units)
+def _in_order(shown: Mapping[int, _Piece]) -> list[_Piece]:
+    return [shown[place] for place in sorted(shown)]
 
 
-def _chosen(ranked: Sequence[_Unit], most: int) -> list[_Unit]:
-    chosen: list[_Unit] = []
-    for unit in ranked:
-        room = MOST_WORDS - sum(other.words for other in chosen)
-        if (
-            len(chosen) < most
-            and unit.words <= room
-            and not any(_say_the_same(unit, each) for each in chosen)
-        ):
-            chosen.append(unit)
-    return chosen
+def _fits(text: str, most_words: int) -> bool:
+    return len(text.split()) <= most_words and len(text) <= MOST_CHARACTERS
 
 
-def _say_the_same(one: _Unit, other: _Unit) -> bool:
-    return 2 * len(one.stems & other.stems) > min(len(one.stems), len(other.stems))
-
-
-def _words(text: str) -> int:
-    return max(len(text.split()), len(text) // LONGEST_WORD)
-
-
-def _clipped(text: str) -> str:
-    if _words(text) <= OF_A_SENTENCE:
-        return text if _END.search(text) else f"{text}."
-    beginning = " ".join(text.split()[:OF_A_SENTENCE])[: OF_A_SENTENCE * LONGEST_WORD - 1]
-    return f"{beginning.rstrip(' ,;:–—-.…')}…"
-
-
-def _written(units: Sequence[_Unit]) -> str:
-    parts = []
-    for speaker, spoken in groupby(units, key=lambda unit: unit.speaker):
-        text = " ".join(unit.text for unit in spoken)
-        parts.append(f"{speaker}: {text}" if speaker else text)
+def _written(pieces: Sequence[_Piece]) -> str:
+    parts: list[str] = []
+    day: date | None = None
+    speaker: str | None = None
+    for piece in pieces:
+        said = piece.utterance
+        is_another_day = said.day is not None and said.day != day
+        if is_another_day:
+            day = said.day
+            parts.append(f"[{day}]")
+        if said.speaker and (said.speaker != speaker or is_another_day):
+            parts.append(f"{said.speaker}:")
+        speaker = said.speaker
+        parts.append(str(piece))
     return " ".join(parts)

@@ -1,0 +1,166 @@
+"""Checks a model's summary: the accepted text, or why it is refused. No I/O, no clock, no randomness."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from infra.models.language.port import Answer, Request
+
+MOST_WORDS, MOST_CHARACTERS = 100, 1000
+"""Of a summary. Not all languages part words, so characters count too."""
+
+ECHOED_INSTRUCTIONS: Final = 8
+ECHOED_MESSAGES: Final = 30
+"""Words in a row that an answer has from the instructions, or from the messages, when it repeats them."""
+
+Reason = Literal["empty", "cut_off", "preamble", "fence", "json", "echo", "too_long"]
+
+_WHY: Final[Mapping[Reason, str]] = {
+    "empty": "it has no words",
+    "cut_off": "it ends in the middle",
+    "preamble": "it has words around the summary, such as “Here is a summary”",
+    "fence": "it has a code fence or tags",
+    "json": "it is JSON",
+    "echo": "it repeats the instructions or the messages",
+    "too_long": f"it has more than {MOST_WORDS} words or {MOST_CHARACTERS:,} characters",
+}
+
+_THOUGHT: Final = re.compile(
+    # A model that thinks to the last token it has does not come to an end of it.
+    r"<think(?:ing)?>.*?</think(?:ing)?>|\A.*</think(?:ing)?>|\A\s*<think(?:ing)?>.*",
+    re.DOTALL | re.IGNORECASE,
+)
+_LABEL: Final = re.compile(
+    r"\A[*_#\s]*(?:summary|резюме|краткое содержание|итог)[*_\s]*:[*_\s]*", re.IGNORECASE
+)
+_QUOTED: Final = re.compile(r"\A(?:\"([^\"]*)\"|«([^«»]*)»|“([^“”]*)”)\Z")
+_FENCE: Final = re.compile(r"```|~~~|\A\s*</?[a-z][\w-]*>", re.IGNORECASE)
+_JSON: Final = re.compile(r"\A\s*(?:\{|\[\s*[\[{\"])")
+_OF_TALK: Final = (
+    r"(?:(?:of|for|from)\ (?:(?:the|this|our|your|these)\ )?(?:\w+\ ){0,2}"
+    r"(?:conversations?|chats?|dialog(?:ue)?s?|messages?|exchanges?|discussions?|summar(?:y|ies)))?"
+)
+_OF_TALK_RUSSIAN: Final = (
+    r"(?:(?:\w+\ ){0,2}(?:бесед\w*|разговор\w*|диалог\w*|сообщени\w*|переписк\w*|чата?|резюме))?"
+)
+_PREAMBLE: Final = re.compile(
+    rf"""
+    \A[\W_]*(?:sure|certainly|of\ course|okay|ok|absolutely|understood|got\ it|конечно|хорошо|разумеется
+        |готово|ладно|понятно|с\ удовольствием|без\ проблем)\s*[,.!:—–-]
+    |\A[\W_]*(?:
+        here(?:['’]s|\ is|\ are|\ you\ go)\b(?=.{{0,80}}(?:summar|sentence|recap|overview|version|text|:))
+        |(?:below|the\ following)\ (?:is|are)\b
+        |this\ is\ (?:a|the|my|your)\ (?:\w+\ ){{0,3}}(?:summary|recap|overview)\b
+        |(?:(?:a|the|my|your)\ )?(?:\w+\ ){{0,2}}summary\ ?{_OF_TALK}\W*:
+        |I(?:['’]ve|\ have|\ will|['’]ll)\ (?:\w+\ )?(?:summari[sz]e|put\ together|condense)
+        |as\ (?:you\ )?requested\b
+        |вот\b(?=.{{0,80}}(?:содержани|резюме|сводк|саммари|пересказ|изложени|итог|обобщени|предложени|:))
+        |ниже\b(?=.{{0,80}}(?:содержани|резюме|сводк|саммари|пересказ|изложени|итог|обобщени|привед))
+        |(?:(?:краткое|короткое|сжатое|общее)\ )?
+            (?:содержание|резюме|изложение|сводка|саммари|итоги?|пересказ)\ ?{_OF_TALK_RUSSIAN}\W*:
+        |(?:я\ )?(?:кратко\ )?(?:резюмирую|подведу\ итог|обобщ(?:у|ил))
+    )
+    |\A[^\n]{{1,120}}:[*_\s]*\n
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_AFTERWORD: Final = re.compile(
+    r"(?:let me know if|(?:I )?hope (?:this|that) helps|feel free to|would you like me to|"
+    r"дай(?:те)? знать|надеюсь, (?:это )?помо|если (?:нужно|хотите|потребуется)[^.]*(?:дополн|подробн|измен)|"
+    r"обращайтесь)[^.!?]*[.!?]*\W*\Z",
+    re.IGNORECASE,
+)
+_ECHOED_PROMPT: Final = re.compile(
+    r"\[\d{4}-\d\d-\d\d \d\d:\d\d|(?i:earlier summaries, oldest first|\A\W*messages:)|"
+    r"\buser(?: \([^)]*\))?: .*\bassistant(?: \([^)]*\))?: ",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an answer is no summary."""
+
+    reason: Reason
+
+    @property
+    def why(self) -> str:
+        """The same for a person, or a model: repeats nothing of the answer."""
+        return _WHY[self.reason]
+
+
+def check_summary(answer: Answer, request: Request) -> str | Refusal:
+    """Check what a model answered to a request for a summary.
+
+    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are left out; for anything
+    else that is not the summary the answer is refused. Nothing is cut: what comes last matters as much.
+
+    Returns:
+        The summary on one line; or why it is refused.
+    """
+    text = _LABEL.sub("", _THOUGHT.sub("", answer.text).strip()).strip()
+    line = " ".join(text.split())
+    if quoted := _QUOTED.match(line):
+        line = next(part for part in quoted.groups() if part is not None).strip()
+    if reason := _reason(text, line, answer, request):
+        return Refusal(reason)
+    return line
+
+
+def corrected(request: Request, refusal: Refusal) -> Request:
+    """The request once more, saying why the answer to it was refused."""
+    note = f"Your last answer was refused: {refusal.why}. Answer with one or two sentences only."
+    return replace(request, text=f"{request.text}\n{note}\n")
+
+
+def _reason(text: str, line: str, answer: Answer, request: Request) -> Reason | None:
+    if not any(character.isalnum() for character in line):
+        return "cut_off" if answer.is_cut else "empty"
+    if _FENCE.search(text):
+        return "fence"
+    if _is_json(text):
+        return "json"
+    if _is_echo(line, request):
+        return "echo"
+    if _PREAMBLE.search(text) or _AFTERWORD.search(text):
+        return "preamble"
+    if answer.is_cut:
+        return "cut_off"
+    if len(line.split()) > MOST_WORDS or len(line) > MOST_CHARACTERS:
+        return "too_long"
+    return None
+
+
+def _is_json(text: str) -> bool:
+    if _JSON.match(text):
+        return True
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_echo(line: str, request: Request) -> bool:
+    if _ECHOED_PROMPT.search(line):
+        return True
+    said = _words(line)
+    if _shares_run(said, _words(request.instructions), ECHOED_INSTRUCTIONS):
+        return True
+    # Of earlier summaries the newest may well stay as it was.
+    messages = (each.text for each in request.said if each.role != "system")
+    return any(_shares_run(said, _words(text), ECHOED_MESSAGES) for text in messages)
+
+
+def _shares_run(one: Sequence[str], other: Sequence[str], length: int) -> bool:
+    runs = set(_runs(one, length))
+    return bool(runs) and any(run in runs for run in _runs(other, length))
+
+
+def _runs(words: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(words[place : place + length]) for place in range(len(words) - length + 1))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())

@@ -1,0 +1,106 @@
+"""Readings of a text with its disguises undone: lookalike letters, invisible characters, spaced-out words."""
+
+import re
+import unicodedata
+from functools import cache
+from typing import Final
+
+_WORD: Final = re.compile(r"\w+")
+_LATIN: Final = re.compile(r"[A-Za-z]")
+_CYRILLIC: Final = re.compile(r"[А-Яа-яЁё]")
+_LOOKALIKE: Final = re.compile(r"[^\W\d_A-Za-z]")
+_SPACED_OUT: Final = re.compile(r"(?<!\w)[^\W\d_](?:([ .*·•|_-])\w)(?:\1\w){2,}(?!\w)")
+_JOINED_NOUN: Final = re.compile(
+    r"(passwords?|passcode|passphrase|pincode|pin|code|cvv|пароль|парол[яеию]|пинкод|пин|код)"
+    r"(is|are|это)?(?=\W|\w)",
+    re.IGNORECASE,
+)
+_SPELLINGS: Final = (
+    (re.compile(r"\bpass[ ._-]words?\b", re.IGNORECASE), "password"),
+    (re.compile(r"(?<![A-Za-z0-9])p[a@4][s5$]{2}w[o0]rd(?!\w)", re.IGNORECASE), "password"),
+    (re.compile(r"(?<!\w)п[аa@4]р[оo0]ль(?!\w)", re.IGNORECASE), "пароль"),
+    (
+        re.compile(r"(?<!\w)парол'|\bparol(?:['’`]|\b)(?=\s*(?:ot|dlya|k|na|eto|[:=—–-]))", re.IGNORECASE),
+        "пароль",
+    ),
+)
+
+_ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
+"""Pairs of letters that disguises use and that Unicode's table of confusable characters leaves out."""
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """Return the text as a reader sees it, and as it reads with lookalike and spaced-out letters undone.
+
+    The first reading has compatibility forms, invisible characters and combining marks removed. The others
+    exist only where a word mixes scripts or where single letters stand in a row.
+    """
+    plain = _without_marks(text)
+    found = dict.fromkeys([plain])
+    for variant in (plain, *_in_one_script(plain)):
+        found[variant] = None
+        found[_joined(variant)] = None
+    for variant in list(found):
+        for spelling, word in _SPELLINGS:
+            variant = spelling.sub(word, variant)
+        found[variant] = None
+    return tuple(found)
+
+
+def _without_marks(text: str) -> str:
+    if text.isascii():
+        return text
+    composed = unicodedata.normalize("NFKC", text.replace("№", "#"))
+    return "".join(
+        "-" if category == "Pd" and character not in "—–-" else character
+        for character in composed
+        if (category := unicodedata.category(character)) not in ("Cf", "Mn", "Me")
+    )
+
+
+def _in_one_script(text: str) -> list[str]:
+    """The text with each mixed word in Latin letters, and with each in Cyrillic ones, where they differ."""
+    if text.isascii():
+        return []
+    to_latin, to_cyrillic = _tables()
+
+    def latin(word: re.Match[str]) -> str:
+        has_both = _LATIN.search(word[0]) and _LOOKALIKE.search(word[0])
+        return word[0].translate(to_latin) if has_both else word[0]
+
+    def cyrillic(word: re.Match[str]) -> str:
+        has_both = _CYRILLIC.search(word[0]) and not _CYRILLIC.fullmatch(word[0])
+        return word[0].translate(to_cyrillic) if has_both else word[0]
+
+    return [each for each in (_WORD.sub(latin, text), _WORD.sub(cyrillic, text)) if each != text]
+
+
+@cache
+def _tables() -> tuple[dict[int, str], dict[int, str]]:
+    """Translations of lookalike letters: of other scripts into Latin, and of Latin into Cyrillic."""
+    from confusable_homoglyphs.confusables import confusables_data
+
+    to_latin: dict[int, str] = {}
+    to_cyrillic: dict[int, str] = {}
+    for letter, lookalikes in confusables_data.items():
+        if len(letter) != 1 or not letter.isalpha():
+            continue
+        for other in (each["c"] for each in lookalikes):
+            if _LATIN.fullmatch(other) and not letter.isascii():
+                to_latin.setdefault(ord(letter), other)
+            if _LATIN.fullmatch(letter) and _CYRILLIC.fullmatch(other):
+                to_cyrillic.setdefault(ord(letter), other)
+    for letter, other in _ALSO_ALIKE.items():
+        to_latin.setdefault(ord(letter), other)
+        to_cyrillic.setdefault(ord(other), letter)
+    return to_latin, to_cyrillic
+
+
+def _joined(text: str) -> str:
+    """The text with "p a s s w o r d" as one word, parted from the words that were spelled out with it."""
+
+    def join(letters: re.Match[str]) -> str:
+        separator = letters[1]
+        return _JOINED_NOUN.sub(r" \1 \2 ", letters[0].replace(separator, ""))
+
+    return _SPACED_OUT.sub(join, text)

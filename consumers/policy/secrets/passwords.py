@@ -1,0 +1,263 @@
+"""Passwords that a sentence says, in English and Russian."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from consumers.policy.secrets import english, russian
+from consumers.policy.secrets.logins import says_login
+from consumers.policy.secrets.stated_values import is_certain_value, is_named_value, is_used_value, is_value
+from consumers.policy.secrets.values import (
+    UNIT,
+    is_placeholder,
+    is_strong,
+    quoted_value,
+    trimmed,
+)
+from consumers.policy.wording import pattern, word_set
+
+_ENGLISH: Final = (
+    r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|psw|pswd|pw|pass phrase|"
+    r"code ?word|secret word|security answer|"
+    r"secret answer|(?:wi-?fi|wlan|wpa2?|network|encryption|security|recovery) key|"
+    r"answer to (?:\w+ ){1,3}(?:security|secret) question)"
+)
+_RUSSIAN: Final = (
+    r"(?:(?:мастер-?)?парол(?:ь|я|ю|ем|и|е|ей|ями|ям)|пассворд|кодов(?:ое|ым) слово(?:м)?|"
+    r"(?:парольн|кодов|секретн)(?:ая|ую|ой) фраз(?:а|у|ой)|секретн(?:ое|ым) слово(?:м)?|"
+    r"ответ\w* на (?:секретный|контрольный) вопрос|ключ(?:ом)? (?:от )?(?:шифрования|вай-?фая|wi-?fi|сети))"
+)
+_NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN}))(?![^\W_])", re.IGNORECASE)
+
+
+_MENTIONED: Final = pattern(
+    r"""pass|pwd|psw|\bpw\b|code ?word|secret word|(?:security|secret) (?:answer|question)|\bkey\b|пасс|
+    парол|кодов|секретн|вопрос|ключ|
+    log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
+)
+"""A quick look before the slow rules: a word without which none of them holds."""
+
+_COMPOUND: Final = pattern(
+    r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|
+    rotation|rules?|length|
+    strength|expir\w+|requirements?|hygiene|recovery|hints?|reuse|fatigue|prompt|screen|page|form|box|
+    file|safe|
+    security|sharing|cracking|cracker|leaks?|breach\w*|change|changes|checker|complexity|attempts?|entry|
+    dialog|
+    less|free|authentication|auth|login|logins|app|apps|keeper|keepers|book|notebook|habits|storage|game|
+    puzzle|
+    swordfish-scene)\b(?!\s*(?:is|:)\s*\S*\d\S*[^\W\d])"""
+)
+"""Words that make "password" a part of another thing's name."""
+
+_BEFORE_COMPOUND: Final = pattern(
+    r"(?:менеджер\w*|хранилищ\w*|генератор\w*|смен\w|сброс\w?|политик\w|длин\w)\s*$"
+)
+_GAP_WORD: Final = r"[^\s:=,;.!?—–()\"«“„→'’]+(?:[.'’][^\s:=,;.!?—–()\"«“„→'’]+)*"
+_CONNECTOR: Final = re.compile(
+    rf"(?P<gap>(?:\s*\([^)]{{0,40}}\))?(?:[ ,]+{_GAP_WORD}){{0,10}}?)"
+    r"(?P<sign>\s*(?::=|=>|->|=|:|→)(?!//)\s*|\s+[—–-]\s+(?:это\s+|is\s+)?|\s*[—–]\s*|"
+    r"\s*,?\s+(?:is|was|are|equals|будет|был|стал|звучит как|такой|следующий|это|"
+    r"равен)(?=\W)\s*[:—–-]?\s*|['’]s\s+(?!\w+\s+\w+\s+(?:is|was)))"
+    r"(?P<value>.*)",
+    re.IGNORECASE,
+)
+_PREPOSITION: Final = pattern(
+    r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|от|для|к|ко|на|из|в|во|"
+    r"у|с|со|по)\b|[^\W\d_]*[А-Яа-яЁё])"
+)
+_RELATIVE: Final = pattern(r"[ ,]*(?:that|which|(?:he|she|i|we|they|[A-Z]\w+)\s+\w+(?:s|ed)?\b)")
+_BLOCKING: Final = pattern(
+    r"""\b(?:must|should|has|have|had|contains?|needs?|requires?|policy|manager|length|until|every|after|
+    before|
+    expires?|expired|forgot\w*|changed|состоит|содержит|должен|должна|должны|меня\w+|забыл\w*|истека\w+|
+    требу\w+|
+    длин\w+|хран\w+|забыва\w+|потеря\w+|придумыва\w+)\b"""
+)
+_CHANGED_TO: Final = pattern(
+    r"""\b(?:chang|set|reset|updat|switch|mak)\w*\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|
+    passphrase|pwd)
+    (?P<gap>(?:\s+(?:for|of|on|at|from)(?:\s+[\w'’-]+){1,4}?)?)\s+(?:back\s+)?to\s+(?P<value>.*)"""
+)
+_CHANGED_TO_RUSSIAN: Final = pattern(
+    r"""(?:смен|измен|помен|постав|
+    перестав)\w*\s+(?:[\w-]+\s+){0,4}?парол[ьяи](?P<gap>(?:\s+[\w-]+){0,5}?)\s+на\s+
+    (?P<value>.*)"""
+)
+_USED_AS: Final = pattern(
+    r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|has|set|использу\w+|ввод\w+|
+    вв[её]л\w*|выбрал\w*|
+    постав\w+|взял\w*)\s+(?:слово\s+|the\s+word\s+)?(?P<value>\S.{2,60}?)\s+
+    (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|
+    парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
+)
+_VALUE_IS: Final = pattern(
+    r"""(?P<value>\S+)\s+(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
+    мой|его|е[её]|их|наш|
+    твой|новый|старый|[\w-]+['’]s)\s+)?)(?:[\w-]+\s+){0,4}?
+    (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|
+    to success))"""
+)
+_ACCOUNT: Final = pattern(
+    r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds|wi-?fi|network|ssid|"
+    r"server|host)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
+)
+_USING: Final = pattern(
+    r"""\b(?:us(?:es?|ing|ed)|with|has|have|had|under|enter(?:s|ed)?|typ(?:es?|ed)|set|via|by|tr(?:ies|
+    ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
+    (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
+)
+"""What comes before a password that is said without "is": "uses the password hamster"."""
+
+_ASKING: Final = pattern(
+    r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
+)
+"""Before a credential, words of a clause that asks or supposes."""
+
+_SUPPOSING: Final = pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
+_LATER: Final = pattern(r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))")
+_STORED_AS: Final = pattern(r"(?:\s[\w'’-]+){0,5}?\s(?:as|in the form)\s(?P<value>.*)")
+_STORING: Final = pattern(r"\b(?:stor|keep|kept|set|sav|record|remember|chose|chosen|has|have|had|not)\w*\b")
+_LOSING: Final = pattern(
+    r"""\b(?:forg[eo]t\w*|lost|loses?|resets?|resetting|recover\w*|cannot|can['’]t|locked)\b|(?<!\w)(?:забы\w+|потер\w+|сброс\w+|восстан\w+|утек\w*|ут[её]к\w*)"""
+)
+_NAMING: Final = pattern(
+    r"""(?:\b(?:account|user|username|nick|nickname|login|of|for|on|at|in|from|by|with|via|version|model|
+    phone|laptop|router|since|and|app)|
+    (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
+    телефон\w*|роутер\w*|ноутбук\w*))\s$"""
+)
+"""What a token with digits names when it stands behind these words: another thing than the password."""
+
+_TOKEN: Final = re.compile(r"\S+")
+
+
+def says_password(text: str) -> bool:
+    """Whether a text gives a password, rather than speaking of one."""
+    if not _MENTIONED.search(text):
+        return False
+    return (
+        any(_says_after(text, noun) for noun in _NOUN.finditer(text))
+        or any(is_named_value(found["value"]) for found in _changes(text))
+        or any(is_used_value(found["value"]) for found in _USED_AS.finditer(text))
+        or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
+        or says_login(text)
+    )
+
+
+def _says_after(text: str, noun: re.Match[str]) -> bool:
+    rest = text[noun.end() : noun.end() + 200]
+    if _COMPOUND.match(rest) or _BEFORE_COMPOUND.search(text[max(0, noun.start() - 24) : noun.start()]):
+        return False
+    is_russian = noun["ru"] is not None
+    connected = None if _SUPPOSING.search(text[: noun.start()]) else _CONNECTOR.match(rest)
+    if connected:
+        gap, sign, value = connected["gap"], connected["sign"], connected["value"]
+        if not _BLOCKING.search(gap) and not gap.rstrip().endswith(("?", "!")):
+            is_close = not gap.strip() or _PREPOSITION.match(gap) is not None
+            if is_close or _RELATIVE.match(gap):
+                if is_value(value, is_russian=is_russian, follows_colon=any(mark in sign for mark in ":=→")):
+                    return True
+            elif is_certain_value(value):
+                return True
+    sentence = re.split(r"[.;!?]\s", rest, maxsplit=1)[0][:80]
+    if any(
+        is_strong(later["value"]) and not UNIT.match(sentence[later.end() :])
+        for later in _LATER.finditer(sentence)
+    ):
+        return True
+    stored = _STORED_AS.match(sentence)
+    if (
+        stored
+        and _STORING.search(text[max(0, noun.start() - 60) : noun.start()])
+        and is_named_value(stored["value"])
+    ):
+        return True
+    if not _LOSING.search(text) and any(
+        _is_certain_token(sentence, token) for token in _TOKEN.finditer(sentence)
+    ):
+        return True
+    return _follows(text, noun, rest, is_russian=is_russian)
+
+
+def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
+    """Whether a token in the same sentence can be nothing else than the password."""
+    return (
+        is_strong(token[0])
+        and len(trimmed(token[0])) >= 6
+        and not _NAMING.search(sentence[: token.start()])
+        and not UNIT.match(sentence[token.end() :])
+    )
+
+
+def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
+    """Whether a value follows with no verb between: "password qwerty123", "её пароль солнышко"."""
+    if asked := re.match(r"\s*\?\s*(\S+?)[.!]?$", rest):
+        return is_strong(asked[1]) or english.is_plain_value(asked[1])
+    if re.match(r"\s*[.;!?,)]", rest):
+        return False
+    clause = re.split(r"[;!?](?=\s|$)|[.,](?=\s|$)|\s(?:and|but|because|и|а|но)\s", rest, maxsplit=1)[0]
+    number = re.match(r"\s+(\d{4,12})(?![\w.:/-]*\d)", clause)
+    if number and not UNIT.match(clause[number.end() :]):
+        return True
+    if quoted_value(clause) and not _BLOCKING.search(rest[:30]):
+        return not is_placeholder(clause.strip())
+    if not _BLOCKING.search(clause) and any(_strong_at_end(clause)):
+        return True
+    if is_russian:
+        nominative = noun["ru"].lower() in (
+            "пароль",
+            "мастер-пароль",
+            "мастерпароль",
+            "кодовое слово",
+            "пассворд",
+        )
+        return nominative and russian.is_bare_value(clause)
+    if _USING.search(text[max(0, noun.start() - 40) : noun.start()]):
+        return english.is_plain_value(clause)
+    named_account = _ACCOUNT.search(text[: noun.start()])
+    return bool(named_account) and len(clause.split()) == 1 and english.is_plain_value(clause)
+
+
+def _strong_at_end(clause: str) -> Iterator[bool]:
+    """The last token, where no preposition governs it and nothing makes it a quantity."""
+    tokens = clause.split()[:8]
+    for place, token in enumerate(tokens):
+        if is_strong(token):
+            before = tokens[place - 1].lower() if place else ""
+            rest = " ".join(tokens[place + 1 :])
+            is_governed = before in _GOVERNING
+            is_near = place == 0 or place + 3 >= len(tokens)
+            yield is_near and not is_governed and not UNIT.match(f" {rest}")
+
+
+_GOVERNING: Final = word_set(
+    """for to on at in from into of with by than since until till after before every within over under
+    the a an от для к на из в во у с со по до после через за"""
+)
+
+
+def _changes(text: str) -> Iterator[re.Match[str]]:
+    for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN):
+        found = rule.search(text)
+        if found and not _ASKING.search(text[: found.start()]):
+            yield found
+
+
+def _is_value_of(found: re.Match[str]) -> bool:
+    value = found["value"]
+    bare = trimmed(value)
+    if quoted_value(value) or value[0] in '"«“' or value[-1] in '"»”':
+        return True
+    if not found["owner"].strip() and not is_strong(value):
+        return False
+    if is_strong(value):
+        return not re.search(r"\ba(?:n)?\s", found[0][len(value) :])
+    if bare.isdigit():
+        return len(bare) >= 4
+    if found["owner"].strip().lower() in ("the", "новый", "старый") or len(bare) < 4:
+        return False
+    if bare.isascii():
+        is_first = found.start() == 0
+        return is_first and english.is_plain_value(bare) and bare.lower() not in ("friend", "love")
+    return found.start() == 0 and russian.is_value_like(bare)

@@ -1,0 +1,63 @@
+"""Seed phrases of wallets: words of a BIP-39 list in a row."""
+
+import re
+import unicodedata
+from functools import cache
+from typing import Final
+
+from consumers.policy.secrets import english
+from consumers.policy.wording import pattern
+
+SHORTEST: Final = 12
+"""Words of the shortest phrase that BIP-39 knows."""
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_NAMED: Final = pattern(
+    r"""(?:\b(?:seed(?:\s(?:phrases?|words?))?|(?:recovery|backup|mnemonic|secret|wallet)\s(?:phrases?|
+    words|seed|mnemonic)|mnemonic)|
+    (?<!\w)(?:сид|seed)(?:[ -]?фраз\w*)?|(?<!\w)(?:мнемоник\w*|мнемоническ\w+\sфраз\w*|
+    секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
+    (?![^\W_])(?P<rest>.*)"""
+)
+_FEW: Final = 4
+_PLAIN: Final = 6
+"""Words of no list, and no small words among them, that count after the name of a seed phrase."""
+
+
+def seed_phrase_in(text: str) -> bool:
+    """Whether a text holds a seed phrase: twelve words of one list in a row, or a few after its name."""
+    if _longest_row(text, SHORTEST) >= SHORTEST:
+        return True
+    named = _NAMED.search(text)
+    if named is None:
+        return False
+    rest = named["rest"]
+    said = rest.rpartition(":")[2]
+    is_plain = len(_WORD.findall(said)) >= _PLAIN and english.is_plain_value(said)
+    return is_plain or _longest_row(rest, _FEW) >= _FEW
+
+
+def _longest_row(text: str, least: int) -> int:
+    words = _WORD.findall(text)
+    if len(words) < least:
+        return 0
+    lists = _lists()
+    longest = 0
+    rows: dict[int, int] = {}
+    for word in words:
+        places = lists.get(unicodedata.normalize("NFKD", word.lower()), frozenset())
+        rows = {place: rows.get(place, 0) + 1 for place in places}
+        longest = max(longest, *rows.values(), 0) if rows else longest
+    return longest
+
+
+@cache
+def _lists() -> dict[str, frozenset[int]]:
+    """The lists that hold each word."""
+    from mnemonic import Mnemonic
+
+    found: dict[str, set[int]] = {}
+    for place, language in enumerate(Mnemonic.list_languages()):
+        for word in Mnemonic(language).wordlist:
+            found.setdefault(unicodedata.normalize("NFKD", word), set()).add(place)
+    return {word: frozenset(places) for word, places in found.items()}

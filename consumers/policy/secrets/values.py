@@ -1,0 +1,113 @@
+"""Shapes of the values that a sentence gives for a credential: tokens, quotations, digits, placeholders."""
+
+import re
+from typing import Final
+
+from consumers.policy.wording import pattern, word_set
+
+OPENING: Final = "\"'«“„`‘(["
+CLOSING: Final = "\"'»”“`’)]"
+
+QUOTED: Final = re.compile(r"[\"«“„`]([^\"»”“`]{2,60})[\"»”“`]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
+PLACEHOLDER: Final = pattern(
+    r"""[*•●xх…._-]{3,}|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\$\{?\w+\}?|redacted|hidden|removed|masked|n/?a|none|
+    скрыто?|удал[её]н\w*|нет"""
+)
+UNIT: Final = pattern(
+    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
+    symbols?|words?|bits?|
+    times?|days?|hours?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|people|persons?|users?|
+    accounts?|
+    percent|dollars?|euros?|rubles?|items?|places|attempts?|tries|entries|lines|pages|
+    символ\w*|знак\w*|букв\w*|цифр\w*|слов\w*|бит\w*|раз\w*|дн(?:я|ей|ем)|день|час\w*|минут\w*|секунд\w*|
+    недел\w*|месяц\w*|лет|год\w*|человек\w*|пользовател\w*|аккаунт\w*|процент\w*|рубл\w*|руб\.?|евро|
+    доллар\w*|
+    попыт\w+|штук\w*|тысяч\w*|запис\w+|строк\w*)(?!\w)|\s*[%$€₽£°]"""
+)
+"""Words after a number that make it a quantity."""
+
+SERVICES: Final = word_set(
+    """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram
+    windows mac macbook iphone ipad android root admin administrator ssh bios sudo steam spotify
+    youtube github gitlab zoom skype discord slack twitter amazon ebay paypal microsoft outlook
+    office id mail email e-mail postgres mysql sql linux ubuntu router app store play market dropbox
+    notion jira sim sms pin otp nas smb ftp rdp 1password keepass keepassxc bitwarden lastpass
+    enpass dashlane"""
+)
+"""Names in Latin letters that follow "password" for what it opens."""
+
+_TRIMMED: Final = ".,;:!?…" + OPENING + CLOSING
+_DATE: Final = re.compile(
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{1,2}:\d{2}(?::\d{2})?|(?:19|20)\d\d[-–](?:19|20)?\d\d"
+)
+_ADDRESS: Final = re.compile(
+    r"[\w.+-]+@[\w-]+\.[\w.-]+|(?:https?://|www\.)\S+|[\w-]+\.(?:com|ru|org|net|io|de|uk)(?:/\S*)?"
+)
+_ORDINARY: Final = pattern(
+    r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|
+    км|гб|мб|шт|ч|мин|с)|
+    \d*password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
+    (?:office|windows|win|outlook|iphone|ipad|android|galaxy|pixel|xbox|playstation|ps|python|web|room|
+    flat|gate|
+    area|level|unit|box|bitrix|битрикс|office-?|microsoft|m|o|catch|forever|канал)-?\d{1,4}|1c|1с|
+    covid-?\d+|
+    (?:sha|md|aes|rsa|argon|utf|base|win|http|oauth|cp|bcrypt|rot|fido|nfc|u|log)-?\d{1,4}[a-z]?"""
+)
+_TOKEN: Final = re.compile(r"\S+")
+_SYMBOL: Final = re.compile(r"[!@#$%^&*+=~_|\\<>?]")
+_INNER: Final = re.compile(r"[^\W_][-./,:;'][^\W_]")
+_DIGIT_WORDS: Final = (
+    "zero oh one two three four five six seven eight nine ноль один одна два две три четыре пять шесть семь "
+    "восемь девять double дважды"
+)
+_SPOKEN_DIGIT: Final = rf"(?:{'|'.join(_DIGIT_WORDS.split())})"
+SPOKEN_DIGITS: Final = rf"{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{3,}}(?!\w)"
+"""Four digits or more, in words."""
+
+
+def trimmed(token: str) -> str:
+    """The token without the quotation marks and the punctuation around it."""
+    token = token.strip(_TRIMMED) or token
+    return token.removesuffix("'s").removesuffix("’s")
+
+
+def first_token(text: str) -> str:
+    """The first token of a text, empty where there is none."""
+    token = _TOKEN.match(text)
+    return token[0] if token else ""
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a value stands for one that is not said: asterisks, `<password>`, `$PASSWORD`."""
+    token = first_token(text)
+    return PLACEHOLDER.fullmatch(token) is not None or PLACEHOLDER.fullmatch(token.rstrip(".,;!")) is not None
+
+
+def is_ordinary(token: str) -> bool:
+    """Whether a token with digits or signs is an everyday one: a date, a size, an address, a product."""
+    return any(rule.fullmatch(token) for rule in (_DATE, _ADDRESS, _ORDINARY))
+
+
+def is_strong(token: str) -> bool:
+    """Whether a token can only be a value: letters with digits, or signs that words do not have."""
+    bare = trimmed(token)
+    if len(bare) < 4 or is_ordinary(bare) or is_ordinary(bare.lower()):
+        return False
+    has_letter, has_digit = any(map(str.isalpha, bare)), any(map(str.isdigit, bare))
+    if has_letter and has_digit:
+        return True
+    if has_letter and _SYMBOL.search(bare[1:-1] if bare[0] in "@#" else bare) and not _is_signed_word(token):
+        return True
+    return has_digit and len(bare) >= 5 and bool(_SYMBOL.search(bare))
+
+
+def _is_signed_word(token: str) -> bool:
+    return re.fullmatch(
+        r"[@#+]?[^\W\d_]+(?:[+#&%?!…]+|&[^\W\d_]+)?[.,;:!?)]*", token
+    ) is not None and not token.endswith("!!")
+
+
+def quoted_value(text: str) -> str | None:
+    """What stands in quotation marks at the beginning of a text."""
+    quoted = QUOTED.match(text.lstrip())
+    return (quoted[1] or quoted[2]) if quoted else None

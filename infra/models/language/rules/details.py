@@ -1,0 +1,147 @@
+"""Names and numbers of a sentence, and the part of a long sentence that holds most of them."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+LONGEST_TOKEN: Final = 24
+"""Characters: a longer token, such as a sentence in a language without spaces, is parted."""
+
+_PART: Final = 12
+"""Characters of each part of such a token."""
+
+_DETAIL_WEIGHT: Final = 4.0
+_CONTENT_WEIGHT: Final = 1.0
+_DATE_WEIGHT: Final = 2.0
+_SHORT_WEIGHT: Final = 0.1
+_BEGINNING_WEIGHT: Final = 2.0
+_SHORTEST_CONTENT_WORD: Final = 4
+
+_TOKEN: Final = re.compile(r"\S+")
+_CORE: Final = re.compile(r"[\w№$€£₽][\w.,:/'’№$€£₽%°+-]*[\w%°$€£₽]|\w")
+_CLOSED: Final = re.compile(r"[,.;:!?…)\]»”\"]+$")
+_OPENS_A_SENTENCE: Final = re.compile(r"[.!?…:;][)\]»”\"']*$|^[—–-]$")
+_DATED: Final = re.compile(r"\(\d{4}(?:-\d\d){0,2}(?:/\d{4}-\d\d-\d\d)?\)")
+"""The date that stands behind "yesterday"."""
+
+_FIRST_PERSON: Final = re.compile(r"I(?:['’](?:m|ve|d|ll|s))?$")
+_UNIT: Final = re.compile(r"[^\W\d_]+[,.;:!?…)]*$")
+_END: Final = re.compile(r"[.!?…。！？؟।][\"'»”)]*$")
+
+
+class Detail(NamedTuple):
+    """A name, or a number with its unit.
+
+    Attributes:
+        text: as it was written, without punctuation around it.
+        core: the name, or the number alone: where a text has it, the detail is not lost.
+    """
+
+    text: str
+    core: str
+
+
+class Sentence(NamedTuple):
+    """A sentence by its tokens: `spans` are their places, `details` what they name."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    weights: Sequence[float]
+    details: Sequence[Detail]
+
+    @classmethod
+    def of(cls, text: str, names: Collection[str] = ()) -> "Sentence":
+        """Take a sentence apart; `names` are known from elsewhere, and count at its beginning too."""
+        spans = _spans(text)
+        tokens = [text[start:end] for start, end in spans]
+        found = _details(tokens, names)
+        held = {place for places, _ in found for place in places}
+        weights = [_DETAIL_WEIGHT if place in held else _weight(token) for place, token in enumerate(tokens)]
+        return cls(text, spans, weights, [detail for _, detail in found])
+
+    @property
+    def words(self) -> int:
+        return len(self.spans)
+
+    def clipped(self, most: int) -> str:
+        """The sentence, or the run of so many of its words that says most."""
+        if self.words <= most:
+            return self.text if _END.search(self.text) else f"{self.text}."
+        weights = self.weights
+        begin = max(
+            range(self.words - most + 1),
+            key=lambda place: sum(weights[place : place + most]) + (_BEGINNING_WEIGHT if place == 0 else 0),
+        )
+        end = begin + most
+        while end - begin > 1 and end < self.words and weights[end - 1] == _SHORT_WEIGHT:
+            end -= 1
+        while end - begin > 1 and begin and weights[begin] == _SHORT_WEIGHT:
+            begin += 1
+        excerpt = self.text[self.spans[begin][0] : self.spans[end - 1][1]].strip(" ,;:–—-.…")
+        ending = "…" if end < self.words or not _END.search(excerpt) else ""
+        return f"{'…' if begin else ''}{excerpt}{ending}"
+
+
+def names_of(texts: Collection[str]) -> frozenset[str]:
+    """Names in these sentences, by where they stand: not where each word has a capital letter."""
+    found = (detail.core for text in texts for detail in Sentence.of(text).details)
+    return frozenset(core for core in found if not any(character.isdigit() for character in core))
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    spans = []
+    for token in _TOKEN.finditer(text):
+        start, end = token.span()
+        step = _PART if end - start > LONGEST_TOKEN else end - start
+        spans += [(place, min(place + step, end)) for place in range(start, end, step)]
+    return spans
+
+
+def _details(tokens: Sequence[str], names: Collection[str]) -> list[tuple[range, Detail]]:
+    """Names and numbers, each with the places of its tokens."""
+    found: list[tuple[range, Detail]] = []
+    shouts = sum(token.isupper() for token in tokens) * 2 > len(tokens) > 1
+    place = 0
+    while place < len(tokens):
+        is_name = not shouts and _is_name(tokens, place, names)
+        end = place
+        while end < len(tokens) and (_is_name(tokens, end, names) if is_name else _is_number(tokens[end])):
+            end += 1
+            if _CLOSED.search(tokens[end - 1]):
+                break
+        if end == place:
+            place += 1
+            continue
+        last = end
+        if not is_name and end < len(tokens) and not _CLOSED.search(tokens[end - 1]):
+            end += bool(_UNIT.match(tokens[end]))
+        core = _core(tokens[place:last])
+        if core:
+            found.append((range(place, end), Detail(_core(tokens[place:end]), core)))
+        place = end
+    return found
+
+
+def _is_name(tokens: Sequence[str], place: int, names: Collection[str]) -> bool:
+    core = _core(tokens[place : place + 1])
+    if not core[:1].isupper() or _FIRST_PERSON.match(core):
+        return False
+    begins = place == 0 or _OPENS_A_SENTENCE.search(tokens[place - 1]) is not None
+    return core in names if begins else len(core) > 1
+
+
+def _is_number(token: str) -> bool:
+    return any(map(str.isdigit, token)) and not _DATED.match(token)
+
+
+def _core(tokens: Sequence[str]) -> str:
+    text = " ".join(tokens)
+    found = list(_CORE.finditer(text))
+    return text[found[0].start() : found[-1].end()] if found else ""
+
+
+def _weight(token: str) -> float:
+    if _DATED.match(token):
+        return _DATE_WEIGHT
+    letters = sum(map(str.isalnum, token))
+    return _CONTENT_WEIGHT + letters / 100 if letters >= _SHORTEST_CONTENT_WORD else _SHORT_WEIGHT

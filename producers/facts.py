@@ -1,0 +1,196 @@
+"""The facts of a user: kept, read, searched, changed, forgotten and restored."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from contracts.base import InvalidBody
+from contracts.memory import Kind, Tier
+from contracts.tools import (
+    FactReplyV1,
+    FactsReplyV1,
+    ForgetReplyV1,
+    ForgetV1,
+    GetV1,
+    Importance,
+    ReadV1,
+    SaveReplyV1,
+    SaveV1,
+    Scope,
+    SearchReplyV1,
+    SearchV1,
+    UpdateV1,
+)
+from producers.asking import Questioner
+
+_FACTS: Final[tuple[Scope, ...]] = ("memories",)
+
+
+class FactTools:
+    """The verbs about facts; each raises `AskFailed` without a result."""
+
+    def __init__(self, questioner: Questioner) -> None:
+        self._questioner = questioner
+
+    async def save(
+        self,
+        user: str,
+        text: str,
+        *,
+        kind: Kind | None = None,
+        tier: Tier | None = None,
+        importance: int | Importance | None = None,
+        expires_at: datetime | None = None,
+    ) -> SaveReplyV1:
+        """Keep a fact, and learn what became of it.
+
+            reply = await memory.save("u42", "Prefers trains to planes", importance="high")
+            reply.decision, reply.id     # "saved", "pf_007": or "updated", "confirmed", "rejected"
+
+        Args:
+            user: whose fact.
+            text: the fact, one sentence that stands by itself.
+            kind: what sort of fact; None lets it be classified.
+            tier: `profile` is always shown to the model, `working` until its date, `archive` when it is
+                found; None lets it be classified.
+            importance: 1 to 10, or `high`, `normal`, `low`.
+            expires_at: from then on it is not shown, and is removed.
+
+        Returns:
+            What was decided: with the `id` of the fact that was saved, or that said it before; or with the
+            `reason` why it was refused, such as a secret in it.
+
+        Raises:
+            AskFailed: nothing is known; with the code `unavailable` it may still be decided. To save the same
+                again is harmless.
+        """
+        request = SaveV1.strictly(
+            text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
+        )
+        return await self._questioner.ask(user, "save", request, SaveReplyV1)
+
+    async def read(
+        self, user: str, *, tier: Tier | None = None, limit: int = 100, min_seq: int | None = None
+    ) -> FactsReplyV1:
+        """All facts that have not expired, by tier: profile, working, archive.
+
+        Args:
+            user: whose facts.
+            tier: only this one.
+            limit: at most so many; in each tier the most important first.
+            min_seq: reflect the log up to here: what a publish or a change returned.
+        """
+        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq)
+        return await self._questioner.ask(user, "read", request, FactsReplyV1)
+
+    async def search(
+        self,
+        user: str,
+        query: str,
+        *,
+        limit: int | None = None,
+        threshold: float | None = None,
+        scope: Iterable[Scope] = _FACTS,
+        explain: bool = False,
+        min_seq: int | None = None,
+        as_of: datetime | int | None = None,
+    ) -> SearchReplyV1:
+        """What is relevant to a query, best first.
+
+            found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
+
+        Args:
+            user: whose memory.
+            query: what to look for, in any language.
+            limit: at most so many hits; None is what the settings say.
+            threshold: leave out hits that score below it, 0 to 1; None is what the settings say.
+            scope: where to look: `memories` (facts), `messages`, `documents`.
+            explain: give the parts of each score.
+            min_seq: reflect the log up to here.
+            as_of: as it was then: a time, UTC unless it has an offset, or a log position.
+
+        Returns:
+            The hits; `degraded` names the scopes that could not be searched.
+        """
+        asked = {"limit": limit, "threshold": threshold, "min_seq": min_seq, "as_of": as_of}
+        request = SearchV1.strictly(
+            query=query,
+            scope=tuple(scope),
+            explain=explain,
+            **{name: value for name, value in asked.items() if value is not None},
+        )
+        return await self._questioner.ask(user, "search", request, SearchReplyV1)
+
+    async def get(self, user: str, id: str, *, min_seq: int | None = None) -> FactReplyV1:  # noqa: A002
+        """One fact by its short id, such as `pf_007`, with its former versions, newest first."""
+        request = GetV1.strictly(id=id, min_seq=min_seq)
+        return await self._questioner.ask(user, "get", request, FactReplyV1)
+
+    async def update(
+        self,
+        user: str,
+        id: str,  # noqa: A002
+        *,
+        text: str | None = None,
+        kind: Kind | None = None,
+        tier: Tier | None = None,
+        importance: int | Importance | None = None,
+        expires_at: datetime | None = None,
+    ) -> FactReplyV1:
+        """Change a fact; what is left out stays, and what it was is kept as a former version.
+
+        Returns:
+            The fact as it is from now on.
+
+        Raises:
+            AskFailed: there is no such fact (`not_found`); or such a text is not kept, another fact says the
+                same, or the tier is full (`refused`).
+        """
+        request = UpdateV1.strictly(
+            id=id, text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
+        )
+        return await self._questioner.ask(user, "update", request, FactReplyV1)
+
+    async def forget(
+        self,
+        user: str,
+        id: str | None = None,  # noqa: A002
+        *,
+        query: str | None = None,
+    ) -> ForgetReplyV1:
+        """Remove one fact: by its id, or by a query that clearly means one fact.
+
+            reply = await memory.forget("u42", query="the cello")
+            if reply.id is None:                          # nothing was removed
+                [(each.id, each.text) for each in reply.candidates]
+
+        A removed fact is in no reply from then on, and its text in no store; the log of events keeps it.
+
+        Args:
+            user: whose fact.
+            id: the fact, such as `pf_007`; or
+            query: words that name it, without `id`.
+
+        Returns:
+            The `id` and `text` of the removed fact; `restore` brings it back. Or, where the query means none
+            clearly, no `id`, and at most five `candidates`, best first: forget one of them by its id.
+
+        Raises:
+            AskFailed: there is no such fact, or none that the query may mean (`not_found`).
+        """
+        request = ForgetV1.strictly(id=id, query=query)
+        return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
+
+    async def restore(self, user: str, forgotten: ForgetReplyV1) -> SaveReplyV1:
+        """Bring back the fact that a reply to `forget` says was removed, decided on as any `save` is.
+
+        Returns:
+            What was decided; the fact has a new `id`, and no former versions.
+
+        Raises:
+            InvalidBody: nothing was removed.
+            AskFailed: as for `save`.
+        """
+        if forgotten.restore is None:
+            raise InvalidBody("restore", "nothing was removed: the reply to forget has no `restore`")
+        return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

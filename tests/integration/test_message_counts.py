@@ -1,0 +1,72 @@
+"""Visible messages are counted between log positions, as they would be read."""
+
+import json
+from typing import Any
+
+import pytest
+
+from consumers.persist.decide import plan
+from contracts.subjects import chat_subject
+from infra.broker.delivery import Delivery
+from infra.database.engine import Database
+from infra.database.message_counts import CountedConversation, message_counts
+from infra.database.projecting import write
+from infra.database.reading import Newest, newest_messages
+
+END = 10**6
+
+
+def event(seq: int, kind: str, conversation: str | None, **body: Any) -> Delivery:
+    subject = chat_subject("acme", "anna", conversation, kind)
+    return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
+
+
+def message(seq: int, conversation: str | None = None) -> Delivery:
+    return event(seq, "message", conversation, role="user", content=f"words {seq}")
+
+
+async def counts(
+    database: Database, conversation: str, *edges: int, below: int = END
+) -> list[tuple[int, int]]:
+    wanted = CountedConversation("acme", "anna", conversation, edges, below)
+    (found,) = await database.read(message_counts([wanted]))
+    return [(seq, number) for seq, number in found]
+
+
+async def test_each_edge_begins_a_count(database: Database) -> None:
+    await write(database, plan([message(seq, "a") for seq in range(1, 21)]).rows)
+    assert await counts(database, "a") == [(0, 20)]
+    assert await counts(database, "a", 3, 9, 15) == [(0, 2), (3, 6), (9, 6), (15, 6)]
+    assert await counts(database, "a", 3, 9, 15, below=11) == [(0, 2), (3, 6), (9, 2)]
+    assert await counts(database, "a", 30, 40) == [(0, 20)]
+    assert await counts(database, "b", 3) == []
+
+
+async def test_messages_on_the_current_conversation_count_where_they_belong(database: Database) -> None:
+    events = [event(1, "started", "a"), message(2), message(3), event(4, "started", "b"), message(5)]
+    events += [event(6, "started", "a"), message(7), message(8, "b"), message(9)]
+    await write(database, plan(events).rows)
+    assert await counts(database, "a", 3, 7) == [(0, 1), (3, 1), (7, 2)]
+    assert await counts(database, "b", 6) == [(0, 1), (6, 1)]
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [("cleared", "a", {}), ("cleared", None, {}), ("started", "c", {"discard_previous": True})],
+)
+async def test_messages_that_are_gone_do_not_count(database: Database, ending: tuple[str, str, Any]) -> None:
+    kind, conversation, body = ending
+    before = [event(1, "started", "a"), message(2), message(3, "a")]
+    await write(database, plan([*before, event(4, kind, conversation, **body), message(5, "a")]).rows)
+    assert await counts(database, "a", 3) == [(3, 1)]
+
+
+async def test_the_counts_are_those_of_what_is_read(database: Database) -> None:
+    events = [
+        event(seq, "started", "ab"[seq // 7 % 2]) if seq % 7 == 0 else message(seq, (None, "a", "b")[seq % 3])
+        for seq in range(1, 100)
+    ]
+    await write(database, plan([*events, event(100, "cleared", "b"), message(101, "b")]).rows)
+    for conversation in "ab":
+        (view,) = await database.read(newest_messages([Newest("acme", "anna", conversation, 1000)]))
+        assert sum(number for _, number in await counts(database, conversation, 20, 50)) == len(view.messages)

@@ -1,0 +1,146 @@
+"""What is accepted of a model's answer as a summary, and why other answers are refused."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.compact.answer import MOST_CHARACTERS, MOST_WORDS, Refusal, check_summary, corrected
+from consumers.compact.prompt import INSTRUCTIONS, of_messages, of_summaries
+from contracts.chat import Role
+from contracts.model_settings import Compaction
+from contracts.settings import SettingsV1
+from infra.database.summaries import StoredSummary
+from infra.database.uncovered import SpokenRow
+from infra.models.language.port import Answer, Usage
+
+AT = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
+LONG_MESSAGE = "I went to York by train and saw " + ", ".join(f"the {n}th house" for n in range(40))
+SETTINGS = SettingsV1(compaction=Compaction(instructions="Always mention the names of all pets of the user."))
+
+
+def spoken(seq: int, role: Role, content: str) -> SpokenRow:
+    return SpokenRow(seq, f"e{seq}", role, content, None, None, None, None, AT)
+
+
+REQUEST = of_messages(
+    [spoken(1, "user", LONG_MESSAGE), spoken(2, "assistant", "What a trip! Shall I book a hotel?")], SETTINGS
+)
+
+
+def check(text: str, *, is_cut: bool = False) -> str | Refusal:
+    return check_summary(Answer(text, Usage(), is_cut), REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        ("  They talked\n\n about  tea. ", "They talked about tea."),
+        ("Summary: They talked.", "They talked."),
+        ("**Summary:** They talked.", "They talked."),
+        ("Краткое содержание: Говорили о чае.", "Говорили о чае."),
+        ('"They talked."', "They talked."),
+        ("«Говорили о чае.»", "Говорили о чае."),
+        ('"Tea" and "coffee"', '"Tea" and "coffee"'),
+        ("<think>What was it?\nTea.</think>\nThey talked.", "They talked."),
+        ("What was it? Tea.</think>They talked.", "They talked."),
+        ("They spoke of <think> tags.", "They spoke of <think> tags."),
+        ("Summary of the trip: they went by train.", "Summary of the trip: they went by train."),
+        ("Итоги поездки: ехали поездом.", "Итоги поездки: ехали поездом."),
+        ("[2026-03-13] User: I like tea.", "[2026-03-13] User: I like tea."),
+        ("Surely the user moved to York.", "Surely the user moved to York."),
+        ("Хорошо знает Python.", "Хорошо знает Python."),
+        ("The user asked: where is York?", "The user asked: where is York?"),
+    ],
+)
+def test_a_summary_is_kept_on_one_line_without_label_thoughts_and_quotation_marks(
+    answer: str, kept: str
+) -> None:
+    assert check(answer) == kept
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("...", "empty"),
+        ('""', "empty"),
+        ("Summary:", "empty"),
+        ("<think>What was it? Tea. So it is", "empty"),
+        ("  <thinking>\nWhat was it?\n\nTea.", "empty"),
+        ("Here is a summary: They talked.", "preamble"),
+        ("Here's a brief summary of the conversation:\n\nThey talked.", "preamble"),
+        ("Sure! The user moved to York.", "preamble"),
+        ("**Here is the summary**\nThey talked.", "preamble"),
+        ("Certainly, here are two sentences: They talked.", "preamble"),
+        ("Below is the summary you asked for. They talked.", "preamble"),
+        ("This is a short summary: They talked.", "preamble"),
+        ("Summary of the conversation: They talked.", "preamble"),
+        ("I have summarized the conversation. They talked.", "preamble"),
+        ("The conversation in short:\nThey talked.", "preamble"),
+        ("They talked. Let me know if you need anything else!", "preamble"),
+        ("Вот краткое содержание: Говорили о чае.", "preamble"),
+        ("Вот краткое содержание беседы.\nГоворили о чае.", "preamble"),
+        ("Конечно! Вот резюме диалога:\nГоворили о чае.", "preamble"),
+        ("Хорошо, говорили о чае.", "preamble"),
+        ("Ниже приведено краткое изложение. Говорили о чае.", "preamble"),
+        ("Краткое содержание разговора: Говорили о чае.", "preamble"),
+        ("Резюме нашей беседы: Говорили о чае.", "preamble"),
+        ("Говорили о чае. Если нужно подробнее, обращайтесь!", "preamble"),
+        ("```text\nThey talked.\n```", "fence"),
+        ("```\nГоворили о чае.\n```", "fence"),
+        ("They talked.\n```", "fence"),
+        ("<summary>They talked.</summary>", "fence"),
+        ('{"summary": "They talked."}', "json"),
+        ('["They talked."]', "json"),
+        ('{"summary": "They tal', "json"),
+        ('{"резюме": "Говорили о чае."}', "json"),
+        (REQUEST.text, "echo"),
+        (INSTRUCTIONS[:300], "echo"),
+        ("The user said to always mention the names of all pets of the user.", "echo"),
+        (LONG_MESSAGE[:300], "echo"),
+        ("user: I went to York assistant: What a trip!", "echo"),
+        ("1. [2026-03-13 18:02 Friday] user: I went to York", "echo"),
+        ("and so on " * 40, "too_long"),
+        ("и так далее " * 40, "too_long"),
+        ("用户谈到了茶。" * 500, "too_long"),
+    ],
+)
+def test_what_is_more_or_less_than_a_summary_is_refused(answer: str, reason: str) -> None:
+    refused = check(answer)
+    assert isinstance(refused, Refusal)
+    assert refused.reason == reason
+    assert refused.why
+
+
+@pytest.mark.parametrize("text", ["The user moved to", "Пользователь переехал в", "<think>It is", ""])
+def test_what_ends_in_the_middle_is_refused(text: str) -> None:
+    assert check(text, is_cut=True) == Refusal("cut_off")
+
+
+def test_of_earlier_summaries_the_newest_may_stay_as_it_was() -> None:
+    newest = " ".join(f"The user saw the {n}th house." for n in range(12))
+    stored = [StoredSummary(1, 6, "e6", 6, AT, "s1", newest)]
+    request = of_summaries(stored, SETTINGS)
+    assert check_summary(Answer(newest, Usage()), request) == newest
+    assert check_summary(Answer(request.text, Usage()), request) == Refusal("echo")
+
+
+def test_asked_once_more_the_model_is_told_why() -> None:
+    again = corrected(REQUEST, Refusal("json"))
+    assert again.text.startswith(REQUEST.text)
+    assert "it is JSON" in again.text
+    assert again.instructions == REQUEST.instructions, "what a provider caches stays the same"
+
+
+@given(st.text(), st.booleans())
+def test_whatever_is_accepted_is_one_line_within_bounds(answer: str, is_cut: bool) -> None:
+    kept = check(answer, is_cut=is_cut)
+    if isinstance(kept, Refusal):
+        return
+    assert kept == " ".join(kept.split())
+    assert len(kept) <= MOST_CHARACTERS
+    assert len(kept.split()) <= MOST_WORDS
+    assert any(character.isalnum() for character in kept)

@@ -1,0 +1,52 @@
+"""The date of a fact that is said again, or in other words."""
+
+from datetime import UTC, datetime, timedelta
+
+from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.decide import Proposal, decide
+from consumers.dedupe.state import UserFacts
+from contracts.memory import Fact, FactProposedV1, FactSavedV1, FactUpdatedV1
+from contracts.settings import SettingsV1
+from infra.models.embedding import Thresholds
+
+SATURDAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
+THRESHOLDS = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
+LIKENESS = Likeness("given/model", THRESHOLDS)
+
+
+class User:
+    """A user of whom one fact is proposed again and again."""
+
+    def __init__(self) -> None:
+        self._known = UserFacts()
+
+    def propose(self, text: str, at: datetime) -> Fact:
+        """The fact as it is then. Whatever is proposed is as near as can be to it."""
+        near = [Nearest(fact_id, 0.99) for fact_id in self._known.facts]
+        proposal = Proposal(f"{at} {text}", at, FactProposedV1(text=text))
+        for _, event in decide(proposal, self._known, near, SettingsV1(), LIKENESS):
+            assert isinstance(event, FactSavedV1 | FactUpdatedV1)
+            self._known.apply(event, str(event.id), at)
+        (known,) = self._known.facts.values()
+        return known.fact
+
+
+def test_an_end_goes_with_the_words_that_name_it() -> None:
+    user = User()
+    first = user.propose("Is in Lisbon until Friday", SATURDAY)
+    assert (first.tier, first.expires_at) == ("working", datetime(2026, 11, 28, tzinfo=UTC))
+    shorter = user.propose("Is in Lisbon until Sunday", SATURDAY + timedelta(minutes=1))
+    assert (shorter.text, shorter.expires_at) == (
+        "Is in Lisbon until Sunday",
+        datetime(2026, 11, 23, tzinfo=UTC),
+    )
+    for_good = user.propose("Is in Lisbon for good", SATURDAY + timedelta(minutes=2))
+    assert (for_good.tier, for_good.expires_at) == ("working", None)
+
+
+def test_of_two_ends_of_the_same_words_the_later_counts() -> None:
+    user = User()
+    first = user.propose("На больничном на две недели", SATURDAY)
+    assert first.expires_at == datetime(2026, 12, 6, tzinfo=UTC)
+    again = user.propose("На больничном на две недели", SATURDAY + timedelta(days=5))
+    assert again.expires_at == datetime(2026, 12, 11, tzinfo=UTC)

@@ -1,0 +1,231 @@
+"""The date until which a text says that something holds."""
+
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+
+import pytest
+
+from consumers.policy.expiry import find_expiry, names_end
+
+SAID = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
+"""A Wednesday."""
+
+
+def ends_on(text: str) -> date | None:
+    """The first day on which a text no longer holds."""
+    expires_at = find_expiry(text, SAID)
+    assert (expires_at is not None) <= names_end(text)
+    return expires_at.date() if expires_at else None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Working on a thesis until June", "2026-07-01"),
+        ("User is working on a thesis until June 2027", "2027-07-01"),
+        ("On vacation until Friday", "2026-03-14"),
+        ("Is on vacation till Friday", "2026-03-14"),
+        ("Is away until Wednesday", "2026-03-19"),
+        ("Is away until tomorrow", "2026-03-13"),
+        ("Is away until the day after tomorrow", "2026-03-14"),
+        ("Is in Lisbon through 14 May", "2026-05-15"),
+        ("Is in Lisbon through May 14th", "2026-05-15"),
+        ("Is in Lisbon until the 14th of May for a talk", "2026-05-15"),
+        ("Is in Lisbon until May 14, 2027", "2027-05-15"),
+        ("Is in Lisbon until 2026-05-14", "2026-05-15"),
+        ("Is in Lisbon until the 20th", "2026-03-21"),
+        ("Is in Lisbon from 3 June until 10 June", "2026-06-11"),
+        ("Is a student until 2027", "2028-01-01"),
+        ("Is busy until next Friday", "2026-03-21"),
+        ("Is busy until next week", "2026-03-23"),
+        ("Is busy until next month", "2026-05-01"),
+        ("Is busy until the weekend", "2026-03-16"),
+        ("Is busy until the end of the week", "2026-03-16"),
+        ("Is busy until the end of the month", "2026-04-01"),
+        ("Is busy until the end of June", "2026-07-01"),
+        ("Is busy until the end of the year", "2027-01-01"),
+        ("Until Friday, the user is in Rome", "2026-03-14"),
+        ("Has to finish the report by the end of the month", "2026-04-01"),
+        ("Is writing a thesis by the end of June", "2026-07-01"),
+        ("Is in Rome for two weeks", "2026-03-26"),
+        ("Is on antibiotics for 10 days", "2026-03-22"),
+        ("On vacation for a week", "2026-03-19"),
+        ("Took leave until Friday", "2026-03-14"),
+        ("Is employed at Acme until 31 December", "2027-01-01"),
+        ("В отпуске до пятницы", "2026-03-14"),
+        ("Отпуск до 20 марта", "2026-03-21"),
+        ("Виза действительна до 14 мая 2027 года", "2027-05-15"),
+        ("До пятницы в командировке", "2026-03-14"),
+        ("Пьёт антибиотики до пятницы", "2026-03-14"),
+        ("Пользователь в командировке до среды", "2026-03-19"),
+        ("Пишет диплом до июня", "2026-07-01"),
+        ("Пишет диплом до июня 2027 года", "2027-07-01"),
+        ("Живёт у сестры до 14 мая", "2026-05-15"),
+        ("Живёт у сестры до 14-го мая", "2026-05-15"),
+        ("Живёт у сестры до 14 мая 2027 г.", "2027-05-15"),
+        ("Живёт у сестры до 14.05.2026", "2026-05-15"),
+        ("Живёт у сестры до 03.04.2026", "2026-04-04"),
+        ("Живёт у сестры до 20 числа", "2026-03-21"),
+        ("В отпуске по 20 марта", "2026-03-21"),
+        ("В отпуске с 12 по 20 марта", "2026-03-21"),
+        ("Работает из Казани по май", "2026-06-01"),
+        ("Занят до следующей пятницы", "2026-03-21"),
+        ("Занята до следующей недели", "2026-03-23"),
+        ("Занят до завтра", "2026-03-13"),
+        ("Занят до послезавтра", "2026-03-14"),
+        ("На больничном до конца недели", "2026-03-16"),
+        ("В отпуске до конца месяца", "2026-04-01"),
+        ("На даче до конца июня", "2026-07-01"),
+        ("Снимает квартиру до конца года", "2027-01-01"),
+        ("Снимает квартиру до 2027 года", "2028-01-01"),
+        ("Надо сдать отчёт до конца месяца", "2026-04-01"),
+        ("Должна дописать диплом к концу июня", "2026-07-01"),
+        ("Уехал в командировку на две недели", "2026-03-26"),
+        ("Взяла отпуск на неделю", "2026-03-19"),
+        ("На больничном на 10 дней", "2026-03-22"),
+        ("Анна в Лиссабоне до пятницы", "2026-03-14"),
+        ("Павел в отпуске до пятницы", "2026-03-14"),
+    ],
+)
+def test_an_end_that_the_text_names(text: str, expected: str) -> None:
+    assert ends_on(text) == date.fromisoformat(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Working on a thesis",
+        "Sits by the window until it gets dark",
+        "Works until 6 pm",
+        "Works till 18:00 on Fridays",
+        "Is not free until Friday",
+        "Doesn't drink coffee until June",
+        "Works at Acme until he retires",
+        "Is in Rome until Friday or until she is well",
+        "Lives in Rome since June",
+        "Before June the user lived in Rome",
+        "Has a birthday by the end of June",
+        "The deadline of the thesis is by June",
+        "Has a deadline until Friday",
+        "Has to finish the report by Friday",
+        "Moves to Berlin by the end of the month",
+        "Is in Lisbon until 03/04",
+        "Is in Lisbon until 03/04/2026",
+        "Is in Lisbon until 03.04.2026",
+        "Is in Lisbon until 14 May 2025",
+        "Is in Lisbon until March",
+        "Is in Lisbon until 10 March",
+        "Is in Lisbon until 31 June",
+        "Lived in Rome until June",
+        "Was in Rome until Friday",
+        "Has been in Rome until June",
+        "Worked in Rome until 14 May",
+        "Works Monday through Friday",
+        "Works from Monday till Friday",
+        "Sails from May until September",
+        "Goes to the gym every day until Friday",
+        "Two weeks until June",
+        "Counts the days until Friday",
+        "The wedding is postponed until June",
+        "Is waiting until June to move",
+        "Has been learning Spanish for two weeks",
+        "Studied for two weeks",
+        "Is going to Rome for two weeks",
+        "Is in Rome for two weeks in July",
+        "Is in Rome for two weeks every summer",
+        "Buys food for two weeks",
+        "Walked through May fields",
+        "Is alone until June comes home",
+        "Saves till 2030 euros are there",
+        "Is allergic to nuts. On vacation until Friday",
+        "Lives with Anna until June, then moves to Rome",
+        "Is responsible for 12 days of leave",
+        "Is in love for two months",
+        "Promised to finish by the end of the week",
+        "Stays up until late",
+        "Is single until Mr May",
+        "Сидит у окна до темноты",
+        "Идёт пешком до работы",
+        "Работает до 18:00",
+        "Работает до шести вечера",
+        "Работает до вечера",
+        "Не пьёт кофе до июня",
+        "Не свободен до пятницы",
+        "Работает, пока не выйдет на пенсию",
+        "Живёт в Казани с июня",
+        "Жил в Казани до июня",
+        "Работала врачом до 14 мая",
+        "До июня жила в Казани",
+        "Переедет в Рим до июня",
+        "Закончит ремонт до пятницы",
+        "Надо сдать отчёт до пятницы",
+        "Хочет похудеть до июня",
+        "Дедлайн по диплому до июня",
+        "Срок сдачи до 14 мая",
+        "День рождения сестры до пятницы",
+        "В отпуске до 03/04",
+        "В отпуске до 14 мая 2025 года",
+        "В отпуске до марта",
+        "В отпуске до 10 марта",
+        "В отпуске до 31 июня",
+        "Работает с понедельника по пятницу",
+        "Живёт на даче с мая по сентябрь",
+        "Ходит в бассейн по пятницам",
+        "Гуляет по Москве",
+        "Каждый день ходит в зал до пятницы",
+        "Осталось две недели до июня",
+        "Две недели до отпуска",
+        "Опоздал на неделю",
+        "Старше брата на два месяца",
+        "Едет в Рим на две недели",
+        "В июле в Риме на две недели",
+        "Составляет план на неделю",
+        "Отложил свадьбу до июня",
+        "В отпуске до полного выздоровления",
+        "Живёт до сих пор с родителями",
+        "Читает от начала до конца",
+        "Проект до конца не понятен",
+        "Копит до 2030 евро",
+        "Живёт с Анной до июня, потом переезжает в Рим",
+        "Отпуск на две недели",
+        "Хочет выучить испанский до конца года",
+        "Ехать до Мая минут 10",
+    ],
+)
+def test_no_end_where_there_is_none_or_a_doubt(text: str) -> None:
+    assert ends_on(text) is None
+
+
+def test_days_begin_in_the_time_zone_of_who_says_it() -> None:
+    # In Moscow it is Thursday already.
+    said_at = datetime(2026, 3, 11, 22, tzinfo=UTC)
+    assert find_expiry("Is away until tomorrow", said_at) == datetime(2026, 3, 13, tzinfo=UTC)
+    moscow = find_expiry("Is away until tomorrow", said_at, "Europe/Moscow")
+    assert moscow == datetime(2026, 3, 13, 21, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("said_at", [datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)])
+def test_a_time_at_the_end_of_time_has_no_next_friday(said_at: datetime) -> None:
+    assert find_expiry("Is away until the end of the year", said_at) in (None, datetime(2, 1, 1, tzinfo=UTC))
+
+
+def test_a_text_of_long_ago_is_read_as_it_was_then() -> None:
+    said_at = datetime(2019, 12, 31, 23, 59, tzinfo=UTC)
+    assert find_expiry("Is away until Friday", said_at) == datetime(2020, 1, 4, tzinfo=UTC)
+    assert find_expiry("В отпуске до пятницы", said_at) == datetime(2020, 1, 4, tzinfo=UTC)
+    assert find_expiry("В отпуске до 7 января", said_at) == datetime(2020, 1, 8, tzinfo=UTC)
+
+
+def test_dates_are_not_loaded_for_texts_without_one() -> None:
+    program = """
+import sys
+from datetime import UTC, datetime
+from consumers.policy.expiry import find_expiry
+find_expiry("Prefers tea to coffee", datetime(2026, 3, 11, tzinfo=UTC))
+print("dateparser" in sys.modules)
+find_expiry("Is away until Friday", datetime(2026, 3, 11, tzinfo=UTC))
+print("dateparser" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
