@@ -56,7 +56,7 @@ class Decision(Contract):
         default=None, description="How the proposal relates to the nearest fact."
     )
     evidence: Text | None = Field(
-        default=None, description="For a person: what agrees in the two facts, or what tells them apart."
+        default=None, description="For a person: what agrees, or what tells apart. Repeats no word of a fact."
     )
     undecided: tuple[Identifier, ...] = Field(
         default=(),

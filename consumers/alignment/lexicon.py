@@ -27,12 +27,23 @@ MARKS: Final = (
     "attributes",
     "professions",
     "numbered",
+    "colours",
+    "resumed",
+    "quit",
+    "scheduled",
+    "positions",
+    "progress",
+    "roles_of_one",
+    "levels",
 )
 """Lists of words; every other table of the files maps a name to words."""
 
 TABLES: Final = ("dates", "people", "slots")
 
-EXACT: Final = ("dates", "people", "professions", "ended", "changed")
+AXES: Final = ("stages", "kinds")
+"""Tables of axes with two poles, each of which is a list of phrases."""
+
+EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
 """Tables whose words are matched without stemming, since their stems are those of other words."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
@@ -146,6 +157,10 @@ def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:
     for axis, poles in document["opposites"].items():
         for pole, listed in zip("+-", poles.split("|"), strict=True):
             yield from (_entry(each, "opposites", f"{axis}{pole}") for each in _split(listed, None))
+    for table in AXES:
+        for axis, poles in document[table].items():
+            for pole, listed in zip("+-", poles.split("|"), strict=True):
+                yield from (_entry(each, table, f"{axis}{pole}") for each in _split(listed, ","))
 
 
 def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:

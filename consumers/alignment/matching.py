@@ -38,6 +38,15 @@ class Alignment:
     is_substituted: bool
 
     @property
+    def kind_pairs(self) -> list[tuple[Term, Term]]:
+        """The pairs in which one term names a thing exactly, and the other one its kind."""
+        return [
+            (a, b)
+            for a, b in self.pairs
+            if a.keys.isdisjoint(b.keys) and (is_kind_of(a, b) or is_kind_of(b, a))
+        ]
+
+    @property
     def matched(self) -> float:
         """Weight of the terms that say the same."""
         return sum((a.weight + b.weight) / 2 for a, b in self.pairs)
@@ -78,6 +87,8 @@ def _left(statement: Statement, matched: dict[int, int]) -> tuple[Term, ...]:
 def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
     if not a.keys.isdisjoint(b.keys):
         return 1.0
+    if is_kind_of(a, b) or is_kind_of(b, a):
+        return 0.7
     kinds = {a.kind, b.kind}
     if Kind.NUMBER in kinds or Kind.DATE in kinds or Kind.PERSON in kinds:
         return 0.0
@@ -96,6 +107,13 @@ def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
 def are_opposite(a: Term, b: Term) -> bool:
     """Whether two terms stand at the two ends of one axis."""
     return any(f"{pole[:-1]}{'-' if pole[-1] == '+' else '+'}" in b.opposites for pole in a.opposites)
+
+
+def is_kind_of(particular: Term, general: Term) -> bool:
+    """Whether one term is a kind of the other, as the violin is an instrument."""
+    if "place+" in general.kinds and particular.kind is Kind.NAME:
+        return True
+    return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
 
 
 def have_contrary_roles(a: Term, b: Term) -> bool:

@@ -76,6 +76,17 @@ def is_verb(word: str) -> bool:
     return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
 
 
+@lru_cache(maxsize=WORDS)
+def is_nominative(word: str) -> bool:
+    """Whether a Russian word may be the subject of a sentence."""
+    return any("nomn" in each.tag for each in _morphology().parse(word)[:FORMS])
+
+
+def is_past_verb(word: str) -> bool:
+    """Whether a Russian dictionary knows a word as a verb in the past tense."""
+    return {"VERB", "past"} <= grammemes(word) and _morphology().word_is_known(word)
+
+
 def is_ordinal(word: str) -> bool:
     """Whether a number tells a place in an order: 3rd, third, 3-й, третий."""
     if word[0].isdigit():

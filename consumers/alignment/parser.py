@@ -1,15 +1,24 @@
 """Takes a fact apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final
 
-from consumers.alignment.lexicon import Entry, lexicon
+from consumers.alignment.lexicon import AXES, Entry, lexicon
 from consumers.alignment.morphology import forms, is_cyrillic, is_proper_name
 from consumers.alignment.statement import Kind, Statement, Term
-from consumers.alignment.syntax import head_length, is_copular, is_past, reason_start, role_at
-from consumers.alignment.tokenizer import Token, as_number, number_keys, tokenize
+from consumers.alignment.syntax import (
+    head_length,
+    is_contrast,
+    is_copular,
+    is_past,
+    join_particles,
+    reason_start,
+    role_at,
+)
+from consumers.alignment.tokenizer import as_number, number_keys, tokenize
 
 STATEMENTS: Final = 5_000
 """Facts that a process keeps taken apart: 20 MB."""
@@ -17,7 +26,7 @@ STATEMENTS: Final = 5_000
 LONGEST_PHRASE: Final = 6
 """Words of the longest phrase of the lexicon."""
 
-_MARKS: Final = ("negation", "ended", "changed", "plan")
+_MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
 _CURRENCIES: Final = {"€": "euro", "$": "dollar", "£": "pound", "₽": "рубль"}
 _SCALES: Final = (100.0, 1000.0, 1_000_000.0)
 _SIGNS: Final = ("—", "–", "%", "№")
@@ -52,7 +61,7 @@ class _Parser:
         self._allowed = compounds
         self._concepts: set[str] = set()
         self._compounds: set[str] = set()
-        self._tokens = list(tokenize(text))
+        self._tokens = join_particles(list(tokenize(text)))
         self._head = head_length(self._tokens)
         self._terms: list[Term] = []
         self._order: list[int | str] = []
@@ -89,6 +98,8 @@ class _Parser:
             concepts=frozenset(self._concepts),
             compounds=frozenset(self._compounds),
             is_copular=is_copular(self._tokens, self._head),
+            is_resumed="resumed" in self._marks,
+            is_quit="quit" in self._marks,
         )
 
     def _usable(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -106,6 +117,10 @@ class _Parser:
             tables.discard("ended")
         if length == 1 and token.is_denied:
             tables = {"negation"}
+        if "negation" in tables and is_contrast(self._tokens, at):
+            tables = {"changed", "stop"}
+        if self._is_may_the_month(at, length):
+            tables = {"dates"}
         self._marks.update(tables.intersection(_MARKS))
         is_user = token.word in lexicon().grammar["user"]
         number = number_keys(token) if length == 1 else None
@@ -114,11 +129,12 @@ class _Parser:
         elif token.word in _CURRENCIES:
             self._add(at, token.word, Kind.LIGHT, forms(_CURRENCIES[token.word]), role)
         elif length == 1 and self._is_name(at, tables):
-            self._add(at, token.word, Kind.NAME, token.forms | _concepts(entries, "same"), role)
+            keys = token.forms | _concepts(entries, "same")
+            self._add(at, token.word, Kind.NAME, keys, role, _poles(entries))
         elif "people" in tables:
             self._add(at, token.word, Kind.PERSON, _concepts(entries, "people"), role)
-        elif "dates" in tables and not self._is_ambiguous_date(token, length):
-            self._add(at, token.word, Kind.DATE, _concepts(entries, "dates"), role)
+        elif "dates" in tables and not self._is_ambiguous_date(at, length):
+            self._add(at, token.word, Kind.DATE, _concepts(entries, "dates"), role, _poles(entries))
         elif "negation" in tables:
             self._order.append("not")
         elif "stop" in tables or token.word in _SIGNS or is_user:
@@ -127,13 +143,12 @@ class _Parser:
             self._add_word(at, length, entries, tables, role)
 
     def _add_word(self, at: int, length: int, entries: Sequence[Entry], tables: set[str], role: str) -> None:
-        is_light = not tables.isdisjoint(("light", "plan", "ended")) or (
+        is_light = not tables.isdisjoint(("light", "plan", "ended", "resumed", "quit")) or (
             "changed" in tables and "same" not in tables
         )
         keys = _concepts(entries, "same") | self._content_forms(at, length, entries)
-        poles = frozenset(entry.concept for entry in entries if entry.table == "opposites")
         text = " ".join(token.word for token in self._tokens[at : at + length])
-        self._add(at, text, Kind.LIGHT if is_light else Kind.WORD, keys, role, poles)
+        self._add(at, text, Kind.LIGHT if is_light else Kind.WORD, keys, role, _poles(entries))
 
     def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
         """The forms of a word, or of the one word with content in a phrase that denies and ends nothing."""
@@ -144,11 +159,12 @@ class _Parser:
             return frozenset()
         found: set[str] = set()
         for token in tokens:
-            tables = {entry.table for entry in lexicon().phrases([token.lookup])}
+            words = lexicon().phrases([token.lookup])
+            tables = {entry.table for entry in words}
             if token.is_denied or not tables.isdisjoint(("negation", "ended")):
                 return frozenset()
             if tables.isdisjoint(("stop", "light")):
-                found |= token.forms
+                found |= token.forms | _concepts(words, "same")
         return frozenset(found)
 
     def _add_number(self, at: int, keys: Sequence[str], role: str) -> None:
@@ -172,10 +188,10 @@ class _Parser:
         kind: Kind,
         keys: frozenset[str],
         role: str,
-        opposites: frozenset[str] = frozenset(),
+        poles: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
         self._order.append(len(self._terms))
-        self._terms.append(Term(text, kind, keys, opposites, role, is_head=at < self._head, place=at))
+        self._terms.append(Term(text, kind, keys, role=role, is_head=at < self._head, place=at, **poles))
 
     def _is_side(self, at: int) -> bool:
         """Whether `left` says where, as in "on the left"."""
@@ -183,14 +199,25 @@ class _Parser:
         determiners = lexicon().grammar["determiners"]
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
 
-    def _is_ambiguous_date(self, token: Token, length: int) -> bool:
-        """Whether a short English word is only spelled like a month or a day: "may", "sat"."""
+    def _is_ambiguous_date(self, at: int, length: int) -> bool:
+        """Whether a short English word is only spelled like a date or time: "may", "sat", "I am"."""
+        token = self._tokens[at]
+        following = self._tokens[at + 1].word if at + 1 < len(self._tokens) else ""
+        if token.word == "am":
+            return not (at and self._tokens[at - 1].word[0].isdigit())
+        if token.word == "may" and token.is_first:
+            return not following[:1].isdigit()
         return length == 1 and token.surface.islower() and token.word in lexicon().grammar["ambiguous"]
+
+    def _is_may_the_month(self, at: int, length: int) -> bool:
+        """Whether `May` is the month and no verb."""
+        token = self._tokens[at]
+        return length == 1 and token.word == "may" and token.surface == "May" and not token.is_first
 
     def _is_name(self, at: int, tables: set[str]) -> bool:
         token = self._tokens[at]
-        if any(map(str.isdigit, token.word)):
-            return True  # a code such as B2 or COVID-19
+        if "@" in token.word or any(map(str.isdigit, token.word)):
+            return True  # an address, or a code such as B2 or COVID-19
         is_word = token.word in lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
         if is_word or not token.surface[:1].isupper():
             return False
@@ -209,6 +236,14 @@ class _Parser:
 
 def _concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
     return frozenset(f"{table} {entry.concept}" for entry in entries if entry.table == table)
+
+
+def _poles(entries: Sequence[Entry]) -> dict[str, frozenset[str]]:
+    """The poles of axes at which a word stands, by table."""
+    return {
+        table: frozenset(entry.concept for entry in entries if entry.table == table)
+        for table in ("opposites", *AXES)
+    }
 
 
 def _combine(former: float | None, value: float | None) -> float | None:

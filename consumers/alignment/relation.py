@@ -1,13 +1,15 @@
 """How a new fact stands to a known one, decided on evidence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from consumers.alignment.lexicon import is_in_table
-from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles
-from consumers.alignment.morphology import is_cyrillic, is_ordinal, is_verb
+from consumers.alignment.lexicon import lexicon
+from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_verb
 from consumers.alignment.parser import parse_both
+from consumers.alignment.replacement import Replacement, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
 
 
@@ -26,7 +28,7 @@ class Verdict:
 
     Attributes:
         relation: of the newer fact to the older one.
-        evidence: for a person.
+        evidence: for a person. It repeats no word of a fact: it outlives the facts.
         score: how much of both is accounted for, 0 to 1: ranks candidates.
         is_covered: the older fact says all that the newer one does, and more.
         is_related: both are about the same person, have something in common, and nothing contradicts it.
@@ -54,7 +56,8 @@ UNDECIDED_SHARE: Final = 0.3
 SUBSTITUTED_SHARE: Final = 0.5
 """From here on, words in the same order are the same sentence with something replaced."""
 
-_NUMBER_SIGNS: Final = ("№", "no", "#")
+PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
+"""People who are to somebody what tells the marital status."""
 
 SUBSET_SHARE: Final = 0.95
 """From here on, one fact holds the other."""
@@ -74,15 +77,25 @@ class _Comparison:
         self.share_old = left.share(left.old)
         self.share_new = left.share(left.new)
         self.score = min(self.share_old, self.share_new)
+        self.replacement = Replacement(old, new, left)
 
     def verdict(self) -> Verdict:
+        if self.old.text == self.new.text:
+            return self._same("they have the same words", is_covered=True)
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             return self._open(Relation.DIFFERENT, "they have no word in common", is_related=False)
         if problem := self._other_subject():
             return Verdict(Relation.DIFFERENT, problem, self.score, is_contradicted=True, is_about_other=True)
+        is_against = (
+            self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
+        )
+        if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
+            return self._undecided("one names a kind of thing, the other perhaps another kind")
+        if stage := self._next_stage():
+            return self._update(f"it has come to the next stage: {stage}")
         if problem := self._contrary():
             return self._different(problem)
-        if slot := self._replaced_slot():
+        if slot := self.replacement.slot():
             return self._update(f"a new value: {slot}")
         return self._feeling() or self._ended() or self._replaced_value() or self._worded_otherwise()
 
@@ -111,14 +124,30 @@ class _Comparison:
                 continue
             for term in left:
                 if term.kind is Kind.PERSON and not (
-                    _is_beside(term) or self._is_named_in_both(statement, term) or self._is_in_both(term)
+                    _is_beside(term)
+                    or (statement is self.new and self._is_receiver(term))
+                    or self._is_spouse(term)
+                    or self._is_named_in_both(statement, term)
+                    or self._is_in_both(term)
                 ):
-                    return f"only one of them is about “{term.text}”"
+                    return "only one of them is about that person"
         old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
         if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is Kind.NAME):
-            return f"one is about “{old[0].text}”, the other about “{new[0].text}”"
+            return "they are about different people or things"
         names = [term for term in (*old, *new) if term.kind is Kind.NAME]
-        return f"only one of them is about “{names[0].text}”" if names else None
+        return "only one of them is about that name" if names else None
+
+    def _is_receiver(self, person: Term) -> bool:
+        """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
+        if person.kind is not Kind.PERSON:
+            return False
+        is_given = person.role == "to" or "datv" in grammemes(person.text)
+        return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
+
+    def _is_spouse(self, person: Term) -> bool:
+        """Whether a person only tells that somebody is not single."""
+        is_partner = any(key.removeprefix("people ") in PARTNERS for key in person.keys)
+        return is_partner and not person.is_head and "marital" in self.old.slots & self.new.slots
 
     def _has_common_name(self) -> bool:
         return any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
@@ -134,18 +163,52 @@ class _Comparison:
             for pair in self.alignment.pairs
         )
 
+    def _is_of_another_kind(self) -> bool:
+        """Whether only one fact qualifies the kind of a thing: jazz, rock music."""
+        left = self.alignment
+        return any(
+            term.kind is Kind.WORD and general.place - term.place == 1
+            for pair in left.kind_pairs
+            for general, exact, side in zip(pair, reversed(pair), (left.old, left.new), strict=False)
+            if is_kind_of(exact, general)
+            for term in _nouns(side)
+        )
+
+    def _next_stage(self) -> str | None:
+        """Tell what follows in time on the older fact about the same thing: "looks for", "has found"."""
+        before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
+        after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
+        axes = before & after
+        if not axes or self.new.is_planned:
+            return None
+        old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
+        about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
+        is_other = bool(old and new) or len(old) > 1 or self._hard(tuple(old))
+        if (
+            is_other
+            or not about
+            or any(term.is_head for term in (*old, *new))
+            or _is_part_of_phrase(self.new, new)
+        ):
+            return None
+        return min(axes)
+
     def _contrary(self) -> str | None:
-        for a in self.alignment.old:
-            for b in self.alignment.new:
-                if are_opposite(a, b) and not (
-                    _feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots
+        matched = {id(term) for pair in self.alignment.pairs for term in pair}
+        is_ignored = self.new.is_ended or self.new.is_changed or self.old.is_ended
+        for a in self.alignment.old if is_ignored else self.old.terms:
+            for b in self.alignment.new if is_ignored else self.new.terms:
+                if (
+                    {id(a), id(b)}.isdisjoint(matched)
+                    and are_opposite(a, b)
+                    and not (_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
                 ):
-                    return f"“{a.text}” is not “{b.text}”"
+                    return "a word of one is the contrary of a word of the other"
         for a, b in self.alignment.pairs:
             if self.new.is_ended or self.new.is_changed:
                 break
             if have_contrary_roles(a, b) and a.kind is not Kind.LIGHT:
-                return f"“{a.role} {a.text}” is not “{b.role} {b.text}”"
+                return "the directions are contrary, such as from and to"
         return "who does it and to whom is the other way round" if self._is_swapped() else None
 
     def _is_swapped(self) -> bool:
@@ -160,7 +223,7 @@ class _Comparison:
         return any(
             a.kind in (Kind.NAME, Kind.PERSON)
             and a.is_head != b.is_head
-            and not _has_head(self.new if a.is_head else self.old)
+            and not (self.new if a.is_head else self.old).has_head
             for a, b in self.alignment.pairs
         )
 
@@ -175,17 +238,23 @@ class _Comparison:
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         if new.is_ended:
             left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
+            left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.share(left_new)
+        if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
+            return self._update("the newer one says that it is over, or that it is so again")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _nouns(left.old) and _nouns(left_new)
         if nouns_differ or (self._hard(left.old) and self._hard(left_new)):
             if self.score >= SUBSTITUTED_SHARE or self._hard(left.old):
                 return self._different("they differ in more than what one of them denies")
             return None
+        is_wanted = old.is_planned and not old.is_past
+        if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
+            return self._undecided("a plan to have it has not ended by a sale")
         is_over = new.is_ended and not old.is_ended
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._update("the newer one says that it is over")
-        if is_over and share_new >= 0.95 and _kinds(tuple(a for a, _ in left.pairs)) & {Kind.NAME}:
+        if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {Kind.NAME}:
             return self._update("the newer one says that it is over")
         if old.is_negated != new.is_negated and self.score >= 0.75:
             return self._update("one denies what the other says")
@@ -195,10 +264,50 @@ class _Comparison:
             return self._undecided("one of them denies something, or says that it is over")
         return None
 
+    def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact gives up what the older one tells the amount or the place of."""
+        left = self.alignment
+        pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        return (
+            self.new.is_quit
+            and not (self.old.is_quit or self.old.is_negated or left_new)
+            and len(pairs) == 1
+            and not pairs[0][0].role
+            and Kind.NAME not in kinds_of(left.old)
+            and len(self.old.words) <= 4
+        )
+
+    def _is_left_behind(self) -> bool:
+        """Whether the newer fact changes from what the older one tells: "switched from tea to coffee"."""
+        return (
+            self.new.is_changed
+            and self.share_old >= 0.45
+            and not self._hard(self.alignment.old)
+            and any(b.role == "from" and not a.is_head and a.role != "from" for a, b in self.alignment.pairs)
+        )
+
+    def _is_resumed(self) -> bool:
+        """Whether something that was over is so again."""
+        pairs = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        return (
+            self.new.is_resumed
+            and (self.old.is_ended or self.old.is_negated)
+            and not self.new.is_negated
+            and self.share_old >= 0.45
+            and bool(pairs)
+            and not (
+                self._hard(self.alignment.old) or (_nouns(self.alignment.old) and _nouns(self.alignment.new))
+            )
+        )
+
+    def _is_felt_otherwise(self) -> bool:
+        old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
+        return any(are_opposite(a, b) for a in old for b in new)
+
     def _feeling(self) -> Verdict | None:
         """Decide where one of the facts is for something and the other is against something."""
         old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
-        if not any(are_opposite(a, b) for a in old for b in new):
+        if not self._is_felt_otherwise():
             return None
         if len(self.alignment.old) == len(old) and len(self.alignment.new) == len(new):
             return self._update("the feeling about it is another one")
@@ -209,132 +318,74 @@ class _Comparison:
         left = self.alignment
         if not (left.old and left.new):
             return None
-        shared = _kinds(left.old) & _kinds(left.new)
-        hard = shared & {Kind.NAME, Kind.NUMBER, Kind.DATE}
-        is_current = self.new.is_changed or not (self.old.is_past or self.new.is_past)
-        values = [term for term in (*left.old, *left.new) if term.kind in (Kind.NUMBER, Kind.DATE)]
-        rest = [term for term in (*left.old, *left.new) if term not in values]
-        instead = f"“{left.new[0].text}” instead of “{left.old[0].text}”"
-        if values and is_current and (not rest or self._is_said_to_change(rest)):
-            if self._is_measure(values) or (self._is_scheduled() and not self._is_numbered(values)):
-                return self._update(f"a new value: {instead}")
-            return self._undecided(f"{instead}: both may be true")
-        if is_current and (self._is_attribute_value() or self._is_recoloured()):
-            return self._update(f"a new value: {instead}")
-        if self.new.is_changed and self.score >= 0.35 and len(left.old) <= 2 and len(left.new) <= 2:
-            return self._update(f"it has changed: {instead}")
+        hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        if self.replacement.has_only_values():
+            if self.replacement.is_quantity():
+                return self._update("a new value of the same amount or date")
+            if self.replacement.is_current:
+                return self._undecided("another number or date: both may be true")
+        if self.replacement.is_value():
+            return self._update("a new value of the same thing")
+        replaced = _nouns(left.old)
+        score = min(left.share(replaced), self.share_new)
+        has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
+        if has_changed and score >= 0.35 and len(replaced) <= 2 and len(left.new) <= 2:
+            return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
-                return self._open(Relation.UNDECIDED, f"{instead} may be the same")
-            problem = f"“{left.old[0].text}” is not “{left.new[0].text}”"
+                return self._open(Relation.UNDECIDED, "their verbs may say the same")
+            problem = "another name, number or date" if hard else "another word stands in the same place"
             return self._different(problem, is_contradicted=bool(hard))
-        return None
-
-    def _replaced_slot(self) -> str | None:
-        left, slots = self.alignment, self.old.slots & self.new.slots
-        shared = _kinds(left.old) & _kinds(left.new)
-        is_current = self.new.is_changed or not (self.old.is_past or self.new.is_past)
-        is_other_head = _has_head(self.old) != _has_head(self.new)
-        if not (left.old and left.new) or self.new.is_planned or not is_current or is_other_head:
-            return None
-        if "residence" in slots and (
-            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed)
-        ):
-            return "residence"
-        if "employer" in slots and Kind.NAME in shared:
-            return "employer"
-        if "age" in slots and shared == {Kind.NUMBER} and not any(map(_is_year, (*left.old, *left.new))):
-            return "age"
-        if "marital" in slots:
-            return "marital status"
-        if "diet" in slots:
-            return "diet"
-        for slot in ("wake", "bedtime"):
-            if slot in slots and _kinds(left.old) == _kinds(left.new) == {Kind.NUMBER}:
-                return slot
-        if "favourite" in slots and len(left.pairs) >= 2 and len(left.old) == len(left.new) == 1:
-            return "favourite"
-        if _has_profession(left.old) and _has_profession(left.new):
-            return "job"
         return None
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""
         return any(term.kind in (Kind.NAME, Kind.NUMBER, Kind.DATE) for term in left)
 
-    def _is_said_to_change(self, rest: list[Term]) -> bool:
-        return self.new.is_changed and len(rest) <= 2
-
-    def _is_measure(self, values: list[Term]) -> bool:
-        """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
-        return not self._is_numbered(values) and all(
-            term.kind is Kind.NUMBER and _is_amount(self._statement_of(term), term) for term in values
-        )
-
-    def _statement_of(self, term: Term) -> Statement:
-        """The fact that a term without a counterpart stands in."""
-        return self.old if any(term is each for each in self.alignment.old) else self.new
-
-    def _is_numbered(self, values: list[Term]) -> bool:
-        """Whether a number tells which of many it is, as in "bus 14", or a year when it happened."""
-        for term in values:
-            statement = self._statement_of(term)
-            before, after = statement.word_before(term), statement.word_after(term)
-            is_which = (
-                is_in_table(before, "numbered") or is_in_table(after, "numbered") or before in _NUMBER_SIGNS
-            )
-            if is_which or _is_year(term):
-                return True
-        return False
-
-    def _is_scheduled(self) -> bool:
-        """Whether both facts tell the date or the number of one thing, such as a deadline or a rent."""
-        left = (*self.alignment.old, *self.alignment.new)
-        is_due = all(term.kind is Kind.DATE and term.role in ("to", "before") for term in left)
-        return is_due or any(
-            _is_listed(a, "attributes") and _is_listed(b, "attributes") for a, b in self.alignment.pairs
-        )
-
-    def _is_attribute_value(self) -> bool:
-        """Whether both facts say of the same thing what it is, as in "The manager is Ann"."""
-        old, new = self.alignment.old, self.alignment.new
-        pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
-        if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in (*old, *new)):
-            return False
-        if not (self.old.is_copular and self.new.is_copular):
-            return False
-        is_attribute = any(_is_listed(a, "attributes") for a, _ in pairs)
-        is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
-        is_value = _kinds(old) == _kinds(new) and _kinds(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
-        return is_attribute or (is_value and not is_of_person)
-
-    def _is_recoloured(self) -> bool:
-        """Whether the same thing has another colour."""
-        left = self.alignment
-        return (
-            len(left.old) == len(left.new) == 1
-            and all(_is_listed(term, "colours") for term in (*left.old, *left.new))
-            and any(a.is_head and b.is_head for a, b in left.pairs)
-        )
-
     def _worded_otherwise(self) -> Verdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
-            is_repeated = all(_have_one_form(a, b) for a, b in left.pairs)
+            if self._is_carried_out():
+                return self._update("the newer one says that the plan is carried out")
+            is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
         if one_head and self.score < 0.75:
             return self._open(self._doubt(), "one of them may be about something else")
-        if old >= SUBSET_SHARE and (pairs >= 2 or len(left.new) <= 2):
+        is_phrase = pairs == 1 and (
+            _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
+        )
+        objects = [a for a, _ in left.pairs if a.kind is not Kind.LIGHT and not a.is_head]
+        has_other_verb = _has_own_verb(self.new, left.new) or _has_own_verb(self.old, left.old)
+        if len(objects) <= 1 and has_other_verb and self.score < SUBSET_SHARE and not self._is_carried_out():
+            return self._undecided("they say different things of it")
+        if (
+            old >= SUBSET_SHARE
+            and not is_phrase
+            and (pairs >= 2 or len(left.new) <= 2 or self._is_continued())
+        ):
             return self._update("the newer one says the same, and more")
-        if new >= SUBSET_SHARE and (pairs >= 2 or len(left.old) <= 2):
+        if new >= SUBSET_SHARE and self._is_carried_out():
+            return self._update("the newer one says that the plan is carried out")
+        if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
             return self._same(f"{self.score:.0%} of the words have a counterpart")
         if pairs and not self._says_same_of_subject():
             return self._undecided("both may be about the same, and say different things of it")
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+
+    def _is_carried_out(self) -> bool:
+        """Whether the newer fact says that a plan, or a stage such as waiting, has come to its end."""
+        is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
+        is_open = self.old.is_planned or (is_before and self.new.is_past)
+        return is_open and not self.new.is_planned and not self.new.is_negated
+
+    def _is_continued(self) -> bool:
+        """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""
+        old, new = _without_fillers(self.old), _without_fillers(self.new)
+        return len(old) >= 2 and new[: len(old)] == old
 
     def _says_same_of_subject(self) -> bool:
         """Whether words match beyond those that say what both facts are about."""
@@ -355,20 +406,56 @@ def _have_one_form(a: Term, b: Term) -> bool:
     return any(" " not in key or not key.startswith("same ") for key in a.keys & b.keys)
 
 
-def _kinds(terms: tuple[Term, ...]) -> set[Kind]:
-    return {term.kind for term in terms}
+def _is_on(term: Term, axes: set[str]) -> bool:
+    """Whether a term stands on one of some axes of stages."""
+    return any(pole[:-1] in axes for pole in term.stages)
+
+
+def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
+    """The terms that stand on none of some axes of stages."""
+    return [term for term in terms if not _is_on(term, axes)]
+
+
+def _is_part_of_phrase(statement: Statement, left: Sequence[Term]) -> bool:
+    """Whether a word that both facts have only qualifies a word of one of them: a piano, piano lessons."""
+    places = {term.place for term in statement.terms if term.kind is Kind.WORD} - {t.place for t in left}
+    fillers = lexicon().grammar["participles"]
+    return statement.is_english and any(
+        term.kind is Kind.WORD
+        and term.place - 1 in places
+        and not term.stages
+        and term.text not in fillers
+        and not term.text.endswith(("ly", "ing"))
+        for term in left
+    )
+
+
+def _has_own_verb(statement: Statement, left: Sequence[Term]) -> bool:
+    """Whether a verb with content stands in one fact only, such as "rented" beside "has"."""
+    return any(
+        term.kind is Kind.WORD
+        and not term.is_head
+        and (is_verb(term.text) or (statement.is_english and _is_before_object(statement, term)))
+        for term in left
+    )
+
+
+def _is_before_object(statement: Statement, term: Term) -> bool:
+    grammar = lexicon().grammar
+    is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
+    is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
+    is_followed = statement.word_after(term) in grammar["determiners"]
+    return is_first and (is_followed or is_third_person or term.text in grammar["past"])
 
 
 def _subjects(left: tuple[Term, ...]) -> list[Term]:
     return [term for term in left if term.is_head and term.kind in (Kind.WORD, Kind.NAME)]
 
 
-def _has_head(statement: Statement) -> bool:
-    return any(term.is_head and term.kind is not Kind.LIGHT for term in statement.terms)
-
-
 def _first_after_head(statement: Statement) -> Term | None:
-    return next((term for term in statement.terms if not term.is_head), None)
+    return next(
+        (term for term in statement.terms if not term.is_head and term.kind in (Kind.WORD, Kind.LIGHT)), None
+    )
 
 
 def _nouns(terms: tuple[Term, ...]) -> list[Term]:
@@ -381,23 +468,14 @@ def _is_beside(term: Term) -> bool:
     return not term.is_head and term.role in ("with", "for")
 
 
-def _is_listed(term: Term, table: str) -> bool:
-    return is_in_table(term.text, table)
-
-
-def _has_profession(left: tuple[Term, ...]) -> bool:
-    return any(_is_listed(term, "professions") for term in left)
-
-
 def _feelings(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if any(pole.startswith("feeling") for pole in term.opposites)]
 
 
-def _is_year(number: Term) -> bool:
-    key = min(number.keys, default="")
-    return key.isdigit() and len(key) == 4 and 1900 <= int(key) <= 2100
-
-
-def _is_amount(statement: Statement, number: Term) -> bool:
-    """Whether a number counts or measures something, rather than telling one thing from another."""
-    return not is_ordinal(number.text) and statement.word_before(number) not in ("a", "an", "the")
+def _without_fillers(statement: Statement) -> list[str]:
+    """The words of a fact except those for the user, determiners and counts."""
+    grammar = lexicon().grammar
+    fillers = grammar["user"] | grammar["determiners"] | {"s"}
+    numbers = {term.text for term in statement.terms if term.kind is Kind.NUMBER}
+    light = {term.text for term in statement.terms if term.kind is Kind.LIGHT}
+    return [word for word in statement.raw if word not in fillers | numbers | light]

@@ -23,6 +23,8 @@ class Term:
         text: as it stands in the fact, in lower case.
         keys: two terms with a key in common say the same.
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
+        stages: poles such as `search+`, which `search-` follows in time.
+        kinds: poles such as `instrument+` for any of a kind and `instrument-` for one kind of it.
         role: the preposition before it, of those that have a contrary one.
         is_head: it belongs to what the sentence is about.
         place: number of its first token.
@@ -35,6 +37,8 @@ class Term:
     role: str = ""
     is_head: bool = False
     place: int = 0
+    stages: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
 
     @property
     def weight(self) -> float:
@@ -54,6 +58,8 @@ class Statement:
         is_ended: it says that something is over.
         is_changed: it says that something has changed.
         is_planned: it speaks of a plan or a wish.
+        is_resumed: it says that something is so again.
+        is_quit: it says that somebody has given up a habit.
         is_past: it tells of something that happened.
         is_english: it has no Cyrillic letter.
         reason_at: the token from which on it gives a reason.
@@ -78,6 +84,8 @@ class Statement:
     concepts: frozenset[str] = frozenset()
     compounds: frozenset[str] = frozenset()
     is_copular: bool = False
+    is_resumed: bool = False
+    is_quit: bool = False
 
     def word_before(self, term: Term) -> str:
         """The word before a term, in lower case; empty at the beginning."""
@@ -86,6 +94,11 @@ class Statement:
     def word_after(self, term: Term) -> str:
         """The word behind a term, in lower case; empty at the end."""
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
+
+    @property
+    def has_head(self) -> bool:
+        """Whether it is about anything but the user."""
+        return any(term.is_head and term.kind is not Kind.LIGHT for term in self.terms)
 
     @property
     def words(self) -> list[Term]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from consumers.alignment.lexicon import lexicon
-from consumers.alignment.morphology import grammemes, is_cyrillic
+from consumers.alignment.lexicon import is_in_table, lexicon
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_nominative, is_past_verb, is_proper_name
 from consumers.alignment.tokenizer import Token
 
 _CONTRARY_ROLES: Final = {
@@ -13,6 +13,12 @@ _CONTRARY_ROLES: Final = {
     for pair in pairwise(["to", "from", "", "before", "after", "", "with", "without", "", "for", "against"])
     if "" not in pair
 } | {frozenset(("above", "below"))}
+
+_BETWEEN: Final = 3
+"""Words that stand between a verb and its particle, or between the two sides of a contrast, at the most."""
+
+_PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
+"""OpenCorpora's grammemes of what a Russian sentence says of its subject."""
 
 _LOOKED_AT: Final = 6
 """Tokens among which the verb of a short fact is looked for."""
@@ -47,11 +53,28 @@ def head_length(tokens: Sequence[Token]) -> int:
         if token.word in grammar["auxiliaries"] or token.is_denied:
             return at
         if at == start:
-            if start == 0 and token.word.endswith(("s", "ed", "ing")):
+            if start == 0 and (token.word in grammar["past"] or token.word.endswith(("s", "ed", "ing"))):
                 return 0  # a verb without a subject
         elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
-            return at
+            following = tokens[at + 1].word if at + 1 < len(tokens) else ""
+            return at + 1 if following in grammar["auxiliaries"] else at
     return start
+
+
+def join_particles(tokens: list[Token]) -> list[Token]:
+    """Put the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
+    phrasal = lexicon().grammar["phrasal"]
+    for at, verb in enumerate(tokens):
+        for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
+            if f"{verb.word}_{tokens[other].word}" in phrasal:
+                return [*tokens[: at + 1], tokens[other], *tokens[at + 1 : other], *tokens[other + 1 :]]
+    return tokens
+
+
+def is_contrast(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word denies only one of two things, as in "not tea but coffee"."""
+    contrary = {"not": "but", "не": "а"}.get(tokens[at].word)
+    return any(token.word == contrary for token in tokens[at + 2 : at + 2 + _BETWEEN])
 
 
 def _is_verb_form(word: str) -> bool:
@@ -64,6 +87,9 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
         return False
     if tokens[head].word in ("—", "–"):
         return True
+    if is_cyrillic(tokens[0].word):
+        is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
+        return is_verbless and is_in_table(tokens[head - 1].word, "attributes")
     grammar = lexicon().grammar
     rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
     following = rest[1] if len(rest) > 1 else ""
@@ -75,9 +101,22 @@ def _russian_head_length(tokens: Sequence[Token]) -> int:
         return 2
     words = [token.word for token in tokens]
     for at, word in enumerate(words[:_LOOKED_AT]):
-        if word in "—–" or not grammemes(word).isdisjoint(("VERB", "PRTS", "ADJS", "PRED")):
-            return at
-    return next((at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word)), 0)
+        if word in "—–" or not grammemes(word).isdisjoint(_PREDICATES):
+            return at if _has_subject(words[:at]) else 0
+    nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word))
+    head = next(nouns, 0)
+    return head if head < len(tokens) else 0
+
+
+def _has_subject(words: Sequence[str]) -> bool:
+    """Whether words before a Russian verb name what it is about, as "каждую неделю" does not."""
+    return any(
+        not is_cyrillic(word)
+        or (is_nominative(word) and "PREP" not in grammemes(before) | grammemes(word))
+        or is_proper_name(word)
+        or is_in_table(word, "people")
+        for before, word in pairwise(("", *words))
+    )
 
 
 def is_past(tokens: Sequence[Token]) -> bool:
@@ -86,9 +125,10 @@ def is_past(tokens: Sequence[Token]) -> bool:
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, grammemes(token.word)
-        if {"VERB", "past"} <= tags or word in grammar["past"]:
+        if is_past_verb(word) or (word in grammar["past"] and before not in grammar["determiners"]):
             return True
-        if not tags and len(word) > 4 and word.endswith("ed") and before not in grammar["auxiliaries"]:
+        is_participle = before in grammar["auxiliaries"] or word in grammar["participles"]
+        if not tags and len(word) > 4 and word.endswith("ed") and not is_participle:
             return True
         if word not in grammar["adverbs"]:
             before = word

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.alignment.lexicon import lexicon, lookup
+from consumers.alignment.lexicon import is_in_table, lexicon, lookup
 from consumers.alignment.morphology import forms, normalize
 
 _TOKEN: Final = re.compile(
     r"""
-    \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,3}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
+    [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,3}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
     | \d+(?:[ \u00a0]\d{3})+(?!\d)
     | \d+(?:[.,]\d+)* (?: [kкKК](?!\w) | (?:st|nd|rd|th)(?!\w) | -(?:й|я|е|го|му|м|ая|ое|ой|х|ми)(?!\w) )?
     | [ap]\.m\. | [^\W\d_]+(?:['-][^\W\d_]+)*[+#]* | [%€$£₽№] | [—–](?=\s)
@@ -42,7 +43,7 @@ class Token:
     @property
     def lookup(self) -> frozenset[str]:
         """The forms by which it is looked up in the lexicon."""
-        return lookup(self.word)
+        return self.forms | lookup(self.word)
 
 
 def tokenize(text: str) -> Iterator[Token]:
@@ -54,8 +55,16 @@ def tokenize(text: str) -> Iterator[Token]:
         is_denied = word.endswith("n't") or word == "cannot"
         if word.endswith("'s") and word not in _OWN_WORDS:
             surface, word = surface[:-2], word[:-2]
-        yield Token(surface, word, forms(word), is_first, is_denied)
+        yield Token(surface, word, forms(word) | _profession_forms(word), is_first, is_denied)
         is_first = plain[found.end() : found.end() + 2] in (". ", "! ", "? ")
+
+
+def _profession_forms(word: str) -> frozenset[str]:
+    """The forms of a profession within a compound, such as "Python-разработчик"."""
+    if "-" not in word:
+        return frozenset()
+    parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))
+    return frozenset().union(*map(forms, parts))
 
 
 def number_keys(token: Token) -> list[str] | None:

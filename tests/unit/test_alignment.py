@@ -1,0 +1,292 @@
+"""How two facts stand to each other: every rule, in both languages."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from consumers.alignment.relation import Relation, relate
+from infra.models.wordllama import word_similarity
+
+SIMILARITY = word_similarity()
+
+UPDATES = {
+    "en: a place": ("Lives in Dublin", "Has moved to Lisbon"),
+    "en: an employer": ("Works at Siemens", "Now works at Bosch"),
+    "en: a profession": ("Works as a welder", "Works as a paramedic"),
+    "en: an age": ("Is 41 years old", "Is 42 years old"),
+    "en: a marital status": ("Is single", "Is married"),
+    "en: a partner": ("Is single", "Has a girlfriend called Ines"),
+    "en: a diet": ("Is a vegetarian", "Is now a vegan"),
+    "en: an hour": ("Wakes up at 6", "Wakes up at 8"),
+    "en: a favourite": ("Favourite season is spring", "Favourite season is winter"),
+    "en: a price": ("The rent is 900 euros", "The rent is 1050 euros"),
+    "en: an amount": ("Drinks two cups of tea a day", "Drinks five cups of tea a day"),
+    "en: an amount of days": ("Trains four days a week", "Trains five days a week"),
+    "en: a deadline": ("The deadline is June 4", "The deadline is June 11"),
+    "en: a date of May": ("The launch is planned for April", "The launch is planned for May"),
+    "en: an address": ("Email is ann@foo.org", "Email is ann@bar.net"),
+    "en: a colour": ("The garage door is painted green", "The garage door is painted grey"),
+    "en: a role": ("Goes to a dentist called Marcus", "Goes to a dentist called Olivia"),
+    "en: a vehicle": ("Drives a Honda", "Drives a Subaru"),
+    "en: a provider": ("Gets internet from Telekom", "Gets internet from Vodafone"),
+    "en: a tool": ("Uses Trello for shopping lists", "Uses Notion for shopping lists"),
+    "en: a level": ("Portuguese is at A1 level", "Portuguese is at A2 level"),
+    "en: a page": ("Is on page 40 of Dracula", "Is on page 200 of Dracula"),
+    "en: a count that grows": ("Has visited 11 countries", "Has visited 14 countries"),
+    "en: it ended": ("Plays the drums", "No longer plays the drums"),
+    "en: it was sold": ("Owns a canoe", "Sold the canoe"),
+    "en: a phrase around its object": ("Has an old piano", "Gave the old piano away"),
+    "en: a habit given up": ("Eats two bars of chocolate a day", "Has given up chocolate altogether"),
+    "en: it is so again": ("Stopped playing chess", "Is playing chess again"),
+    "en: it is denied": ("Likes beetroot", "Doesn't like beetroot"),
+    "en: a feeling": ("Loves opera", "Hates opera"),
+    "en: changed": ("Uses Windows at work", "Switched to Linux at work"),
+    "en: instead": ("Goes to Rome on holiday", "Goes to Naples on holiday instead of Rome"),
+    "en: rather than": ("Wants to study law", "Wants to study medicine rather than law"),
+    "en: search": ("Is looking for a babysitter", "Found a babysitter"),
+    "en: a wish": ("Wants to buy a tent", "Bought a tent"),
+    "en: waiting": ("Is waiting for a visa", "Got the visa"),
+    "en: an application": ("Applied for a scholarship", "The scholarship was granted"),
+    "en: preparation": ("Is studying for the driving test", "Passed the driving test"),
+    "en: broken": ("The dishwasher is broken", "The dishwasher is fixed"),
+    "en: illness": ("Aunt Vera is in hospital", "Aunt Vera was discharged from hospital"),
+    "en: a loss": ("Lost the house keys", "The house keys turned up"),
+    "en: a project": ("Is knitting a scarf", "Finished the scarf"),
+    "en: a debt": ("Owes Martin 50 euros", "Paid Martin back the 50 euros"),
+    "en: a quarrel": ("Fell out with Diana", "Made up with Diana"),
+    "en: an instrument": ("Plays an instrument", "Plays the cello"),
+    "en: a language": ("Is learning a language", "Is learning Turkish"),
+    "en: a breed": ("Wants to get a dog", "Wants to get a whippet"),
+    "en: a car": ("Bought a car", "Bought a Mazda"),
+    "en: a month": ("The wedding is in summer", "The wedding is in July"),
+    "en: more": ("Has a cat", "Has a cat called Pixel and a litter tray"),
+    "en: a job": ("Is looking for a job", "Got a job at the town hall"),
+    "en: a model": ("Phone is a Galaxy 8", "Phone is a Galaxy 10"),
+    "en: abroad": ("Aunt Nina lives abroad", "Aunt Nina lives in Oslo"),
+    "en: left behind": ("Is studying history", "Switched from history to law"),
+    "en: another weekday": ("Boxing class is on Mondays", "Boxing class is now on Tuesdays"),
+    "ru: работа": ("Ищет работу", "Нашёл работу в мэрии"),
+    "ru: за границей": ("Тётя Нина живёт за границей", "Тётя Нина живёт в Осло"),
+    "ru: разработчик": ("Работает программистом", "Работает Java-разработчиком в банке"),
+    "ru: другие дни": ("Тренировки по понедельникам", "Тренировки теперь по вторникам"),
+    "ru: место": ("Живёт в Омске", "Переехал в Калугу"),
+    "ru: работодатель": ("Работает в «Яндексе»", "Теперь работает в «Авито»"),
+    "ru: профессия": ("Работает сварщиком", "Работает фельдшером"),
+    "ru: возраст": ("Сыну 7 лет", "Сыну 8 лет"),
+    "ru: брак": ("Сестра замужем", "Сестра в разводе"),
+    "ru: питание": ("Вегетарианец", "Теперь веган"),
+    "ru: час": ("Встаёт в 6", "Встаёт в 8"),
+    "ru: любимое": ("Любимое время года — весна", "Любимое время года — осень"),
+    "ru: цена": ("Аренда стоит 30 тысяч", "Аренда стоит 35 тысяч"),
+    "ru: количество": ("Выпивает две чашки чая в день", "Выпивает пять чашек чая в день"),
+    "ru: доза": ("Бабушка пьёт 10 мг лизиноприла", "Бабушка пьёт 5 мг лизиноприла"),
+    "ru: срок": ("Дедлайн 4 июня", "Дедлайн 11 июня"),
+    "ru: к маю": ("Баню достроят к маю", "Баню достроят к августу"),
+    "ru: почта": ("Почта ann@foo.org", "Почта ann@bar.net"),
+    "ru: цвет": ("Забор покрашен в зелёный", "Забор покрашен в серый"),
+    "ru: роль": ("Ходит к стоматологу Ивановой", "Ходит к стоматологу Петровой"),
+    "ru: автомобиль": ("Ездит на «Мазде»", "Ездит на «Субару»"),
+    "ru: провайдер": ("Интернет от «Ростелекома»", "Интернет от «Билайна»"),
+    "ru: страницы": ("Прочитала 40 страниц «Бесов»", "Прочитала 200 страниц «Бесов»"),
+    "ru: накопления": ("Накопил 200 тысяч на лодку", "Накопил 350 тысяч на лодку"),
+    "ru: месяц беременности": (
+        "Сестра на третьем месяце беременности",
+        "Сестра на шестом месяце беременности",
+    ),
+    "ru: кончилось": ("Играет на барабанах", "Больше не играет на барабанах"),
+    "ru: уже не": ("Верит в приметы", "Уже не верит в приметы"),
+    "ru: продано": ("Есть байдарка", "Продал байдарку"),
+    "ru: отдано": ("Держит кур", "Кур отдал соседке"),
+    "ru: привычка": ("Выпивает три банки колы в день", "Отказался от колы"),
+    "ru: опять": ("Бросил шахматы", "Снова играет в шахматы"),
+    "ru: отрицание": ("Любит свёклу", "Не любит свёклу"),
+    "ru: чувство": ("Обожает оперу", "Ненавидит оперу"),
+    "ru: перемена": ("На работе сидит на Windows", "На работе перешёл на Linux"),
+    "ru: а не": ("В отпуск едет в Псков", "В отпуск едет в Казань, а не в Псков"),
+    "ru: вместо": ("На завтрак ест кашу", "На завтрак вместо каши ест омлет"),
+    "ru: поиск": ("Ищет няню", "Нашёл няню"),
+    "ru: желание": ("Хочет купить палатку", "Купил палатку"),
+    "ru: ожидание": ("Ждёт визу", "Получил визу"),
+    "ru: заявка": ("Подал заявку на грант", "Грант одобрили"),
+    "ru: подготовка": ("Готовится к экзамену по вождению", "Сдал экзамен по вождению"),
+    "ru: поломка": ("Посудомойка сломалась", "Посудомойку починили"),
+    "ru: болезнь": ("Тётя Вера лежит в больнице", "Тётю Веру выписали из больницы"),
+    "ru: пропажа": ("Потерял ключи от дома", "Ключи от дома нашлись"),
+    "ru: дело": ("Вяжет шарф", "Довязала шарф"),
+    "ru: долг": ("Выплачивает кредит", "Кредит погашен"),
+    "ru: ссора": ("В ссоре с Дианой", "Помирился с Дианой"),
+    "ru: инструмент": ("Играет на музыкальном инструменте", "Играет на виолончели"),
+    "ru: язык": ("Учит иностранный язык", "Учит турецкий язык"),
+    "ru: порода": ("Мечтает завести собаку", "Мечтает завести таксу"),
+    "ru: машина": ("Купил машину", "Купил «Мазду»"),
+    "ru: летом": ("Свадьба летом", "Свадьба в июле"),
+    "ru: больше": ("Ищет квартиру", "Ищет квартиру в Туле не дороже пяти миллионов"),
+}
+
+SAME = {
+    "en: itself": ("Collects stamps", "Collects stamps"),
+    "en: user": ("Collects stamps", "The user collects stamps"),
+    "en: synonyms": ("Lives in Dublin", "Resides in Dublin"),
+    "en: number words": ("Has 3 bikes", "Has three bikes"),
+    "en: thousands": ("Earns 20k a year", "Earns 20,000 a year"),
+    "en: order": ("Plays tennis on Mondays with Ivo", "On Mondays plays tennis with Ivo"),
+    "en: less": ("Collects old maps of Iceland", "Collects old maps"),
+    "en: a kind of what is known": ("Plays the cello", "Plays an instrument"),
+    "en: a name in both scripts": ("Brother is called Ivan", "Brother is named Ivan"),
+    "ru: то же": ("Собирает марки", "Собирает марки"),
+    "ru: пользователь": ("Собирает марки", "Пользователь собирает марки"),
+    "ru: синонимы": ("Живёт в Омске", "Проживает в Омске"),
+    "ru: числа словами": ("Есть 3 велосипеда", "Есть три велосипеда"),
+    "ru: тысячи": ("Получает 90 тысяч", "Получает 90 000"),
+    "ru: порядок": ("По средам играет в теннис с Иваном", "Играет в теннис с Иваном по средам"),
+    "ru: меньше": ("Собирает старые карты Исландии", "Собирает старые карты"),
+    "ru: вид известного": ("Играет на виолончели", "Играет на инструменте"),
+    "ru: своё имя": ("Брата зовут Ivan", "Брата зовут Иван"),
+}
+
+KEPT = {
+    "en: another person": ("My mother is allergic to nuts", "My father is allergic to nuts"),
+    "en: only a person": ("Is allergic to nuts", "The user's sister is allergic to nuts"),
+    "en: another name": ("Emma plays the harp", "Olga plays the harp"),
+    "en: another object": ("Owns a kayak", "Owns a telescope"),
+    "en: another city in the past": ("Visited Oslo in 2019", "Visited Bergen in 2019"),
+    "en: another year": ("Ran a marathon in 2018", "Ran a marathon in 2021"),
+    "en: another bus": ("Takes bus 14 to school", "Takes bus 27 to school"),
+    "en: another room": ("The lab is in room 12", "The archive is in room 14"),
+    "en: another weekday of a habit": ("Swims on Mondays", "Swims on Thursdays"),
+    "en: another season of a series": ("Loved season 1 of Fargo", "Loved season 3 of Fargo"),
+    "en: from and to": ("Flew from Rome", "Flew to Rome"),
+    "en: buy and sell": ("Bought shares of Shell", "Sold shares of Nokia"),
+    "en: lend and borrow": ("Lent Ivo a drill", "Borrowed a drill from Ivo"),
+    "en: teach and learn": ("Teaches Spanish", "Learns Spanish"),
+    "en: swapped": ("Calls Felix every week", "Felix calls the user every week"),
+    "en: another side": ("Has a scar on the left knee", "Has a scar on the right knee"),
+    "en: denied of another": ("Allergic to walnuts", "Not allergic to almonds"),
+    "en: ended of another": ("Plays the drums", "Stopped playing football"),
+    "en: found another": ("Is looking for a babysitter", "Found a bicycle"),
+    "en: got another": (
+        "Is waiting for the results of the blood test",
+        "Got the results of the spelling test",
+    ),
+    "en: another's illness": ("Aunt Vera is in hospital", "Uncle Karl was discharged from hospital"),
+    "en: found by another": ("Is looking for a job", "The user's brother found a job"),
+    "en: a part of a phrase": ("Wants a piano", "Got piano lessons for Emma"),
+    "en: two kinds of one": ("Likes jazz", "Likes rock music"),
+    "en: two instruments": ("Plays the cello", "Plays the trumpet"),
+    "en: two languages": ("Speaks Danish", "Speaks Greek"),
+    "en: two breeds": ("Has a beagle", "Has a poodle"),
+    "en: two games": ("Finished Portal 1", "Finished Portal 2"),
+    "en: a name without a role": ("Has a friend called Marcus", "Has a friend called Olivia"),
+    "en: a thing in a thing": ("Keeps a dashcam in the car", "Sold the bike"),
+    "en: a road": ("Hates driving on the A4", "Hates driving on the A9"),
+    "en: another flat": ("Rents a garage in Leeds", "Rents a studio in York in summer"),
+    "en: nothing in common": ("Collects stamps", "Has flat feet"),
+    "en: another's colour": ("The car is red", "The kitchen is blue"),
+    "en: another exam": ("Passed the biology exam", "Passed the chemistry exam"),
+    "en: another weekday of a habit with someone": ("Meets Nora on Mondays", "Meets Nora on Fridays"),
+    "en: works with": ("Works with Peter", "Works with Maria"),
+    "ru: работает с": ("Работает с Петром", "Работает с Марией"),
+    "ru: операция": ("Перенёс операцию на колене", "Перенёс операцию на бедре"),
+    "ru: первый и второй": ("Сдал первый зачёт", "Сдал второй зачёт"),
+    "ru: другой человек": ("У мамы аллергия на орехи", "У папы аллергия на орехи"),
+    "ru: только человек": ("Аллергия на орехи", "У сестры аллергия на орехи"),
+    "ru: другое имя": ("Эмма играет на арфе", "Ольга играет на арфе"),
+    "ru: другой предмет": ("Есть байдарка", "Есть телескоп"),
+    "ru: другой город": ("Был в Осло в 2019 году", "Был в Бергене в 2019 году"),
+    "ru: другой год": ("Пробежал марафон в 2018 году", "Пробежал марафон в 2021 году"),
+    "ru: другой автобус": ("Ездит на автобусе 14", "Ездит на автобусе 27"),
+    "ru: другой кабинет": ("Лаборатория в кабинете 12", "Архив в кабинете 14"),
+    "ru: другой день": ("Плавает по понедельникам", "Плавает по четвергам"),
+    "ru: другой сезон": ("Понравился первый сезон «Фарго»", "Понравился третий сезон «Фарго»"),
+    "ru: из и в": ("Прилетел из Рима", "Улетел в Рим"),
+    "ru: купить и продать": ("Купил акции Сбера", "Продал акции Лукойла"),
+    "ru: учить и учиться": ("Преподаёт испанский", "Изучает испанский"),
+    "ru: наоборот": ("Каждую неделю звонит Феликсу", "Феликс каждую неделю звонит пользователю"),
+    "ru: другая сторона": ("Шрам на левом колене", "Шрам на правом колене"),
+    "ru: отрицание другого": ("Аллергия на грецкие орехи", "Нет аллергии на миндаль"),
+    "ru: конец другого": ("Играет на барабанах", "Перестал играть в футбол"),
+    "ru: нашёл другое": ("Ищет няню", "Нашёл велосипед"),
+    "ru: получил другое": ("Ждёт результаты анализа крови", "Получил результаты олимпиады"),
+    "ru: болезнь другого": ("Тётя Вера лежит в больнице", "Дядю Карла выписали из больницы"),
+    "ru: нашёл другой": ("Ищет работу", "Брат нашёл работу"),
+    "ru: два инструмента": ("Играет на виолончели", "Играет на трубе"),
+    "ru: два языка": ("Говорит по-датски", "Говорит по-гречески"),
+    "ru: две породы": ("Есть бигль", "Есть пудель"),
+    "ru: две игры": ("Прошёл Portal 1", "Прошёл Portal 2"),
+    "ru: имя без роли": ("Есть друг по имени Марк", "Есть друг по имени Олег"),
+    "ru: вещь в вещи": ("Хранит палатку в гараже", "Продал велосипед"),
+    "ru: дорога": ("Не любит ездить по А4", "Не любит ездить по А9"),
+    "ru: ничего общего": ("Собирает марки", "Плоскостопие с детства"),
+    "ru: цвет другого": ("Машина красная", "Кухня синяя"),
+    "ru: другой экзамен": ("Сдал экзамен по биологии", "Сдал экзамен по химии"),
+    "ru: другой сын": ("Старший сын занимается плаванием", "Младший сын занимается плаванием"),
+    "ru: другая школа": ("Мама работала в школе №8", "Мама работала в школе №17"),
+}
+
+
+SHRUNK = {
+    "en": ("Has visited 14 countries", "Has visited 11 countries"),
+    "ru": ("Посетил 14 стран", "Посетил 11 стран"),
+}
+
+READ_AGAIN = {
+    "en": ("Read 14 pages of Dracula", "Read 11 pages of Dracula"),
+    "ru": ("Прочёл 14 страниц «Бесов»", "Прочёл 11 страниц «Бесов»"),
+}
+
+
+def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:
+    return [pytest.param(*pair, id=name) for name, pair in pairs.items()]
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(UPDATES))
+def test_newer_fact_takes_the_place_of_the_older_one(old: str, new: str) -> None:
+    verdict = relate(old, new, SIMILARITY)
+
+    assert verdict.relation in (Relation.UPDATE, Relation.SAME), verdict.evidence
+    assert not verdict.is_covered, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(SAME))
+def test_facts_say_the_same(old: str, new: str) -> None:
+    verdict = relate(old, new, SIMILARITY)
+
+    assert verdict.relation is Relation.SAME, verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(KEPT) + _cases(SHRUNK) + _cases(READ_AGAIN))
+def test_both_facts_are_kept(old: str, new: str) -> None:
+    verdict = relate(old, new, SIMILARITY)
+
+    assert verdict.relation in (Relation.DIFFERENT, Relation.UNDECIDED), verdict.evidence
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(KEPT))
+def test_both_facts_are_kept_in_the_other_order(old: str, new: str) -> None:
+    verdict = relate(new, old, SIMILARITY)
+
+    assert verdict.relation in (Relation.DIFFERENT, Relation.UNDECIDED), verdict.evidence
+
+
+@given(st.text(max_size=300))
+@settings(deadline=None)
+def test_a_fact_is_the_same_as_itself(text: str) -> None:
+    verdict = relate(text, text, SIMILARITY)
+
+    assert verdict.relation is Relation.SAME
+    assert verdict.is_covered
+
+
+TEXTS = st.one_of(
+    st.text(max_size=300),
+    st.text(alphabet="абвгдеёж abcdefg's0123456789.,:-—–%№@ \u200f\u05d0\u0645\x00🙂", max_size=300),
+)
+
+
+@given(TEXTS, TEXTS)
+@settings(deadline=None)
+def test_any_two_texts_have_a_relation(old: str, new: str) -> None:
+    verdict = relate(old, new, SIMILARITY)
+
+    assert 0 <= verdict.score <= 1
+    assert verdict.evidence
