@@ -349,6 +349,8 @@ class _Comparison:
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
             if self._is_carried_out():
                 return self._update("the newer one says that the plan is carried out")
+            if self._denies_otherwise():
+                return self._update("the newer one denies more, less or something else")
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
         if one_head and self.score < 0.75:
@@ -381,6 +383,11 @@ class _Comparison:
         is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
         is_open = self.old.is_planned or (is_before and self.new.is_past)
         return is_open and not self.new.is_planned and not self.new.is_negated
+
+    def _denies_otherwise(self) -> bool:
+        """Whether the same words say another thing: "eats neither meat nor fish", "eats fish, but no meat"."""
+        denials = self.old.tokens.count("not"), self.new.tokens.count("not")
+        return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
 
     def _is_continued(self) -> bool:
         """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""

@@ -59,9 +59,7 @@ def _decisions(told: Iterable[Told]) -> Table:
 
 
 def _why(by: Decision | None) -> str:
-    if by is None or by.similarity is None:
-        return "the words say so"
-    return f"similarity {by.similarity:.2f}, above {by.update_threshold}"
+    return by.evidence if by and by.evidence else "changed by hand"
 
 
 def _forgotten(gone: Forgotten) -> Table:

@@ -22,7 +22,7 @@ async def test_facts_and_settings_are_changed_and_told(
         "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
     }
     async with running(CONSUMERS, deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})):
-        for text in ("Anna has a home in Kazan city", "Anna plays the violin every evening"):
+        for text in ("Grows tomatoes on the balcony", "Waters plants after sunset"):
             assert (await stock.ask("save", text=text))["decision"] == "saved"
         command = ["rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json"]
         changed = await mnemon(*command, **servers)

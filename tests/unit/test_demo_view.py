@@ -32,7 +32,9 @@ def stored(content: str) -> StoredMessage:
 def facts() -> Facts:
     likes, is_fond = Fact(text="Likes [b]tea[/b]", tier="profile"), Fact(text="Is fond of tea")
     by_words = Decision(proposal_id="p")
-    by_meaning = Decision(proposal_id="p", nearest="pf_001", similarity=0.914, update_threshold=0.87)
+    by_meaning = Decision(
+        proposal_id="p", nearest="pf_001", relation="update", evidence="the newer one says that it is over"
+    )
     return Facts(
         told=[
             Told("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
@@ -103,8 +105,8 @@ def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
     for text in (
         "5 facts proposed, 1 kept",
         "refused    question   [what]?",
-        "was “Likes [b]tea[/b]”; similarity 0.91, above 0.87",
-        "was “Is fond of tea”; the words say so",
+        "was “Likes [b]tea[/b]”; the newer one says that it is over",
+        "was “Is fond of tea”; changed by hand",
         'await memory.search("anna", "ferries", scope=["messages"])',
         "12 tokens",
     ):
