@@ -199,11 +199,13 @@ def _figures(judged: Sequence[Judged], language: str) -> Iterator[Figure]:
     yield Figure(
         f"different_merged_{language}", _share([each.is_merged for each in different]), DIFFERENT_MERGED, True
     )
-    yield Figure(f"paraphrases_recognised_{language}", _share(is_decided), PARAPHRASES.get(language, 0.0))
-    yield Figure(f"updates_recognised_{language}", _share([each.says_newer for each in updates]), UPDATES)
+    if same:
+        yield Figure(f"paraphrases_recognised_{language}", _share(is_decided), PARAPHRASES.get(language, 0.0))
+    if updates:
+        yield Figure(f"updates_recognised_{language}", _share([each.says_newer for each in updates]), UPDATES)
     if asked:
         yield Figure(f"undecided_answered_{language}", _share([each.is_merged for each in asked]), ANSWERED)
 
 
 def _share(outcomes: Sequence[bool]) -> float:
-    return round(sum(outcomes) / len(outcomes), 4) if outcomes else 0.0
+    return round(sum(outcomes) / len(outcomes), 4)

@@ -83,6 +83,14 @@ class Contract(BaseModel):
         return body
 
 
+def is_empty(value: tuple[object, ...]) -> bool:
+    """Whether to leave a list out of a body, as `exclude_if` of a field that a released contract gained.
+
+    An event of an older version is then written as it was read, and its row is equal to the one in use.
+    """
+    return not value
+
+
 _OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
 """What pydantic calls one of several types that a field may have."""
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequence, Text
+from contracts.base import Contract, Event, Identifier, JsonObject, Moment, Sequence, Text, is_empty
 from contracts.fact_pairs import FactPair
 
 Kind = Literal["user_fact", "preference", "event", "conversation_insight", "conversation_summary"]
@@ -60,6 +60,7 @@ class Decision(Contract):
     )
     undecided: tuple[Identifier, ...] = Field(
         default=(),
+        exclude_if=is_empty,
         description="Facts that may say the same. All are kept; a model may decide later.",
     )
 
@@ -233,7 +234,9 @@ class Window(Contract):
     to_seq: Sequence = Field(description="Last log position it reads.")
     line: int | None = Field(default=None, ge=0, description="The number of its line in the batch.")
     pairs: tuple[FactPair, ...] = Field(
-        default=(), description="Undecided facts that it asks about besides, at no further call."
+        default=(),
+        exclude_if=is_empty,
+        description="Undecided facts that it asks about besides, at no further call.",
     )
 
 

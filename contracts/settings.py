@@ -102,19 +102,24 @@ class Policy(Settings):
 
 
 class Dedupe(Settings):
-    """When two facts are the same. A threshold left out is the embedding model's own."""
+    """When two facts are the same. Thresholds decide what alignment leaves open; default: the model's."""
 
     update_threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Above this similarity a fact is rewritten by the newer one."
+        default=None,
+        ge=0,
+        le=1,
+        description="Similarity above which a newer fact replaces one that nothing but words tells apart.",
     )
     duplicate_threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Above this similarity it says the same; not below `update_threshold`.",
+        description="Similarity above which such facts say the same; not below `update_threshold`.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
-        default="rewrite", description="What becomes of a fact that is said again in other words."
+        default="rewrite",
+        description="Words of a fact that is said again in other words: `rewrite` takes the newer ones, "
+        "`confirm` keeps the older ones.",
     )
 
     @field_validator("duplicate_threshold")

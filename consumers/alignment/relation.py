@@ -385,7 +385,7 @@ class _Comparison:
         return is_open and not self.new.is_planned and not self.new.is_negated
 
     def _denies_otherwise(self) -> bool:
-        """Whether the same words say another thing: "eats neither meat nor fish", "eats fish, but no meat"."""
+        """Whether the same words say another thing: "neither meat nor fish", "fish, but no meat"."""
         denials = self.old.tokens.count("not"), self.new.tokens.count("not")
         return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
 

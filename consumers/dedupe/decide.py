@@ -165,11 +165,6 @@ def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
     return next((known for known in facts if words(known.fact.text) == said), None)
 
 
-def _repetition(proposal: Proposal, other: KnownFact) -> Decision:
-    evidence = "the words are the same"
-    return Decision(proposal_id=proposal.id, nearest=other.id, relation="same", evidence=evidence)
-
-
 def _supersede(
     candidate: Candidate,
     replaced: KnownFact,

@@ -1,15 +1,32 @@
 """`mnemon rebuild`."""
 
 from collections.abc import Coroutine
+from itertools import zip_longest
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
 from mnemon.cli import rebuilding, redeciding, reembedding
 from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.moment import moment
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
+
+_REDECIDE = "--redecide"
+
+
+class RebuildCommand(TyperCommand):
+    """A command whose option `--redecide` may stand alone, which typer does not offer."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give `--redecide` a value where none follows it."""
+        completed = list[str]()
+        for argument, following in zip_longest(args, args[1:]):
+            completed.append(argument)
+            if argument == _REDECIDE and (following is None or following.startswith("-")):
+                completed.append(redeciding.CURRENT)
+        return super().parse_args(ctx, completed)
 
 
 def rebuild(
@@ -50,9 +67,10 @@ def rebuild(
     redecide: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE",
-            help="Decide anew on what was proposed, by other thresholds such as dedupe.update_threshold=0.8:"
-            " show what that changes, and change it once it is confirmed. May be given several times.",
+            metavar="[NAME=VALUE]",
+            help="Decide again on all proposed facts: show the changes, and make them once confirmed."
+            " Alone, it takes the rules of this version and the settings in force; with a setting such as"
+            " dedupe.update_threshold=0.8, it changes that setting, too. May be given several times.",
         ),
     ] = None,
     yes: Annotated[

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from contracts.settings_document import Document
     from mnemon.rebuilding.redeciding import Outcome, Redeciding
 
+CURRENT = "current"
+"""In place of an assignment: the rules of this version and the settings in force."""
+
 _GROUP = "dedupe."
 
 _KINDS = {
@@ -32,7 +35,14 @@ _KINDS = {
 async def redecide(
     data: Path | None, assignments: Sequence[str], is_confirmed: bool, as_json: bool
 ) -> Ending:
-    """Show what other settings would change, and change it."""
+    """Show the changes that the rules of this version and some settings would make, and make them.
+
+    Args:
+        data: the folder of `mnemon up`.
+        assignments: settings of dedupe to change, or `CURRENT`.
+        is_confirmed: make the changes without asking.
+        as_json: one JSON value instead of a table.
+    """
     from contracts.base import InvalidBody
     from contracts.settings_document import in_force
     from infra.models.embedders import open_embedder
@@ -41,7 +51,8 @@ async def redecide(
     from mnemon.rebuilding.embedding import embedding_of
     from mnemon.rebuilding.redeciding import Redeciding
 
-    edit = _edit(assignments)
+    changed_settings = [each for each in assignments if each != CURRENT]
+    edit = _edit(changed_settings)
     async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
         try:
             in_force(edit((await documents(place.connection))[0]))
@@ -56,21 +67,19 @@ async def redecide(
                 with _watched() as progress:
                     outcome = await redeciding.preview(progress)
                 if as_json or not _confirmed(outcome):
-                    _leave(outcome, assignments, as_json)
+                    _leave(outcome, changed_settings, as_json)
                     return Ending.DONE
-            # First: what is proposed meanwhile is decided by them.
-            try:
-                revision = await change(place.connection, edit)
-            except SettingsContended as error:
-                refuse(Ending.NOT_SO, str(error))
+            revision = None
+            if changed_settings:
+                # First: what is proposed meanwhile is decided by them.
+                try:
+                    revision = await change(place.connection, edit)
+                except SettingsContended as error:
+                    refuse(Ending.NOT_SO, str(error))
             outcome = await _make(redeciding)
     if not as_json:
         _show(outcome)
-    tell(
-        as_json,
-        {**_values(outcome), "changed": True, "revision": revision},
-        f"It is changed, and the settings are in force as revision {revision}.",
-    )
+    tell(as_json, {**_values(outcome), "changed": True, "revision": revision}, _conclusion(outcome, revision))
     return Ending.DONE
 
 
@@ -119,13 +128,22 @@ def _confirmed(outcome: "Outcome") -> bool:
     return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Change it?")
 
 
-def _leave(outcome: "Outcome", assignments: Sequence[str], as_json: bool) -> None:
-    again = " ".join(f"--redecide {each}" for each in assignments)
-    tell(
-        as_json,
-        {**_values(outcome), "changed": False},
-        f"Nothing is changed. To change it, and the settings: mnemon rebuild {again} --yes",
-    )
+def _leave(outcome: "Outcome", changed_settings: Sequence[str], as_json: bool) -> None:
+    options = " ".join(f"--redecide {each}" for each in changed_settings) or "--redecide"
+    if changed_settings:
+        advice = f" To change the facts and the settings: mnemon rebuild {options} --yes"
+    elif outcome.changed:
+        advice = f" To change the facts: mnemon rebuild {options} --yes"
+    else:
+        advice = ""
+    tell(as_json, {**_values(outcome), "changed": False}, f"Nothing is changed.{advice}")
+
+
+def _conclusion(outcome: "Outcome", revision: int | None) -> str:
+    facts = "The facts are changed" if outcome.changed else "No fact needed a change"
+    if revision is None:
+        return f"{facts}; the settings stay as they are."
+    return f"{facts}; the settings are in force as revision {revision}."
 
 
 def _values(outcome: "Outcome") -> dict[str, Any]:

@@ -31,3 +31,8 @@ async def test_facts_and_settings_are_changed_and_told(
         assert (told["users"], told["merged"], told["rewritten"], told["changed"]) == (1, 1, 1, True)
         assert [each["user"] for each in told["first"]] == ["u1", "u1"]
         assert (await read(connection)).dedupe.update_threshold == 0.05
+
+        again = await mnemon("rebuild", "--redecide", "--json", **servers)
+        assert again.code == 0, again.err
+        told = json.loads(again.out)
+        assert (told["users"], told["users_changed"], told["changed"]) == (1, 0, False)
