@@ -1,6 +1,6 @@
 """Which terms of two facts say the same, and what stays without a counterpart."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -20,6 +20,10 @@ SIMILAR: Final = 0.55
 
 PREFIX: Final = 5
 """Letters that two words of one root have in common at the least."""
+
+
+_EXACT: Final = (Kind.NUMBER, Kind.DATE, Kind.PERSON)
+"""Kinds of terms that are alike only where they are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,42 +63,55 @@ class Alignment:
 
 
 def align(old: Statement, new: Statement, similarity: WordSimilarity | None = None) -> Alignment:
-    """Match the terms of two statements, the surest first."""
-    scored = [
-        (score, -abs(i - j), i, j)
-        for i, a in enumerate(old.terms)
-        for j, b in enumerate(new.terms)
-        if (score := _likeness(a, b, similarity)) > 0
-    ]
-    scored.sort(reverse=True)
+    """Match the terms of two statements: those with a common key first, then those that are alike."""
     of_old: dict[int, int] = {}
-    of_new: dict[int, int] = {}
-    for _, _, i, j in scored:
-        if i not in of_old and j not in of_new:
-            of_old[i], of_new[j] = j, i
+    _match(_common(old, new), of_old)
+    left_old = [i for i in range(len(old.terms)) if i not in of_old]
+    matched = set(of_old.values())
+    left_new = [j for j in range(len(new.terms)) if j not in matched]
+    alike = [
+        (score, -abs(i - j), i, j)
+        for i in left_old
+        for j in left_new
+        if (score := _likeness(old.terms[i], new.terms[j], similarity)) > 0
+    ]
+    _match(alike, of_old)
     pairs = tuple((old.terms[i], new.terms[j]) for i, j in sorted(of_old.items()))
-    left_old = _left(old, of_old)
-    left_new = _left(new, of_new)
-    return Alignment(pairs, left_old, left_new, _is_substituted(old, new, of_old))
+    return Alignment(
+        pairs, _left(old, of_old), _left(new, set(of_old.values())), _is_substituted(old, new, of_old)
+    )
 
 
-def _left(statement: Statement, matched: dict[int, int]) -> tuple[Term, ...]:
+def _common(old: Statement, new: Statement) -> list[tuple[float, int, int, int]]:
+    """The terms of both that have a key in common, by their places."""
+    places: dict[str, list[int]] = {}
+    for j, term in enumerate(new.terms):
+        for key in term.keys:
+            places.setdefault(key, []).append(j)
+    pairs = {(i, j) for i, term in enumerate(old.terms) for key in term.keys for j in places.get(key, ())}
+    return [(1.0, -abs(i - j), i, j) for i, j in pairs]
+
+
+def _match(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) -> None:
+    taken = set(of_old.values())
+    for _, _, i, j in sorted(scored, reverse=True):
+        if i not in of_old and j not in taken:
+            of_old[i] = j
+            taken.add(j)
+
+
+def _left(statement: Statement, matched: Container[int]) -> tuple[Term, ...]:
     return tuple(
         term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not Kind.LIGHT
     )
 
 
 def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
-    if not a.keys.isdisjoint(b.keys):
-        return 1.0
-    if is_kind_of(a, b) or is_kind_of(b, a):
+    if (a.kinds or b.kinds) and (is_kind_of(a, b) or is_kind_of(b, a)):
         return 0.7
-    kinds = {a.kind, b.kind}
-    if Kind.NUMBER in kinds or Kind.DATE in kinds or Kind.PERSON in kinds:
+    if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
         return 0.0
-    if are_opposite(a, b):
-        return 0.0
-    if Kind.NAME in kinds:
+    if a.kind is Kind.NAME or b.kind is Kind.NAME:
         return 0.9 if _romanized(a.text) == _romanized(b.text) else 0.0
     if _have_one_root(a.text, b.text):
         return 0.8
@@ -141,6 +158,9 @@ def _have_one_root(a: str, b: str) -> bool:
 
 def _is_substituted(old: Statement, new: Statement, matched: dict[int, int]) -> bool:
     """Whether all that matches stands in the same order, and words with content replace others in between."""
+    places = [matched[i] for i in sorted(matched)]
+    if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
+        return False
     of_new = {j: i for i, j in matched.items()}
     a = [_mark(old, token, token if token in matched else None) for token in old.tokens]
     b = [_mark(new, token, of_new.get(token) if isinstance(token, int) else None) for token in new.tokens]

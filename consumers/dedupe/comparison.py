@@ -15,6 +15,9 @@ from infra.models.embedding import Thresholds
 CANDIDATES: Final = 12
 """Facts that share the most terms with a new one and are aligned with it, besides the nearest in meaning."""
 
+MANY_WORDS: Final = 4
+"""Words with content of two facts from which on one in common says nothing: the score stays below 0.3."""
+
 MOST_UNDECIDED: Final = 3
 """Facts that a decision names as undecided: each is a question to a language model."""
 
@@ -87,7 +90,7 @@ def compare(
     new = parse(text)
     matches = [
         _match(text, new, known, similarities.get(known.id), likeness, settings)
-        for known in _candidates(new, facts, similarities)
+        for known in _candidates(new, facts, similarities, thresholds_for(text, likeness, settings))
     ]
     matches.sort(key=_rank)
     if not matches:
@@ -110,18 +113,25 @@ def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[flo
 
 
 def _candidates(
-    new: Statement, facts: Sequence[KnownFact], similarities: Mapping[str, float]
+    new: Statement,
+    facts: Sequence[KnownFact],
+    similarities: Mapping[str, float],
+    thresholds: tuple[float | None, float | None],
 ) -> list[KnownFact]:
-    """The facts worth aligning: those near in meaning, and those with the most terms in common."""
+    """The facts worth aligning: those with the most terms in common, the nearest, and those alike enough."""
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not Kind.LIGHT))
+    enough = min((bound for bound in thresholds if bound is not None), default=None)
+    chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}
+    chosen |= set(sorted(similarities, key=lambda each: -similarities[each])[:1])
     shared = []
     for known in facts:
         old = parse(known.fact.text)
         common = sum(not keys.isdisjoint(term.keys) for term in old.terms) + len(old.slots & new.slots)
-        if common:
-            shared.append((common, known.id))
-    shared.sort(key=lambda each: -each[0])
-    chosen = similarities.keys() | {fact_id for _, fact_id in shared[:CANDIDATES]}
+        is_one_of_many = common == 1 and min(len(new.words), len(old.words)) >= MANY_WORDS
+        if common and not is_one_of_many:
+            shared.append((common, similarities.get(known.id, 0.0), known.id))
+    shared.sort(key=lambda each: (-each[0], -each[1]))
+    chosen |= {fact_id for _, _, fact_id in shared[:CANDIDATES]}
     return [known for known in facts if known.id in chosen]
 
 

@@ -1,5 +1,8 @@
 """Which proposed facts are refused, and by which rule."""
 
+from functools import lru_cache
+from typing import Final
+
 from consumers.policy.commands import is_command
 from consumers.policy.questions import is_question
 from consumers.policy.secrets.detection import secret_in
@@ -7,7 +10,11 @@ from consumers.policy.wording import one_line
 from contracts.memory import Reason
 from contracts.settings import Policy
 
+REMEMBERED: Final = 256
+"""Texts whose refusal a process remembers: a proposal is checked before it is embedded, and once more."""
 
+
+@lru_cache(maxsize=REMEMBERED)
 def refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
     """Why a text is not kept, for a program and for a person; None when nothing speaks against it.
 
