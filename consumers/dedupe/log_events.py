@@ -1,4 +1,4 @@
-"""Events between the log, the projections and what is decided."""
+"""Conversion of events between the log, the projections and decisions."""
 
 import json
 from typing import Any

@@ -74,7 +74,7 @@ class UserFacts:
         What is forgotten, expired or evicted is so for good, whatever comes later.
         """
         if isinstance(event, FactComparedV1):
-            self.decided.add(event_id)  # it changes no fact: what follows from it does
+            self.decided.add(event_id)  # it changes no fact: the events that follow from it do
             return
         if event_id in self._applied:
             return
