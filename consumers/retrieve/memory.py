@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 
 class Memory:
-    """What is known of each user. What is at hand needs no waiting.
+    """The state of each user, from a cache or the database. Cached parts need no waiting.
 
     Attributes:
         count_cache: numbers of messages that were counted before.

@@ -114,7 +114,7 @@ class ConversationExtent:
         counted: CountedMessages,
         found: Mapping[str, int],
     ) -> Self:
-        """Put together what was read.
+        """Combine the view, the summaries and the counts.
 
         Args:
             view: the newest messages.
