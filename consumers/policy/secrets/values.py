@@ -108,6 +108,6 @@ def _is_signed_word(token: str) -> bool:
 
 
 def quoted_value(text: str) -> str | None:
-    """What stands in quotation marks at the beginning of a text."""
+    """Return the words in quotation marks at the beginning of a text; None without any."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None
