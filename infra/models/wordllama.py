@@ -15,7 +15,7 @@ from infra.models.llama_tokenizer import llama_tokenizer, package_folder
 MODEL = "l2_supercat_256"
 
 THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other=1.0)
-"""The first by `mnemon calibrate bench/pairs.jsonl`, over the pairs that alignment leaves open.
+"""Thresholds by `mnemon calibrate bench/pairs.jsonl`, over the pairs that alignment leaves open.
 
 Of English ones, 95 % are alike from 0.66 on; none that differs reaches 0.72. Of Russian ones, no similarity
 tells those that are alike from others, so that it decides nothing.
@@ -140,7 +140,7 @@ WORDS = 20_000
 
 @cache
 def word_similarity() -> Callable[[str, str], float] | None:
-    """Cosine similarity of two words by the static vectors; None where the package is not installed."""
+    """Return the cosine similarity of words by static vectors; None where the package is not installed."""
     try:
         model = wordllama()
     except EmbeddingNotConfigured:
