@@ -69,13 +69,13 @@ class ShownPair(NamedTuple):
 
 
 def shown_pairs(text: str) -> list[ShownPair]:
-    """The pairs that a text asks about."""
+    """Read the pairs that a text asks about."""
     before = text.partition("\nMessages:\n")[0]
     return [ShownPair(**found.groupdict()) for found in _PAIR.finditer(before)]
 
 
 def relate_nothing(pair: ShownPair) -> str:
-    """Any two facts are different."""
+    """Answer that any two facts are different."""
     return "different"
 
 

@@ -216,7 +216,7 @@ def _listed(value: object) -> list[object] | None:
 
 
 def _mended(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
-    """Read a list that has text around it, or is malformed or cut off; return it, and the place where it ends."""
+    """Read a list that has text around it, or is malformed or cut off; return it and its end."""
     if begins is None:
         return None, len(text)
     start = begins.end() - 1

@@ -124,7 +124,7 @@ def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
 
 
 def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
-    """A stretch as events name it, with the pairs that are asked about besides."""
+    """Name a stretch as events do, with the pairs that its request asks about."""
     return Window(
         tenant=window.tenant,
         user=window.user,

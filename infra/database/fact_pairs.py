@@ -127,7 +127,7 @@ def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[
 def pairs_of_batch(
     batch_id: str, owners: Iterable[Owner]
 ) -> Query[Mapping[tuple[Owner, int], Sequence[FactPair]]]:
-    """The pairs that a batch asks about, by user and line."""
+    """Load the pairs that a batch asks about, by user and line."""
     each = list(dict.fromkeys(owners))
 
     async def query(connection: Connection) -> PairsByLine:

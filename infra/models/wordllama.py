@@ -88,7 +88,7 @@ class WordLlama:
         return of_length_1(weights[tokens] @ self._table.take(tokens, axis=0))
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
-        """The vector of one word, of length 1."""
+        """Return the vector of one word, of length 1."""
         (vector,) = self._embed([word])
         return np.asarray(vector, dtype=np.float32)
 

@@ -66,13 +66,13 @@ SPOKEN_DIGITS: Final = rf"{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{3,}}(?!\w)"
 
 
 def trimmed(token: str) -> str:
-    """The token without the quotation marks and the punctuation around it."""
+    """Return the token without the quotation marks and the punctuation around it."""
     token = token.strip(_TRIMMED) or token
     return token.removesuffix("'s").removesuffix("’s")
 
 
 def first_token(text: str) -> str:
-    """The first token of a text, empty where there is none."""
+    """Return the first token of a text; empty where there is none."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
 

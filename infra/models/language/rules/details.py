@@ -64,7 +64,7 @@ class TokenizedSentence(NamedTuple):
         return len(self.spans)
 
     def clipped(self, most: int) -> str:
-        """The sentence, or the run of so many of its words that says most."""
+        """Return the sentence, or the run of so many of its words that says most."""
         if self.words <= most:
             return self.text if _END.search(self.text) else f"{self.text}."
         weights = self.weights
