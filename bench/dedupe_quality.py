@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
 from bench.calibration import Pair
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Decided, Proposal, decide
-from consumers.dedupe.merging import Comparison, Ignored, merge
+from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
 from consumers.dedupe.state import UserFacts
 from consumers.extract.answer import read
 from contracts.fact_pairs import FactPair
@@ -47,7 +47,7 @@ OWNER: Final = "bench", "u1"
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Judged(NamedTuple):
+class JudgedPair(NamedTuple):
     """A pair, and the decision on it.
 
     Attributes:
@@ -108,36 +108,38 @@ async def run(
     }
 
 
-def _judge(pair: Pair, likeness: Likeness, older: Dense, newer: Dense) -> Judged:
+def _judge(pair: Pair, likeness: Likeness, older: Dense, newer: Dense) -> JudgedPair:
     known, settings = UserFacts(), SettingsV1()
     (first,) = _propose(known, "p1", pair.a, [], likeness, settings)
     if not isinstance(first[1], FactSavedV1):
         return _refused(pair, "the older fact is refused")
-    nearest = [Nearest(first[1].fact_id, float(older @ newer))]
+    nearest = [NearestFact(first[1].fact_id, float(older @ newer))]
     *_, (_, event) = _propose(known, "p2", pair.b, nearest, likeness, settings)
     match event:
         case FactConfirmedV1() | FactUpdatedV1() if event.decision and event.decision.relation:
             says_newer = isinstance(event, FactUpdatedV1)
-            return Judged(
+            return JudgedPair(
                 pair, event.decision.relation, says_newer, is_merged=True, evidence=event.decision.evidence
             )
         case FactSavedV1(decision=decision) if decision.undecided:
             is_merged = _ask(known, event, first[1], pair, settings, likeness)
-            return Judged(pair, "undecided", False, is_merged, decision.evidence)
+            return JudgedPair(pair, "undecided", False, is_merged, decision.evidence)
         case FactSavedV1(decision=decision):
-            return Judged(pair, "different", says_newer=False, is_merged=False, evidence=decision.evidence)
+            return JudgedPair(
+                pair, "different", says_newer=False, is_merged=False, evidence=decision.evidence
+            )
     return _refused(pair, "the newer fact is refused")
 
 
-def _refused(pair: Pair, evidence: str) -> Judged:
-    return Judged(pair, "refused", says_newer=False, is_merged=False, evidence=evidence)
+def _refused(pair: Pair, evidence: str) -> JudgedPair:
+    return JudgedPair(pair, "refused", says_newer=False, is_merged=False, evidence=evidence)
 
 
 def _propose(
     known: UserFacts,
     proposal_id: str,
     text: str,
-    nearest: Sequence[Nearest],
+    nearest: Sequence[NearestFact],
     likeness: Likeness,
     settings: SettingsV1,
 ) -> list[Decided]:
@@ -167,11 +169,11 @@ def _ask(
     event = FactComparedV1(**asked.model_dump(), relation=relations.get(asked))
     comparison = Comparison("compared", BEGIN + timedelta(hours=1), event)
     wording = {str(newer.id): newer.fact_id, str(older.id): older.fact_id}
-    merged = merge(OWNER, comparison, known, wording, settings.dedupe, likeness.words)
-    return not isinstance(merged, Ignored)
+    merged = merge_facts(OWNER, comparison, known, wording, settings.dedupe, likeness.words)
+    return not isinstance(merged, IgnoredComparison)
 
 
-def _table(judged: Sequence[Judged], language: str) -> dict[str, dict[str, int]]:
+def _table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
     """The number of pairs by label, then by outcome."""
     counts = Counter((each.pair.label, each.outcome) for each in judged if each.pair.language == language)
     return {
@@ -180,7 +182,7 @@ def _table(judged: Sequence[Judged], language: str) -> dict[str, dict[str, int]]
     }
 
 
-class Figure(NamedTuple):
+class MeasuredShare(NamedTuple):
     """A share and its target: at most `bound` where that `is_limit`, else at least."""
 
     name: str
@@ -189,22 +191,28 @@ class Figure(NamedTuple):
     is_limit: bool = False
 
 
-def _figures(judged: Sequence[Judged], language: str) -> Iterator[Figure]:
+def _figures(judged: Sequence[JudgedPair], language: str) -> Iterator[MeasuredShare]:
     of = [each for each in judged if each.pair.language == language]
     different = [each for each in of if each.pair.label == "different"]
     same = [each for each in of if each.pair.label == "same"]
     updates = [each for each in of if each.pair.label == "update"]
     asked = [each for each in (*same, *updates) if each.outcome == "undecided"]
     is_decided = [each.outcome in ("same", "update") for each in same]
-    yield Figure(
+    yield MeasuredShare(
         f"different_merged_{language}", _share([each.is_merged for each in different]), DIFFERENT_MERGED, True
     )
     if same:
-        yield Figure(f"paraphrases_recognised_{language}", _share(is_decided), PARAPHRASES.get(language, 0.0))
+        yield MeasuredShare(
+            f"paraphrases_recognised_{language}", _share(is_decided), PARAPHRASES.get(language, 0.0)
+        )
     if updates:
-        yield Figure(f"updates_recognised_{language}", _share([each.says_newer for each in updates]), UPDATES)
+        yield MeasuredShare(
+            f"updates_recognised_{language}", _share([each.says_newer for each in updates]), UPDATES
+        )
     if asked:
-        yield Figure(f"undecided_answered_{language}", _share([each.is_merged for each in asked]), ANSWERED)
+        yield MeasuredShare(
+            f"undecided_answered_{language}", _share([each.is_merged for each in asked]), ANSWERED
+        )
 
 
 def _share(outcomes: Sequence[bool]) -> float:

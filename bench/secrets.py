@@ -16,7 +16,7 @@ LIST: Final = Path(__file__).with_name("secrets.jsonl")
 LEAST: Final = 0.95
 
 
-class Sentence(BaseModel):
+class LabelledSentence(BaseModel):
     """A sentence that holds a `secret`, or looks as if it did and is `harmless`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -30,7 +30,7 @@ class InvalidSentences(ValueError):
     """A file that is no list of labelled sentences; the message names the line."""
 
 
-def read_sentences(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> list[LabelledSentence]:
     """Read the sentences of a file, one JSON object a line.
 
     Raises:
@@ -39,30 +39,32 @@ def read_sentences(path: Path) -> list[Sentence]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
-        raise InvalidSentences(f"{path} cannot be read: {error.strerror}") from error
+        raise InvalidSentences(f"{path} cannot be read: {error.strerror}; name a readable file") from error
     except UnicodeDecodeError as error:
-        raise InvalidSentences(f"{path} is not UTF-8: {error.reason}") from error
-    sentences: list[Sentence] = []
+        raise InvalidSentences(f"{path} is not UTF-8: {error.reason}; save it as UTF-8") from error
+    sentences: list[LabelledSentence] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            sentences.append(Sentence.model_validate_json(line))
+            sentences.append(LabelledSentence.model_validate_json(line))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"])) or "line"
             raise InvalidSentences(f"{path}:{number}: {field}: {first['msg']}") from error
     if not sentences:
-        raise InvalidSentences(f"{path} has no sentences")
+        raise InvalidSentences(f"{path} has no sentences; write one JSON object a line")
     for language in {sentence.language for sentence in sentences}:
         labels = {sentence.label for sentence in sentences if sentence.language == language}
         if labels != {"secret", "harmless"}:
-            raise InvalidSentences(f"{path}: {language} needs sentences of both labels")
+            raise InvalidSentences(
+                f"{path}: {language} lacks a label; add sentences labelled `secret` and `harmless`"
+            )
     return sentences
 
 
 def run(
-    sentences: Sequence[Sentence], *, report: Callable[[str], None] = lambda line: None
+    sentences: Sequence[LabelledSentence], *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
     """Measure precision and recall of the default policy.
 
@@ -102,11 +104,13 @@ def run(
     }
 
 
-def _languages(sentences: Sequence[Sentence]) -> list[str]:
+def _languages(sentences: Sequence[LabelledSentence]) -> list[str]:
     return sorted({sentence.language for sentence in sentences})
 
 
-def _counts(sentences: Sequence[Sentence], answers: Sequence[str | None], language: str) -> dict[str, int]:
+def _counts(
+    sentences: Sequence[LabelledSentence], answers: Sequence[str | None], language: str
+) -> dict[str, int]:
     checked = [
         (one.label, what is not None)
         for one, what in zip(sentences, answers, strict=True)

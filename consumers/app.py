@@ -48,7 +48,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     """Run consumers as long as the block lasts. On enter they are subscribed, and the server knows it.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
-    finishes the batch in hand.
+    finishes its current batch.
 
     Raises:
         BrokerUnreachable: no NATS server answers.

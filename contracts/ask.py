@@ -119,8 +119,8 @@ class ContextReplyV1(Reply):
     tokens: int | None = Field(default=None, ge=0, description="How many it has: at most the budget.")
     sections: dict[Text, ContextSection] = Field(
         default={},
-        description="What became of `facts`, `summaries`, `user_data`, `working`, `recent`, `relevant`, "
-        "`documents` and `conversation`, where there was something.",
+        description="Items shown and left out of `facts`, `summaries`, `user_data`, `working`, `recent`, "
+        "`relevant`, `documents` and `conversation`; a section without items is absent.",
     )
     coverage: ContextCoverage | None = Field(
         default=None,

@@ -56,7 +56,7 @@ class Decision(Contract):
         default=None, description="How the proposal relates to the nearest fact."
     )
     evidence: Text | None = Field(
-        default=None, description="For a person: what agrees, or what tells apart. Repeats no word of a fact."
+        default=None, description="Reason of the decision, for a person. Quotes no word of a fact."
     )
     undecided: tuple[Identifier, ...] = Field(
         default=(),
@@ -287,7 +287,9 @@ class WindowAnsweredV1(Event):
     proposed: int = Field(default=0, ge=0, description="How many facts were proposed.")
     repaired: bool = Field(default=False, description="The answer was no JSON before it was mended.")
     unusable: int | None = Field(default=None, ge=1, description="Facts of the answer that cannot be used.")
-    beyond_limit: int | None = Field(default=None, ge=1, description="Facts too many, kept in a dead letter.")
+    beyond_limit: int | None = Field(
+        default=None, ge=1, description="Usable facts above the limit, kept in a dead letter."
+    )
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 
 

@@ -59,7 +59,7 @@ class Extraction(Settings):
         default=10,
         ge=0,
         le=20,
-        description="Pairs of facts that may say the same, which one request asks about besides; 0: none. "
+        description="Pairs of undecided facts that one request asks about at most; 0: none. The provider "
         "`offline` is not asked.",
     )
     pool_seconds: float = Field(

@@ -108,13 +108,13 @@ class Dedupe(Settings):
         default=None,
         ge=0,
         le=1,
-        description="Similarity above which a newer fact replaces one that nothing but words tells apart.",
+        description="Similarity above which a newer fact replaces one, where alignment leaves it open.",
     )
     duplicate_threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Similarity above which such facts say the same; not below `update_threshold`.",
+        description="Similarity above which two such facts say the same; not below `update_threshold`.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
@@ -142,7 +142,7 @@ class FactLimits(Settings):
         default=None,
         ge=1,
         le=3650,
-        description="Days until a working fact expires that names no date; left out: it is kept.",
+        description="Days until a working fact without a date expires; `null`: it does not expire.",
     )
 
     @field_validator("profile", "working")
@@ -190,7 +190,7 @@ class Sections(Settings):
     facts: int = Field(default=250, ge=0, le=100_000, description="Key facts, tier `profile`.")
     working: int = Field(default=150, ge=0, le=100_000, description="What holds for now, tier `working`.")
     user_data: int = Field(default=150, ge=0, le=100_000, description="The user's data.")
-    summaries: int = Field(default=400, ge=0, le=100_000, description="Summaries of what was said before.")
+    summaries: int = Field(default=400, ge=0, le=100_000, description="Summaries of earlier messages.")
     recent: int = Field(default=1000, ge=0, le=100_000, description="The newest messages.")
     relevant: int = Field(default=500, ge=0, le=100_000, description="Facts found for this turn.")
     documents: int = Field(
@@ -240,7 +240,7 @@ class SettingsV1(Settings):
         default=10,
         ge=1,
         le=1000,
-        description="Messages that `context` shows at least, the newest; with them those that no summary "
+        description="Newest messages that `context` shows at least; it also shows those that no summary "
         "covers, as far as the budget goes.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")

@@ -42,7 +42,7 @@ class FactTools:
         importance: int | Importance | None = None,
         expires_at: datetime | None = None,
     ) -> SaveReplyV1:
-        """Keep a fact, and learn what became of it.
+        """Keep a fact, and return the decision on it.
 
             reply = await memory.save("u42", "Prefers trains to planes", importance="high")
             reply.decision, reply.id     # "saved", "pf_007": or "updated", "confirmed", "rejected"
@@ -57,7 +57,7 @@ class FactTools:
             expires_at: from then on it is not shown, and is removed.
 
         Returns:
-            What was decided: with the `id` of the fact that was saved, or that said it before; or with the
+            The decision, with the `id` of the fact that was saved, or that said it before; or with the
             `reason` why it was refused, such as a secret in it.
 
         Raises:
@@ -72,7 +72,7 @@ class FactTools:
     async def read(
         self, user: str, *, tier: Tier | None = None, limit: int = 100, min_seq: int | None = None
     ) -> FactsReplyV1:
-        """All facts that have not expired, by tier: profile, working, archive.
+        """Read all facts that have not expired, by tier: profile, working, archive.
 
         Args:
             user: whose facts.
@@ -95,7 +95,7 @@ class FactTools:
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
     ) -> SearchReplyV1:
-        """What is relevant to a query, best first.
+        """Search facts, messages and documents, best hit first.
 
             found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
 
@@ -122,7 +122,7 @@ class FactTools:
         return await self._questioner.ask(user, "search", request, SearchReplyV1)
 
     async def get(self, user: str, id: str, *, min_seq: int | None = None) -> FactReplyV1:  # noqa: A002
-        """One fact by its short id, such as `pf_007`, with its former versions, newest first."""
+        """Get one fact by its short id, such as `pf_007`, with its former versions, newest first."""
         request = GetV1.strictly(id=id, min_seq=min_seq)
         return await self._questioner.ask(user, "get", request, FactReplyV1)
 
@@ -188,9 +188,12 @@ class FactTools:
             What was decided; the fact has a new `id`, and no former versions.
 
         Raises:
-            InvalidBody: nothing was removed.
+            InvalidBody: the reply has no `restore`: nothing was removed, or the date of the fact had passed.
             AskFailed: as for `save`.
         """
         if forgotten.restore is None:
-            raise InvalidBody("restore", "nothing was removed: the reply to forget has no `restore`")
+            raise InvalidBody(
+                "restore",
+                "the reply has no fact to restore: none was removed, or its date had passed; `save` its text",
+            )
         return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

@@ -8,7 +8,7 @@ import numpy as np
 from consumers.dedupe.comparison import Likeness
 from consumers.dedupe.correcting import Change, corrections
 from consumers.dedupe.decide import Proposal, decide
-from consumers.dedupe.redeciding import Meanings, decided_anew, texts
+from consumers.dedupe.redeciding import FactVectors, decided_anew, texts
 from consumers.dedupe.standing import Logged, standing
 from consumers.dedupe.state import UserFacts
 from contracts.base import Event
@@ -36,7 +36,7 @@ class User:
         self.facts = UserFacts()
         self.now = BEGIN
         self.vectors: dict[str, Dense] = {}
-        self.meanings = Meanings(LIKENESS, self.vectors)
+        self.meanings = FactVectors(LIKENESS, self.vectors)
         self._proposed: list[Proposal] = []
 
     @property
@@ -89,7 +89,7 @@ class User:
         """Have all decided anew; returns what that changed."""
         found = standing(self.log)
         vectors = {text: self.vectors[text] for text in texts(self.log, found)}
-        anew = decided_anew(self.log, found, settings, Meanings(LIKENESS, vectors))
+        anew = decided_anew(self.log, found, settings, FactVectors(LIKENESS, vectors))
         needed = corrections(OWNER, found, anew, settings.limits, self.now)
         for _, event in needed.decided:
             self.publish(event)

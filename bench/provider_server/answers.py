@@ -69,21 +69,21 @@ class ShownPair(NamedTuple):
 
 
 def shown_pairs(text: str) -> list[ShownPair]:
-    """The pairs that a text asks about."""
+    """Read the pairs that a text asks about."""
     before = text.partition("\nMessages:\n")[0]
     return [ShownPair(**found.groupdict()) for found in _PAIR.finditer(before)]
 
 
 def relate_nothing(pair: ShownPair) -> str:
-    """Any two facts are different."""
+    """Answer that any two facts are different."""
     return "different"
 
 
 def answer(question: Question, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
     """JSON of the schema with the text's facts, or where none is wanted a sentence about the text.
 
-    Pairs of facts are related by `relate`. Who wants JSON without saying of what form gets what `extract`
-    wants.
+    `relate` gives the relation of each pair. A request for JSON without a schema gets the form that `extract`
+    reads.
     """
     wanted = question.schema or (schema() if "JSON" in question.instructions else None)
     if wanted is None:

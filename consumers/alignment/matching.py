@@ -1,4 +1,4 @@
-"""Which terms of two facts say the same, and what stays without a counterpart."""
+"""Matching of the terms of two facts: the pairs that say the same, and the terms without a counterpart."""
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass

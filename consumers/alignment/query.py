@@ -93,7 +93,7 @@ _NAMING: Final = "name имя"
 _TO: Final = frozenset(("to", "into", "в", "во", "на", "к", "ко", "до"))
 
 
-class Ranked(NamedTuple):
+class FactFit(NamedTuple):
     """A fact among those that a query may mean; `fit` is 0 to 1."""
 
     id: str
@@ -110,7 +110,7 @@ class Choice:
     """
 
     named: str | None
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[FactFit, ...]
 
 
 class _Word(NamedTuple):
@@ -128,7 +128,7 @@ class _Words:
 
     Attributes:
         content: its content words, each once.
-        people: whom it is about besides the user, such as `mother`.
+        people: the people that it is about besides the user, such as `mother`.
         names: of the content words, the names of these people, such as Tom in "brother Tom".
         denies: it denies something, or says that it is over.
         plain: all words in lower case.
@@ -153,8 +153,8 @@ class _Words:
         return sum(word.weight for word in self.content if other.find(word))
 
 
-def fit(query: str, text: str) -> float:
-    """How well a query names a fact, 0 to 1.
+def measure_fit(query: str, text: str) -> float:
+    """Measure how well a query names a fact, 0 to 1.
 
     It is 1 where the fact has every content word of the query, and agrees with it. A person, a negation or a
     direction that only one of both has halves the fit. Numbers and names must be the same.
@@ -162,7 +162,7 @@ def fit(query: str, text: str) -> float:
     return _fit(_words(query[:LONGEST]), _words(text))
 
 
-def choose(query: str, facts: Iterable[tuple[str, str]]) -> Choice:
+def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> Choice:
     """Choose the fact that a query names.
 
     Args:
@@ -175,7 +175,7 @@ def choose(query: str, facts: Iterable[tuple[str, str]]) -> Choice:
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
     named = same[0] if len(same) == 1 else _named(asked, known, fits)
     ranked = sorted(fits, key=lambda each: (each != named, -fits[each]))
-    return Choice(named, tuple(Ranked(each, fits[each]) for each in ranked if fits[each] > 0))
+    return Choice(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))
 
 
 def _named(asked: _Words, known: Mapping[str, _Words], fits: Mapping[str, float]) -> str | None:
@@ -201,7 +201,7 @@ def _fit(asked: _Words, fact: _Words) -> float:
 def _agree(asked: _Words, fact: _Words) -> bool:
     if asked.denies != fact.denies:
         return False
-    # Who names a person need not say what that person is to the user.
+    # A query with a person's name need not say how that person is related to the user.
     is_named = not asked.people and any(asked.find(name) for name in fact.names)
     if asked.people != fact.people and not is_named:
         return False

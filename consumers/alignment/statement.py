@@ -59,7 +59,7 @@ class Statement:
         is_changed: it says that something has changed.
         is_planned: it speaks of a plan or a wish.
         is_resumed: it says that something is so again.
-        is_quit: it says that somebody has given up a habit.
+        is_quit: it says that a person has given up a habit.
         is_past: it tells of something that happened.
         is_english: it has no Cyrillic letter.
         reason_at: the token from which on it gives a reason.

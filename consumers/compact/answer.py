@@ -9,7 +9,7 @@ from typing import Final, Literal
 from infra.models.language.port import Answer, Request
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
-"""Of a summary. Not all languages part words, so characters count too."""
+"""Characters of a summary. Some languages write no spaces between words, so characters are limited too."""
 
 ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
@@ -28,7 +28,7 @@ _WHY: Final[Mapping[Reason, str]] = {
 }
 
 _THOUGHT: Final = re.compile(
-    # A model that thinks to the last token it has does not come to an end of it.
+    # Without an end where the model ran out of tokens while it thought.
     r"<think(?:ing)?>.*?</think(?:ing)?>|\A.*</think(?:ing)?>|\A\s*<think(?:ing)?>.*",
     re.DOTALL | re.IGNORECASE,
 )
@@ -80,18 +80,18 @@ _ECHOED_PROMPT: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why an answer is no summary."""
+class SummaryRefusal:
+    """The reason why an answer is refused as a summary."""
 
     reason: Reason
 
     @property
     def why(self) -> str:
-        """The same for a person, or a model: repeats nothing of the answer."""
+        """The reason in words, for a person or a model; quotes nothing of the answer."""
         return _WHY[self.reason]
 
 
-def check_summary(answer: Answer, request: Request) -> str | Refusal:
+def check_summary(answer: Answer, request: Request) -> str | SummaryRefusal:
     """Check what a model answered to a request for a summary.
 
     Thoughts, a bare label such as "Summary:" and quotation marks around the whole are left out; for anything
@@ -105,12 +105,12 @@ def check_summary(answer: Answer, request: Request) -> str | Refusal:
     if quoted := _QUOTED.match(line):
         line = next(part for part in quoted.groups() if part is not None).strip()
     if reason := _reason(text, line, answer, request):
-        return Refusal(reason)
+        return SummaryRefusal(reason)
     return line
 
 
-def corrected(request: Request, refusal: Refusal) -> Request:
-    """The request once more, saying why the answer to it was refused."""
+def correct_request(request: Request, refusal: SummaryRefusal) -> Request:
+    """Repeat the request with the reason why its answer was refused."""
     note = f"Your last answer was refused: {refusal.why}. Answer with one or two sentences only."
     return replace(request, text=f"{request.text}\n{note}\n")
 
@@ -148,7 +148,7 @@ def _is_echo(line: str, request: Request) -> bool:
     said = _words(line)
     if _shares_run(said, _words(request.instructions), ECHOED_INSTRUCTIONS):
         return True
-    # Of earlier summaries the newest may well stay as it was.
+    # The newest of several earlier summaries may stay unchanged.
     messages = (each.text for each in request.said if each.role != "system")
     return any(_shares_run(said, _words(text), ECHOED_MESSAGES) for text in messages)
 

@@ -17,7 +17,7 @@ import structlog
 from cachetools import TTLCache
 from nats.aio.client import Client
 
-from consumers.compact.answer import Refusal, check_summary, corrected
+from consumers.compact.answer import SummaryRefusal, check_summary, correct_request
 from consumers.compact.decide import Place, Step, Write, next_step, summary
 from consumers.compact.prompt import of_messages, of_summaries
 from consumers.spending.budget import Budgets
@@ -201,16 +201,16 @@ class Compacting:
             answer = await model.complete(asked)
             paid = self._paid(owner, answer, model, settings)
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
-            if not isinstance(checked, Refusal):
+            if not isinstance(checked, SummaryRefusal):
                 return f"{model.provider}/{model.model}", checked, [paid]
             log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
-            await _append(connection, paid)  # it counts, whatever happens while the model is asked again
-            asked = corrected(request, checked)
+            await _append(connection, paid)  # counted now: asking the model again may fail
+            asked = correct_request(request, checked)
         rules = offline()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
     def _paid(self, owner: Owner, answer: Answer, model: LanguageModel, settings: SettingsV1) -> LogEvent:
-        """Count a call. Asked twice is paid twice, whatever for: its event has an id of its own."""
+        """Count a call. Each call is paid for, so each has an event with an id of its own."""
         self._patience.answered(settings.compaction.provider, settings.compaction.model)
         usd = cost(answer.usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)

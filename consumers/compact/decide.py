@@ -1,4 +1,4 @@
-"""Decides what a conversation is due, and writes the event of it. No I/O, no clock, no randomness."""
+"""Decides which summary a conversation is due, and writes its event. No I/O, no clock, no randomness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def summary(place: Place, step: Step, text: str, model: str) -> LogEvent:
     Args:
         place: the conversation.
         step: what was done.
-        text: what it is summed up as.
+        text: the summary.
         model: the provider and its model, such as `openai/gpt-5-mini`; `offline/rules` where its answers were
             refused, and the rules wrote the summary.
     """

@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from consumers.dedupe.comparison import Likeness
 from consumers.dedupe.correcting import Change, Corrections, corrections
 from consumers.dedupe.log_events import log_event
-from consumers.dedupe.redeciding import Meanings, decided_anew, texts
+from consumers.dedupe.redeciding import FactVectors, decided_anew, texts
 from consumers.dedupe.standing import Logged, standing
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
@@ -73,7 +73,7 @@ class DecidingAnew:
             some = absent[start : start + EMBEDDED]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
-        anew = decided_anew(log, found, settings, Meanings(likeness, meanings))
+        anew = decided_anew(log, found, settings, FactVectors(likeness, meanings))
         return corrections(owner, found, anew, settings.limits, datetime.now(UTC))
 
     async def _log(self, owner: Owner) -> list[Logged]:

@@ -102,7 +102,7 @@ _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
-"""What has no end, whatever else a text says: "allergic to nuts, on vacation until Friday"."""
+"""Words of lasting facts: a text with one has no end, as "allergic to nuts, on vacation until Friday"."""
 
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 

@@ -1,4 +1,4 @@
-"""The known fact that a new one stands to, by alignment first and similarity second. No I/O."""
+"""Comparison of a new fact with the known ones, by alignment first and similarity second. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,8 +24,8 @@ MOST_UNDECIDED: Final = 3
 _PRECEDENCE: Final = {Relation.SAME: 0, Relation.UPDATE: 1, Relation.UNDECIDED: 2, Relation.DIFFERENT: 3}
 
 
-class Nearest(NamedTuple):
-    """A fact of the user that is near in meaning, and its cosine similarity."""
+class NearestFact(NamedTuple):
+    """A fact of the user that is near in meaning, with its cosine similarity."""
 
     fact_id: str
     similarity: float
@@ -33,7 +33,7 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What similarities mean.
+    """The meaning of similarities: the embedding model and its thresholds.
 
     Attributes:
         model: the embedding model, such as `wordllama/l2_supercat_256`; None where nothing embeds.
@@ -70,10 +70,10 @@ class Matches:
     undecided: tuple[str, ...] = field(default=())
 
 
-def compare(
+def compare_facts(
     text: str,
     facts: Sequence[KnownFact],
-    nearest: Iterable[Nearest],
+    nearest: Iterable[NearestFact],
     likeness: Likeness,
     settings: Dedupe,
 ) -> Matches:
@@ -83,7 +83,7 @@ def compare(
         text: the new fact.
         facts: the known ones.
         nearest: those of them that are near in meaning.
-        likeness: what similarities mean.
+        likeness: the embedding model and its thresholds.
         settings: thresholds that take the place of the model's.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
@@ -102,7 +102,7 @@ def compare(
 
 
 def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
-    """The similarities above which a fact is rewritten, and above which it says the same."""
+    """Return the similarities above which a fact is rewritten, and above which it says the same."""
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from consumers.alignment.relation import Relation, Verdict, relate
 from consumers.dedupe.classify import classify
-from consumers.dedupe.comparison import Likeness, Matches, Nearest, compare, thresholds_for
+from consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, thresholds_for
 from consumers.dedupe.rewriting import restated, rewritten
 from consumers.dedupe.room import Eviction, make_room
 from consumers.dedupe.state import KnownFact, UserFacts
@@ -57,7 +57,7 @@ class Candidate:
 def decide(
     proposal: Proposal,
     known: UserFacts,
-    nearest: Sequence[Nearest],
+    nearest: Sequence[NearestFact],
     settings: SettingsV1,
     likeness: Likeness,
 ) -> list[Decided]:
@@ -93,7 +93,7 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
 def settle(
     candidate: Candidate,
     known: UserFacts,
-    nearest: Sequence[Nearest],
+    nearest: Sequence[NearestFact],
     settings: SettingsV1,
     likeness: Likeness,
 ) -> list[Decided]:
@@ -104,7 +104,7 @@ def settle(
         known: the user's facts.
         nearest: those that are nearest in meaning; none where nothing embeds.
         settings: of the tenant.
-        likeness: what similarities mean.
+        likeness: the embedding model and its thresholds.
 
     Returns:
         The events, in the order in which they are to be published.
@@ -119,7 +119,7 @@ def settle(
             return _supersede(candidate, replaced, verdict, known, settings)
         facts = [each for each in facts if each.id != replaced.id]
         doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
-    matches = compare(text, facts, nearest, likeness, settings.dedupe)
+    matches = compare_facts(text, facts, nearest, likeness, settings.dedupe)
     by = _compared(proposal, text, matches, likeness, settings.dedupe, doubt)
     best = matches.best
     if best is None:

@@ -16,11 +16,11 @@ from nats.aio.client import Client
 
 from consumers.alignment.lexicon import lexicon
 from consumers.alignment.parser import parse
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, settle, undecidable
 from consumers.dedupe.known import TURN_SECONDS, Known, Undecided
 from consumers.dedupe.log_events import event_of, log_event
-from consumers.dedupe.merging import Comparison, Ignored, merge
+from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
 from consumers.dedupe.trimming import trim
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
@@ -60,7 +60,7 @@ USERS = 1000
 """Users whose facts a process remembers from one decision to the next."""
 
 NEAREST = 10
-"""Hits that are compared: some may stand for what is not so any more."""
+"""Hits that are compared; some of them belong to facts that have changed or ended."""
 
 PARSED = 50
 """Facts that are taken apart at a time: 5 ms."""
@@ -201,8 +201,8 @@ class Deciding:
         try:
             return await self._decide_one(owner, known, proposal, settings, meanings)
         except ValueError as error:
-            # The same would fail for ever, and all that is proposed after it would wait.
-            log.exception("a proposal cannot be decided", event_id=proposal.id)
+            # A retry would fail too, and all later proposals of the user would wait for it.
+            log.exception("proposal decision failed", event_id=proposal.id)
             return [undecidable(proposal, type(error).__name__)]
 
     async def _decide_one(
@@ -250,7 +250,7 @@ class Deciding:
 
     async def _nearest(
         self, owner: Owner, known: Known, candidate: Candidate, meanings: dict[str, Dense]
-    ) -> list[Nearest]:
+    ) -> list[NearestFact]:
         """The user's facts that are nearest in meaning. A point that stands for no fact is passed over."""
         text, at = candidate.fact.text, candidate.proposal.at
         if self._finding.embedder is None or not known.facts.facts:
@@ -262,7 +262,7 @@ class Deciding:
             (meanings[text],) = await self._finding.embedder.embed([text])
         (hits,) = await self._finding.vectors.search(Collection.MEMORIES, owner, [meanings[text]], NEAREST)
         return [
-            Nearest(fact_id, hit.score)
+            NearestFact(fact_id, hit.score)
             for hit in hits
             if known.versions.get(fact_id := str(hit.payload["fact_id"])) == hit.payload["event_id"]
             and known.facts.live_fact(fact_id, at)
@@ -306,8 +306,8 @@ class Deciding:
 
 def _merged(owner: Owner, known: Known, comparison: Comparison, settings: SettingsV1) -> list[Decided]:
     known.facts.apply(comparison.event, comparison.id, comparison.at)
-    match merge(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
-        case Ignored(reason):
+    match merge_facts(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
+        case IgnoredComparison(reason):
             log.info("comparison ignored", reason=reason, event_id=comparison.id, tenant=owner[0])
             return []
         case decided:

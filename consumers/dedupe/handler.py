@@ -1,4 +1,4 @@
-"""Has each user's proposals and comparisons decided on, as soon as there are some."""
+"""Starts the decisions on each user's proposals and comparisons as they arrive."""
 
 import asyncio
 from collections import Counter

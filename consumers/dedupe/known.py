@@ -51,7 +51,7 @@ class Known:
 
     @property
     def wording(self) -> dict[str, str]:
-        """By event id, the fact that says now what that event made a fact say."""
+        """Maps the id of each event to the fact that has the words of that event now."""
         return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property

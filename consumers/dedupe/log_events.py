@@ -1,4 +1,4 @@
-"""Events between the log, the projections and what is decided."""
+"""Conversion of events between the log, the projections and decisions."""
 
 import json
 from typing import Any
@@ -14,12 +14,12 @@ from infra.vectors.port import Owner
 
 
 def event_of(name: str, body: dict[str, Any]) -> Event:
-    """The event that the projections keep."""
+    """Read an event from the body that the projections keep."""
     return EVENTS[name].latest.model_validate_json(json.dumps(body))
 
 
 def log_event(owner: Owner, decided: Decided) -> LogEvent:
-    """A decision as an event for the log, in the trace that it is made in."""
+    """Turn a decision into an event for the log, in the current trace."""
     name, event = decided
     event_id = scoped(*owner, str(event.id))
     return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())

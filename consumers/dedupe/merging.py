@@ -1,8 +1,8 @@
 """Merging of facts that a language model has compared. No I/O, no clock, no randomness.
 
 A comparison counts for the words that the model was shown. A fact that has other words since, by hand or by
-another proposal, is not merged. Words that moved into another fact by an earlier merge are looked for there:
-of three facts that say the same, the third follows the second.
+another proposal, is not merged. Words that an earlier merge moved into another fact are looked for there: of
+three facts that say the same, the third follows the second.
 """
 
 from collections.abc import Mapping
@@ -33,27 +33,27 @@ class Comparison:
     traceparent: str | None = field(default=None, compare=False)
 
 
-class Ignored(NamedTuple):
+class IgnoredComparison(NamedTuple):
     """A comparison that changes nothing, and why."""
 
     reason: str
 
 
-def merge(
+def merge_facts(
     owner: Owner,
     comparison: Comparison,
     known: UserFacts,
     wording: Mapping[str, str],
     dedupe: Dedupe,
     words: WordSimilarity | None = None,
-) -> list[Decided] | Ignored:
-    """Decide what follows from a comparison.
+) -> list[Decided] | IgnoredComparison:
+    """Merge two facts that a model has compared, or say why they stay apart.
 
     Args:
         owner: whose facts they are.
         comparison: of two of them.
         known: the user's facts.
-        wording: by event id, the fact that says now what that event made a fact say.
+        wording: maps the id of each event to the fact that has the words of that event now.
         dedupe: settings of the tenant.
         words: cosine similarity of two English words.
 
@@ -62,18 +62,18 @@ def merge(
     """
     event, at = comparison.event, comparison.at
     if event.relation not in ("same", "update"):
-        return Ignored("the facts are different" if event.relation else "the model gave no answer")
+        return IgnoredComparison("the facts are different" if event.relation else "the model gave no answer")
     merged_id = derived_id(*owner, "merge", comparison.id)
     newer = known.live_fact(wording.get(event.version, ""), at)
     older = known.live_fact(wording.get(event.other_version, ""), at)
     if (unfinished := known.live_fact(event.fact_id, at)) and merged_id in wording:
         return [_end_of(owner, comparison, unfinished)]
     if newer is None or older is None:
-        return Ignored("a fact has changed or ended since it was compared")
+        return IgnoredComparison("a fact has changed or ended since it was compared")
     if newer.id == older.id:
-        return Ignored("the facts are one already")
+        return IgnoredComparison("the facts are one already")
     if contradicts(older.fact.text, newer.fact.text, event.relation, words):
-        return Ignored("the words of the facts contradict it")
+        return IgnoredComparison("the words of the facts contradict it")
     merged = FactMergedV1(
         id=merged_id,
         fact_id=older.id,
@@ -90,7 +90,7 @@ def merge(
 def contradicts(
     older: str, newer: str, relation: Literal["same", "update"], words: WordSimilarity | None
 ) -> bool:
-    """Whether two texts cannot be what a model takes them for."""
+    """Whether two texts contradict the relation that a model gave them."""
     verdict = relate(older, newer, words)
     if verdict.is_about_other or relation == "update":
         return verdict.is_about_other

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from consumers.dedupe.classify import classify
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, save, settle
 from consumers.dedupe.standing import REDECIDE, Logged, Placed, Standing, Written, proposal_of
 from consumers.dedupe.state import KnownFact, UserFacts
@@ -45,19 +45,19 @@ _ANYTHING: Final = Policy(
 
 
 @dataclass(frozen=True, slots=True)
-class Meanings:
-    """Vectors of facts, by text, and what their similarities mean."""
+class FactVectors:
+    """Vectors of facts by text, and the thresholds of the model that made them."""
 
     likeness: Likeness
     vectors: Mapping[str, Dense]
 
-    def nearest(self, text: str, facts: Sequence[KnownFact]) -> list[Nearest]:
+    def nearest(self, text: str, facts: Sequence[KnownFact]) -> list[NearestFact]:
         """The facts that are nearest in meaning, the nearest first."""
         if not facts:
             return []
         similarities = np.stack([self.vectors[each.fact.text] for each in facts]) @ self.vectors[text]
         places = np.argsort(-similarities, kind="stable")[:NEAREST].tolist()
-        return [Nearest(facts[place].id, float(similarities[place])) for place in places]
+        return [NearestFact(facts[place].id, float(similarities[place])) for place in places]
 
 
 @dataclass(slots=True)
@@ -96,7 +96,9 @@ def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
     return found
 
 
-def decided_anew(log: Iterable[Logged], standing: Standing, settings: SettingsV1, meanings: Meanings) -> Anew:
+def decided_anew(
+    log: Iterable[Logged], standing: Standing, settings: SettingsV1, meanings: FactVectors
+) -> Anew:
     """Decide again on all that a log has decided.
 
     Args:
@@ -119,7 +121,7 @@ def decided_anew(log: Iterable[Logged], standing: Standing, settings: SettingsV1
 class _Replay:
     """Goes through a log, with what stood and with what would have stood at each of its events."""
 
-    def __init__(self, standing: Standing, settings: SettingsV1, meanings: Meanings) -> None:
+    def __init__(self, standing: Standing, settings: SettingsV1, meanings: FactVectors) -> None:
         self.anew = Anew()
         self._then = UserFacts()
         self._standing = standing

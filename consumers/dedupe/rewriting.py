@@ -9,7 +9,7 @@ from contracts.settings import SettingsV1
 
 
 def restated(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
-    """The fact in its own words, with what the proposal says of it beyond them.
+    """Return the fact in its own words, with the attributes that the proposal adds.
 
     Of two ends the later counts: "away for two weeks", said again a week later.
     """
@@ -22,7 +22,7 @@ def restated(former: Fact, proposed: FactProposedV1, at: datetime, settings: Set
 
 
 def rewritten(former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
-    """The fact in the newer words. The larger importance counts; kind and tier stay unless named."""
+    """Return the fact in the newer words. The larger importance counts; kind and tier stay unless named."""
     tier = proposed.tier or former.tier
     end = end_named(proposed, at, settings)
     expires_at = proposed.expires_at or rewritten_until(former, fact.text, end, tier, at, settings.limits)

@@ -74,7 +74,7 @@ class UserFacts:
         What is forgotten, expired or evicted is so for good, whatever comes later.
         """
         if isinstance(event, FactComparedV1):
-            self.decided.add(event_id)  # it changes no fact: what follows from it does
+            self.decided.add(event_id)  # it changes no fact: the events that follow from it do
             return
         if event_id in self._applied:
             return
@@ -149,7 +149,7 @@ class UserFacts:
 
 
 def joined(one: Lineage, other: Lineage) -> Lineage:
-    """Where two things were learned: all sources, and the conversation where all are of one.
+    """Join two lineages: all sources, and the conversation where all are of one.
 
     Something without sources was told to a tool, imported or changed by hand. Then there are none: with the
     sources of the other alone, both would be forgotten with the other's conversation.

@@ -216,9 +216,7 @@ def _listed(value: object) -> list[object] | None:
 
 
 def _mended(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
-    """A list in what is no JSON, and where it ends: with a frame or a note around it, not well formed, or cut
-    off.
-    """
+    """Read a list that has text around it, or is malformed or cut off; return it and its end."""
     if begins is None:
         return None, len(text)
     start = begins.end() - 1

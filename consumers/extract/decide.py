@@ -189,7 +189,7 @@ def answered(
     *,
     batch_id: str | None = None,
 ) -> LogEvent:
-    """The event by which a stretch is done with; `extracted` is what the answer holds."""
+    """Return the event that completes a stretch; `extracted` is the content of the answer."""
     held = extracted or Extracted(())
     too_many = len(held.beyond_limit)
     event = WindowAnsweredV1(

@@ -23,8 +23,8 @@ _RENDERED: Final = re.compile(
     r"|\[id:(?:pf|wk|ar)_\d+\]",
     re.MULTILINE,
 )
-"""What the formats of a context put around its text in each language (a test renders
-each of them), and facts as lines."""
+"""Fixed text of the formats of a context in each language (a test renders each of them), and facts as
+lines."""
 
 
 def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:

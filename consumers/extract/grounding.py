@@ -1,7 +1,7 @@
 """Checks a fact from a model against the messages that it was learned from. No I/O, no clock.
 
-A name or a number that no source has was most likely made up, or is somebody else's. Dates are told apart: a
-model is to write the date that "yesterday" stands for, which no message has.
+A name or a number that no source has was most likely made up, or belongs to another person. Dates are checked
+by other rules: a model is to write the date that "yesterday" stands for, which no message has.
 """
 
 import re
@@ -69,7 +69,7 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the sources of a fact have.
+    """The words, numbers and dates that the sources of a fact have.
 
     Attributes:
         words: their words, by all forms.
@@ -88,10 +88,10 @@ class Evidence:
     said_on: tuple[date, ...]
 
 
-def unsupported(
+def find_unsupported(
     text: str, sources: Sequence[int], said: Sequence[Said], known: Iterable[KnownFact]
 ) -> list[str]:
-    """The names and numbers of a fact that its sources do not have, as the fact writes them.
+    """Find the names and numbers of a fact that its sources do not have, as the fact writes them.
 
     Sources are the messages that the fact names, what the assistant said, the speakers' names, and the known
     facts that the model was shown. Where a message says "she" or "there", names may stand in any message.
@@ -99,7 +99,7 @@ def unsupported(
     Args:
         text: the fact.
         sources: log positions of the messages that it names.
-        said: what the model was shown.
+        said: the messages that the model was shown.
         known: the facts that it was shown.
     """
     named = [message for message in said if message.seq in sources] or list(said)
@@ -253,7 +253,7 @@ def _is_dated(each: CalendarDate, found: Evidence) -> bool:
 
 
 def _is_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
-    """Whether a date is what a message that was said on this day may stand for."""
+    """Whether words of a message from this day, such as "in May", may stand for a date."""
     if each.month is None:
         offset = abs((each.year or day.year) - day.year)
         # "I am 30" gives a year of birth, "two years ago" a year.

@@ -6,7 +6,7 @@ from typing import Final
 
 from consumers.extract.answer import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
 from consumers.extract.decide import EXTRACTOR, answered, comparisons, proposals
-from consumers.extract.grounding import unsupported
+from consumers.extract.grounding import find_unsupported
 from consumers.extract.questions import Question
 from consumers.policy.refusing import refusal
 from consumers.spending.calls import called
@@ -19,7 +19,7 @@ from infra.database.windows import StoredWindow
 from infra.models.language.port import Answer, LineFailed
 
 MOST_IMPORTANCE: Final = 5
-"""Of a fact with names or numbers that its source messages do not have: the usual importance."""
+"""Highest importance of a fact with names or numbers that its source messages do not have: the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Judged:
         events: for the log, all or none of them.
         is_answered: it is done with.
         dead: why it is given up, or facts of it are; a dead letter keeps what the model said.
-        kept: what of the answer the letter keeps; None: all of it.
+        kept: the part of the answer that the letter keeps; None: all of it.
         error: why it has to be asked for again.
     """
 
@@ -91,7 +91,7 @@ def _checked(extracted: Extracted, question: Question) -> tuple[Extracted, list[
     usual.
     """
     known = question.known[: question.settings.extraction.known_facts]
-    marks = [unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
+    marks = [find_unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
     facts = [_doubted(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
     return extracted._replace(facts=tuple(facts)), marks
 
@@ -124,7 +124,7 @@ def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
 
 
 def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
-    """A stretch as events name it, with the pairs that are asked about besides."""
+    """Name a stretch as events do, with the pairs that its request asks about."""
     return Window(
         tenant=window.tenant,
         user=window.user,

@@ -1,4 +1,4 @@
-"""Undecided pairs of facts that ride along in a request. No I/O, no clock.
+"""Undecided pairs of facts that a request for facts asks about as well. No I/O, no clock.
 
 A pair is asked about while both facts are live. Words that changed by hand or by another proposal were
 decided on then, with pairs of their own; words that changed by a merge are compared again, as the merge may
@@ -18,10 +18,10 @@ MOST_ASKED: Final = 3
 
 
 def open_pairs(record: PairRecord, facts: Mapping[str, StoredFact]) -> list[FactPair]:
-    """The pairs that a model may be asked about, oldest first.
+    """Return the pairs that a model may be asked about, oldest first.
 
     Args:
-        record: what the log says of the user's pairs.
+        record: the user's pairs, as the log has them.
         facts: the user's live facts, by id.
     """
     unanswered = Counter(record.unanswered)

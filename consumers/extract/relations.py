@@ -37,7 +37,7 @@ def relations_of(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Re
     """Read how pairs relate.
 
     Args:
-        listed: the list of pairs in an answer, or whatever is there instead.
+        listed: the list of pairs in an answer; any other value has no pairs.
         pairs: those that were asked about.
 
     Returns:

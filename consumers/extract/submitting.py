@@ -40,7 +40,8 @@ AROUND: Final = 2000
 """Bytes of a line besides what is asked in it, at most."""
 
 WINDOWS: Final = 40
-"""Of one event: more of one user are named in several. Each may name pairs, whose ids take 20 kB at most."""
+"""Windows that one event names at most; more windows of a user take several events. The ids of the pairs of a
+window take 20 kB at most."""
 
 
 class Submitting:

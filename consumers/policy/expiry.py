@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from consumers.policy import expiry_english, expiry_russian
-from consumers.policy.expiry_words import Language
+from consumers.policy.expiry_words import ExpiryLanguage
 
 FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
 """A date without a year that would lie farther ahead may as well lie behind: "until March", said in March."""
@@ -33,7 +33,7 @@ _YEAR: Final = re.compile(r"20\d\d")
 class _End(NamedTuple):
     """The words that name an end: the language, the group of its pattern that matched, and the phrase."""
 
-    language: Language
+    language: ExpiryLanguage
     group: str
     phrase: str
 
@@ -44,12 +44,12 @@ def names_end(text: str) -> bool:
 
 
 def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | None:
-    """The moment from which a text no longer holds, in UTC; None where it names none, or not clearly.
+    """Find the moment from which a text no longer holds, in UTC; None where it names none clearly.
 
     Args:
         text: a fact.
         said_at: when it was said; "until Friday" is the next one from there.
-        zone: time zone in which the days of whoever said it begin, such as Europe/Moscow.
+        zone: time zone in which the days of the speaker begin, such as Europe/Moscow.
     """
     ends = _ends(text)
     if not ends:
@@ -74,7 +74,7 @@ def _ends(text: str) -> tuple[_End, ...]:
     return next((ends for language in _LANGUAGES if (ends := tuple(_ends_in(plain, language)))), ())
 
 
-def _ends_in(text: str, language: Language) -> Iterator[_End]:
+def _ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
     matches = list(language.end.finditer(text))
     if not matches or language.doubt.search(text) or language.in_past(text[: matches[-1].start()]):
         return
@@ -113,7 +113,7 @@ def _day_after(end: _End, day: date) -> date | None:
     return _after(first, unit)
 
 
-def _after_period(language: Language, phrase: str, day: date) -> date:
+def _after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
     """The day after this day, week, month or year, or after the next one."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _after(day, unit)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from consumers.policy.expiry_words import Language
+from consumers.policy.expiry_words import ExpiryLanguage
 from consumers.policy.wording import pattern
 
 _MONTH: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -87,7 +87,7 @@ _STATES: Final = re.compile(
     "banned|based|bed|booked|borrowed|closed|employed|enrolled|excused|furloughed|grounded|hospitali[sz]ed|"
     "hundred|insured|need|quarantined|red|rented|seconded|speed|stationed|subscribed|suspended"
 )
-"""What looks like a past tense, and says how things are: "employed at Acme until December"."""
+"""Participles that look like a past tense and describe the present: "employed at Acme until December"."""
 
 _BE: Final = re.compile(r"(?:\b(?:is|are|am|be|being|gets?|stays)|'s|'m|'re)(?: \w+)?\s*\Z")
 
@@ -105,7 +105,7 @@ def _shown(phrase: str) -> str:
     return " ".join(re.sub(r"\b(?:the|next|this|coming|of)\b(?! day)", "", phrase).split())
 
 
-LANGUAGE: Final = Language(
+LANGUAGE: Final = ExpiryLanguage(
     code="en",
     end=_END,
     mark=re.compile(r"\b(?:until|till|'til)\b"),

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from consumers.policy.expiry_words import Language
+from consumers.policy.expiry_words import ExpiryLanguage
 from consumers.policy.wording import pattern
 
 _MONTH: Final = "января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
@@ -96,7 +96,7 @@ _DUE: Final = pattern(
     r"\b(?:надо|нужно|необходимо|следует|долж(?:ен|на|ны)|обязан\w*|успе(?:ть|ет|ю)|хо(?:чет|чу|тят)|план\w+|"
     r"обеща\w+|собира\w+|мечта\w+)\b"
 )
-"""What is to be done by a day: the day passes, and it may still be to do. The end of a period ends it."""
+"""Tasks due by a day may remain when the day has passed. The end of a period ends them."""
 
 _FOR_A_WHILE: Final = pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
 
@@ -125,7 +125,7 @@ _NO_PAST: Final = re.compile(
     r"взял|уехал|улетел|приехал|прилетел|отправил|заболел|остановил|снял|арендовал|ушел|пришел|вышел|"
     r"павел|михаил|дани+л|(?:люд|ка)?мила)\w*"
 )
-"""What only looks like a past tense, or has begun something that lasts."""
+"""Words that only look like a past tense, or that begin a state which lasts."""
 
 
 def _in_past(text: str) -> bool:
@@ -139,7 +139,7 @@ def _shown(phrase: str) -> str:
     return _WEEKDAYS.get(shown, shown)
 
 
-LANGUAGE: Final = Language(
+LANGUAGE: Final = ExpiryLanguage(
     code="ru",
     end=_END,
     mark=re.compile(r"\bпока не\b"),

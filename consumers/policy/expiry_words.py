@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 
-class Language(NamedTuple):
+class ExpiryLanguage(NamedTuple):
     """How a language says until when something holds. All patterns are for small letters.
 
     Attributes:
@@ -13,9 +13,9 @@ class Language(NamedTuple):
         end: the words that name an end. The phrase is in the named group that matches last: `date...` is
             read by dateparser, `period...` is a week, month or year, `duration...` a number of them.
         mark: a word that begins an end, whether or not a date follows.
-        needs: by group, what the rest of the text has to say.
-        forbids: by group, what the rest of the text must not say.
-        doubt: what makes the end doubtful, anywhere in the text.
+        needs: by group, words that the rest of the text must have.
+        forbids: by group, words that the rest of the text must not have.
+        doubt: words that make the end doubtful, anywhere in the text.
         in_past: whether the words before the end speak of the past.
         shown: a phrase as dateparser reads it.
         ahead: the word that makes a duration a date.

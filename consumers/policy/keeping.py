@@ -1,4 +1,4 @@
-"""The date until which a fact is kept that is not proposed with one."""
+"""Expiry dates of facts that are proposed without one."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from contracts.settings import FactLimits
 
 
 def default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
-    """The date of a working fact that names none: by default there is none."""
+    """Return the expiry date of a working fact that names none; None by default."""
     return None if limits.working_days is None else at + timedelta(days=limits.working_days)
 
 
@@ -25,7 +25,7 @@ def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> da
 def rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """The date of a fact in new words: the end that these name, else its former date.
+    """Return the expiry date of a fact in new words: the end that these name, else its former date.
 
     Args:
         former: the fact in its old words. An end that only these named goes with them.

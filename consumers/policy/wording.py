@@ -14,7 +14,7 @@ def pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
 
 
 def word_set(lines: str) -> frozenset[str]:
-    """Words that are written over several lines."""
+    """Split words that are written over several lines into a set."""
     return frozenset(lines.split())
 
 

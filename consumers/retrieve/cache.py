@@ -53,10 +53,10 @@ class UserCache:
 
 
 class CountCache:
-    """Keeps the numbers of messages of the conversations asked for last, beyond changes of their users.
+    """Counts of messages in the conversations that were asked for last; kept when their users change.
 
-    Messages that are settled stay as they are, until they are cleared or erased with all before them: what
-    was counted is not used any more once the messages after it are not in the view.
+    Settled messages stay as they are until they are cleared or erased with all before them. A count is no
+    longer used once the messages after it are not in the view.
     """
 
     def __init__(self) -> None:
@@ -64,19 +64,19 @@ class CountCache:
         self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
     def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
-        """The messages that the view lacks; None where they are to be counted."""
+        """Find the counts of the messages that the view lacks; None where they are to be counted."""
         if view.complete:
             return CountedMessages()
         counted = self._counted.get((owner, view.conversation))
         return counted if counted and counted.is_usable(view, edges) else None
 
     def keep(self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int) -> None:
-        """Keep what was counted, if all of it is settled: up to that log position nothing comes any more."""
+        """Keep counts of settled messages: no event at or below the log position `settled` can follow."""
         if counted.below <= settled:
             self._counted[owner, view.conversation] = counted
 
     def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
-        """Whether more was to be read last time: it is read at once then, and not in a second query."""
+        """Whether the last request needed more messages: the next one reads them in its first query."""
         return self._long_tails.get((owner, conversation), False)
 
     def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
@@ -85,5 +85,5 @@ class CountCache:
             self._long_tails[owner, conversation] = is_long
 
     def clear(self) -> None:
-        """Notices may have been missed."""
+        """Drop all counts: notices of changes may have been missed."""
         self._counted.clear()

@@ -111,7 +111,7 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
 def due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
-    """The messages that belong into `recent`: the newest ones, and all that no summary covers."""
+    """Return the messages that belong into `recent`: the newest ones, and all that no summary covers."""
     first_newest = len(rows) - at_least
     return [
         row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)
@@ -119,7 +119,7 @@ def due_messages(
 
 
 def current_time(settings: SettingsV1, now: datetime) -> str | None:
-    """The date and time as a context shows them; None where it does not."""
+    """Return the date and time as a context shows them; None where it does not."""
     return time_stamp(now, "", settings.time_stamps).strip() if settings.context.current_time else None
 
 

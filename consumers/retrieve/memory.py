@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 
 class Memory:
-    """What is known of each user. What is at hand needs no waiting.
+    """The state of each user, from a cache or the database. Cached parts need no waiting.
 
     Attributes:
         count_cache: numbers of messages that were counted before.
@@ -93,7 +93,7 @@ class Memory:
         self.count_cache.clear()
 
     def drop(self, owner: Owner) -> None:
-        """Read the user again: something was written."""
+        """Drop the cached parts of a user after a write."""
         self._cache.drop(owner)
 
     def messages_at_hand(
@@ -161,7 +161,7 @@ class Memory:
     async def message_counts(
         self, owner: Owner, wanted: CountedConversation, min_seq: int | None
     ) -> Seen[list[MessageCount]]:
-        """Numbers of messages; does not wait for `min_seq`, and raises as `messages` does."""
+        """Count messages; does not wait for `min_seq`, and raises as `messages` does."""
         return await self._read(owner, None, self._message_counts, wanted, min_seq, wait=False)
 
     async def task_results(

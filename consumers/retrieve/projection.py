@@ -13,7 +13,7 @@ from infra.database.rows import Rows, row_of
 
 
 class Projection:
-    """Writes the row of an event that is in the log, and has every process drop what it knows of the user."""
+    """Writes the row of an event that is in the log, and has every process drop its cache of the user."""
 
     def __init__(self, broker: NatsBroker, database: Database, memory: Memory) -> None:
         """`broker` is the one that answers requests."""
@@ -32,7 +32,7 @@ class Projection:
             position: the log position of the event.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: other processes may show what was there before.
+            DatabaseUnavailable, nats.errors.Error: other processes may still show the former state.
         """
         connection: Client = self._broker.config.connection_state.connection
         # As the log has it, to the time: persist writes the same row.

@@ -1,4 +1,4 @@
-"""One turn of a context: what is asked for, and what is read of the user for it."""
+"""One turn of a context: the request, and the parts of the user's memory that are read for it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -25,23 +25,23 @@ from infra.database.summaries import StoredSummary
 log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
-"""Few messages take less of the budget: a time stamp alone has as many. So a budget says how many are read at
-most where no summary covers them; those before them are counted."""
+"""Tokens that nearly every message takes: a time stamp alone has as many. The budget divided by it limits how
+many uncovered messages are read; those before them are counted."""
 
 MOST_READ: Final = 1000
 """Messages that are read at most, whatever the budget."""
 
 Value = TypeVar("Value")
 Missing = dict[str, Exception]
-"""Sections that something failed for, and what it was."""
+"""Sections that could not be read, each with the error."""
 
 _EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError)
 
 
-class Turn(NamedTuple):
-    """What is asked for, under which settings, and when; whom it is asked of.
+class ContextTurn(NamedTuple):
+    """A request for a context, with the settings and the time that it is answered under.
 
-    Without `search` nothing relevant is looked for.
+    Without `search` the relevant sections stay empty.
     """
 
     owner: Owner
@@ -63,13 +63,13 @@ class Turn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """All that count, and not only those that are shown: the others are accounted for."""
+        """Arguments that read all summaries that count; those that are not shown are accounted for."""
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Where to look for what is relevant: nowhere for what is not to be shown."""
+        """Scopes to search: those of the sections that may be shown."""
         shown = self.settings.context
         scopes: list[Scope] = []
         if shown.sections.relevant:
@@ -81,8 +81,8 @@ class Turn(NamedTuple):
         return tuple(scopes)
 
 
-class Parts(NamedTuple):
-    """What was read; None where that failed, or is yet to come."""
+class ContextParts(NamedTuple):
+    """Parts of a user's memory; None for a part that failed, or is not read yet."""
 
     messages: Seen[ConversationView] | None
     profile: Seen[dict[str, Any]] | None
@@ -91,8 +91,8 @@ class Parts(NamedTuple):
     counted: CountedMessages | None = None
 
 
-def cached_parts(turn: Turn) -> Parts | None:
-    """All parts from the cache, without a query; None where one of them is not there."""
+def cached_parts(turn: ContextTurn) -> ContextParts | None:
+    """Read all parts from the cache, without a query; None where one of them is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
     messages = memory.messages_at_hand(*turn.messages)
     profile = memory.profile_at_hand(owner, request.min_seq)
@@ -105,46 +105,48 @@ def cached_parts(turn: Turn) -> Parts | None:
         if messages is None:
             return None
     counted = memory.count_cache.find(owner, messages.value, count_edges(summaries.value))
-    return None if counted is None else Parts(messages, profile, facts, summaries, counted)
+    return None if counted is None else ContextParts(messages, profile, facts, summaries, counted)
 
 
-async def read_parts(turn: Turn, until: float, missing: Missing) -> Parts:
-    """Read all parts until then, a time of the loop, but for `counted`; those that fail are in `missing`."""
+async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> ContextParts:
+    """Read all parts except `counted` until a time of the loop; parts that fail are in `missing`."""
     owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
     has_long_tail = memory.count_cache.has_long_tail(owner, turn.request.conversation)
     wanted = turn.tail if has_long_tail else turn.messages
-    return Parts(
+    return ContextParts(
         *await asyncio.gather(
-            attempt(memory.messages(*wanted), until, missing, "recent"),
-            attempt(memory.profile(owner, min_seq), until, missing, "user_data"),
-            attempt(memory.facts(owner, min_seq), until, missing, "facts", "working"),
-            attempt(memory.summaries(*turn.summaries), until, missing, "summaries"),
+            read_in_time(memory.messages(*wanted), until, missing, "recent"),
+            read_in_time(memory.profile(owner, min_seq), until, missing, "user_data"),
+            read_in_time(memory.facts(owner, min_seq), until, missing, "facts", "working"),
+            read_in_time(memory.summaries(*turn.summaries), until, missing, "summaries"),
         )
     )
 
 
-async def read_tail(turn: Turn, parts: Parts, until: float, missing: Missing) -> Parts:
-    """Read on until messages are covered by summaries, and count those that are not read."""
+async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missing: Missing) -> ContextParts:
+    """Read messages back to the newest summary, and count those that are not read."""
     messages, memory = parts.messages, turn.memory
     if messages is None:
         return parts
     summaries = parts.summaries.value if parts.summaries else []
     if not has_whole_tail(messages.value, summaries):
         # Rare: summaries are behind, or switched off.
-        messages = await attempt(memory.messages(*turn.tail), until, missing, "recent") or messages
+        messages = await read_in_time(memory.messages(*turn.tail), until, missing, "recent") or messages
     end = last_covered(summaries)
     tail = sum(row.seq > end for row in messages.value.messages)
     memory.count_cache.note_tail(turn.owner, turn.request.conversation, is_long=tail >= LOADED)
     counting = _count_unread(turn, messages, count_edges(summaries))
-    return parts._replace(messages=messages, counted=await attempt(counting, until, missing, "recent"))
+    return parts._replace(messages=messages, counted=await read_in_time(counting, until, missing, "recent"))
 
 
-async def _count_unread(turn: Turn, seen: Seen[ConversationView], edges: tuple[int, ...]) -> CountedMessages:
+async def _count_unread(
+    turn: ContextTurn, seen: Seen[ConversationView], edges: tuple[int, ...]
+) -> CountedMessages:
     """Count the messages that the view lacks, unless they were counted before."""
     owner, view, memory = turn.owner, seen.value, turn.memory
     counted = memory.count_cache.find(owner, view, edges)
     if counted is None:
-        # To the middle of what was read, so that the number serves for as many messages more.
+        # Up to the middle of the view, so that the count serves until as many messages more have come.
         below = view.messages[len(view.messages) // 2].seq
         wanted = CountedConversation(*owner, view.conversation, edges, below)
         counts = await memory.message_counts(owner, wanted, turn.request.min_seq)
@@ -153,15 +155,17 @@ async def _count_unread(turn: Turn, seen: Seen[ConversationView], edges: tuple[i
     return counted
 
 
-async def attempt(read: Awaitable[Value], until: float, missing: Missing, *sections: Section) -> Value | None:
-    """What is read until then, a time of the loop; after a failure of any kind its sections are missing."""
+async def read_in_time(
+    read: Awaitable[Value], until: float, missing: Missing, *sections: Section
+) -> Value | None:
+    """Wait for a read until a time of the loop; None, and its sections in `missing`, after any failure."""
     try:
         async with asyncio.timeout_at(until):
             return await read
     except Exception as error:
         expected = isinstance(error, _EXPECTED)
         log.warning(
-            "a part of the context is missing",
+            "context read failed",
             sections=sections,
             error=repr(error),
             exc_info=None if expected else error,

@@ -97,11 +97,11 @@ _INTENDED = Lookup(
 
 
 def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[dict[Owner, PairRecord]]:
-    """The undecided pairs of users; of a user without any there is no record.
+    """Load the undecided pairs of users; a user without any has no record.
 
     Args:
         owners: the users.
-        batch_id: the batch that is about to ask: what it was to ask about before a crash does not count.
+        batch_id: the batch that is about to ask: its questions from before a crash do not count.
     """
     each = list(dict.fromkeys(owners))
 
@@ -127,7 +127,7 @@ def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[
 def pairs_of_batch(
     batch_id: str, owners: Iterable[Owner]
 ) -> Query[Mapping[tuple[Owner, int], Sequence[FactPair]]]:
-    """The pairs that a batch asks about, by user and line."""
+    """Load the pairs that a batch asks about, by user and line."""
     each = list(dict.fromkeys(owners))
 
     async def query(connection: Connection) -> PairsByLine:

@@ -78,7 +78,7 @@ _COUNTS = Lookup(_counts())
 
 
 def message_counts(wanted: Sequence[CountedConversation]) -> Query[list[list[MessageCount]]]:
-    """The number of messages from each edge to the next, oldest first, without numbers of 0."""
+    """Count the messages from each edge to the next, oldest first, without numbers of 0."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}

@@ -25,7 +25,7 @@ class Thresholds:
     update_other: float | None = None
 
     def update_for(self, *, is_english: bool) -> float:
-        """The similarity above which a fact in this language is rewritten."""
+        """Return the similarity above which a fact in this language is rewritten."""
         return self.update if is_english or self.update_other is None else self.update_other
 
 

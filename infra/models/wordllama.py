@@ -15,7 +15,7 @@ from infra.models.llama_tokenizer import llama_tokenizer, package_folder
 MODEL = "l2_supercat_256"
 
 THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other=1.0)
-"""The first by `mnemon calibrate bench/pairs.jsonl`, over the pairs that alignment leaves open.
+"""Thresholds by `mnemon calibrate bench/pairs.jsonl`, over the pairs that alignment leaves open.
 
 Of English ones, 95 % are alike from 0.66 on; none that differs reaches 0.72. Of Russian ones, no similarity
 tells those that are alike from others, so that it decides nothing.
@@ -88,7 +88,7 @@ class WordLlama:
         return of_length_1(weights[tokens] @ self._table.take(tokens, axis=0))
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
-        """The vector of one word, of length 1."""
+        """Return the vector of one word, of length 1."""
         (vector,) = self._embed([word])
         return np.asarray(vector, dtype=np.float32)
 
@@ -140,7 +140,7 @@ WORDS = 20_000
 
 @cache
 def word_similarity() -> Callable[[str, str], float] | None:
-    """Cosine similarity of two words by the static vectors; None where the package is not installed."""
+    """Return the cosine similarity of words by static vectors; None where the package is not installed."""
     try:
         model = wordllama()
     except EmbeddingNotConfigured:

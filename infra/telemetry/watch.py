@@ -201,7 +201,7 @@ async def _oldest(stream_context: JetStreamContext, info: ConsumerInfo) -> float
 async def _stored_at(
     stream_context: JetStreamContext, stream: str, position: int, pattern: str
 ) -> float | None:
-    """When the stream took its first message on a pattern, from a position on; None without one."""
+    """Return when the stream stored its first message on a pattern, from a position on; None without one."""
     try:
         found = await stream_context.get_msg(stream, position, pattern, next=True)
     except NotFoundError:

@@ -77,7 +77,7 @@ class Screen:
         self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
     def candidates(self, candidates: Sequence[ForgetCandidate]) -> None:
-        """The facts that a query may mean, numbered, and how to choose one."""
+        """Show the facts that a query may mean, numbered, and how to choose one."""
         self.note("Nothing is forgotten yet. Which one is meant?")
         table = _table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):

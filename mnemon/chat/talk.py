@@ -208,7 +208,7 @@ class Talk:
 
     async def _restore(self, _: str) -> None:
         if self._forgotten is None:
-            self._trouble("Nothing was removed here that could be brought back.")
+            self._trouble("There is no fact to bring back: /restore follows a /forget that removed one.")
             return
         self._screen.saved(await self._memory.restore(self._user, self._forgotten))
         self._forgotten = None

@@ -87,7 +87,7 @@ def _load(path: Path) -> "Data":
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
-    """Measure without servers: the detection of secrets is pure."""
+    """Measure the detection of secrets; it needs no servers."""
     from bench import secrets
 
     try:
@@ -99,7 +99,7 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
 
 
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
-    """Measure without servers: decisions are pure."""
+    """Measure the decisions of dedupe; they need no servers."""
     from bench import calibration, dedupe_quality
     from infra.models.wordllama import wordllama
 

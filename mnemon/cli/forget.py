@@ -76,7 +76,7 @@ def forget(
 
 
 def restoring_command(restore: "SaveV1", whose: str) -> str:
-    """The command that saves a fact again; `whose` are the options that name the user."""
+    """Return the command that saves a fact again; `whose` are the options that name the user."""
     options = [
         whose,
         f"--kind {restore.kind}",

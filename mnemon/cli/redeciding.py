@@ -71,7 +71,7 @@ async def redecide(
                     return Ending.DONE
             revision = None
             if changed_settings:
-                # First: what is proposed meanwhile is decided by them.
+                # First, so that proposals that come meanwhile are decided by them.
                 try:
                     revision = await change(place.connection, edit)
                 except SettingsContended as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Proposal, decide
 from consumers.dedupe.state import UserFacts
 from contracts.memory import FactProposedV1
@@ -78,7 +78,7 @@ async def as_one_worker_decides(connection: Client) -> State:
                 )
                 similar = vectors[1:] @ vectors[0]
                 nearest = [
-                    Nearest(fact_id, float(similarity))
+                    NearestFact(fact_id, float(similarity))
                     for fact_id, similarity in zip(known.facts, similar, strict=True)
                 ]
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)

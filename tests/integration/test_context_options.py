@@ -1,4 +1,4 @@
-"""What settings add to a context: its language, the current time, passages of documents."""
+"""Parts of a context that depend on settings: its language, the current time, passages of documents."""
 
 import asyncio
 from pathlib import Path
@@ -19,7 +19,7 @@ SPACE = "memory.acme.u1"
 
 
 def shown(reply: dict[str, Any]) -> str:
-    """All that a model is given."""
+    """The text that a model is given."""
     assert not reply.get("error"), reply
     return "\n".join(message["content"] for message in reply["messages"])
 

@@ -1,4 +1,4 @@
-"""Facts that dedupe left undecided: a model is asked in passing, and what it says becomes of them."""
+"""Facts that dedupe left undecided: a model is asked in other requests, and its answers are applied."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -20,7 +20,15 @@ from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
 from tests.integration.rebuilding import Told, verdict_on
-from tests.integration.undecided import answering, facts, read_window, relating, remembering, save, settled
+from tests.integration.undecided_facts import (
+    answering,
+    facts,
+    read_window,
+    relating,
+    remembering,
+    save,
+    settled,
+)
 
 COAST, SEA = "Grew up on the coast of Wales", "Spent her childhood by the Welsh sea"
 MODES = ["online", "batch"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumers.alignment.query import choose, fit
+from consumers.alignment.query import choose_fact, measure_fit
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT, Case
 
 LANGUAGES = sorted(FACTS)
@@ -17,7 +17,7 @@ def facts(language: str, number: int) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("number", SIZES)
 def test_a_query_that_fits_nothing_names_nothing(language: str, number: int) -> None:
     assert len(set(UNFIT[language])) == 100
-    named = {query: choose(query, facts(language, number)).named for query in UNFIT[language]}
+    named = {query: choose_fact(query, facts(language, number)).named for query in UNFIT[language]}
     assert {query: each for query, each in named.items() if each is not None} == {}
 
 
@@ -31,7 +31,7 @@ def test_a_query_that_fits_names_its_fact_or_has_it_first() -> None:
 
 
 def outcome(language: str, case: Case) -> str:
-    choice = choose(case.query, facts(language, 30))
+    choice = choose_fact(case.query, facts(language, 30))
     meant = f"ar_{case.place:03}"
     if choice.named is not None:
         return "named" if choice.named == meant else "wrong"
@@ -54,7 +54,7 @@ def outcome(language: str, case: Case) -> str:
     ],
 )
 def test_all_words_of_the_query_are_in_the_fact(query: str, text: str) -> None:
-    assert fit(query, text) == 1
+    assert measure_fit(query, text) == 1
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_all_words_of_the_query_are_in_the_fact(query: str, text: str) -> None:
     ],
 )
 def test_what_disagrees_or_is_missing_counts_against_a_fact(query: str, text: str) -> None:
-    assert fit(query, text) <= 0.5
-    assert choose(query, [("ar_001", text)]).named is None
+    assert measure_fit(query, text) <= 0.5
+    assert choose_fact(query, [("ar_001", text)]).named is None
 
 
 def test_of_two_facts_that_fit_alike_none_is_named() -> None:
     two = [("ar_001", "Likes green tea"), ("ar_002", "Likes green tea with milk")]
-    choice = choose("green tea", two)
+    choice = choose_fact("green tea", two)
     assert choice.named is None
     assert [each.id for each in choice.ranked] == ["ar_001", "ar_002"]
 
 
 def test_the_words_of_a_fact_as_they_stand_name_it() -> None:
     two = [("ar_001", "Likes green tea with milk"), ("ar_002", "Likes green tea"), ("ar_003", "Works")]
-    assert choose("likes green tea.", two).named == "ar_002"
-    assert choose("Works", two).named == "ar_003", "though one common word names nothing else"
+    assert choose_fact("likes green tea.", two).named == "ar_002"
+    assert choose_fact("Works", two).named == "ar_003", "though one common word names nothing else"
 
 
 @pytest.mark.parametrize("query", ["work", "работа", "my house", "дом"])
@@ -105,9 +105,9 @@ def test_a_word_that_many_facts_have_names_none(query: str) -> None:
         "Держит пчёл за домом",
         "Работает по субботам",
     ]
-    assert choose(query, [(str(place), text) for place, text in enumerate(some)]).named is None
+    assert choose_fact(query, [(str(place), text) for place, text in enumerate(some)]).named is None
 
 
 def test_a_long_query_is_no_burden() -> None:
     many = [(str(place), f"Has been to city number {place}") for place in range(3000)]
-    assert choose("city " * 5000, many).named is None
+    assert choose_fact("city " * 5000, many).named is None

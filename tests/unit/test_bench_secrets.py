@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bench.secrets import LIST, InvalidSentences, Sentence, read_sentences, run
+from bench.secrets import LIST, InvalidSentences, LabelledSentence, read_sentences, run
 from mnemon.cli.app import app
 
-SECRET = Sentence(text="My password is hunter2", label="secret", language="en")
-HARMLESS = Sentence(text="Changes the password every month", label="harmless", language="en")
+SECRET = LabelledSentence(text="My password is hunter2", label="secret", language="en")
+HARMLESS = LabelledSentence(text="Changes the password every month", label="harmless", language="en")
 
 
 def test_half_the_sentences_are_russian_half_are_harmless_and_none_is_there_twice() -> None:
@@ -48,7 +48,7 @@ def test_misses_are_counted_and_named() -> None:
     [
         ("", "has no sentences"),
         ('{"text": "a", "label": "perhaps", "language": "en"}', ":1: label:"),
-        (SECRET.model_dump_json(), "en needs sentences of both labels"),
+        (SECRET.model_dump_json(), "en lacks a label"),
     ],
 )
 def test_a_file_of_something_else_is_refused(tmp_path: Path, lines: str, said: str) -> None:

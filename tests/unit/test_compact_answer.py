@@ -1,4 +1,4 @@
-"""What is accepted of a model's answer as a summary, and why other answers are refused."""
+"""Answers of models that are accepted as summaries, and the reasons why others are refused."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.compact.answer import MOST_CHARACTERS, MOST_WORDS, Refusal, check_summary, corrected
+from consumers.compact.answer import (
+    MOST_CHARACTERS,
+    MOST_WORDS,
+    SummaryRefusal,
+    check_summary,
+    correct_request,
+)
 from consumers.compact.prompt import INSTRUCTIONS, of_messages, of_summaries
 from contracts.chat import Role
 from contracts.model_settings import Compaction
@@ -29,7 +35,7 @@ REQUEST = of_messages(
 )
 
 
-def check(text: str, *, is_cut: bool = False) -> str | Refusal:
+def check(text: str, *, is_cut: bool = False) -> str | SummaryRefusal:
     return check_summary(Answer(text, Usage(), is_cut), REQUEST)
 
 
@@ -110,14 +116,14 @@ def test_a_summary_is_kept_on_one_line_without_label_thoughts_and_quotation_mark
 )
 def test_what_is_more_or_less_than_a_summary_is_refused(answer: str, reason: str) -> None:
     refused = check(answer)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, SummaryRefusal)
     assert refused.reason == reason
     assert refused.why
 
 
 @pytest.mark.parametrize("text", ["The user moved to", "Пользователь переехал в", "<think>It is", ""])
 def test_what_ends_in_the_middle_is_refused(text: str) -> None:
-    assert check(text, is_cut=True) == Refusal("cut_off")
+    assert check(text, is_cut=True) == SummaryRefusal("cut_off")
 
 
 def test_of_earlier_summaries_the_newest_may_stay_as_it_was() -> None:
@@ -125,11 +131,11 @@ def test_of_earlier_summaries_the_newest_may_stay_as_it_was() -> None:
     stored = [StoredSummary(1, 6, "e6", 6, AT, "s1", newest)]
     request = of_summaries(stored, SETTINGS)
     assert check_summary(Answer(newest, Usage()), request) == newest
-    assert check_summary(Answer(request.text, Usage()), request) == Refusal("echo")
+    assert check_summary(Answer(request.text, Usage()), request) == SummaryRefusal("echo")
 
 
 def test_asked_once_more_the_model_is_told_why() -> None:
-    again = corrected(REQUEST, Refusal("json"))
+    again = correct_request(REQUEST, SummaryRefusal("json"))
     assert again.text.startswith(REQUEST.text)
     assert "it is JSON" in again.text
     assert again.instructions == REQUEST.instructions, "what a provider caches stays the same"
@@ -138,7 +144,7 @@ def test_asked_once_more_the_model_is_told_why() -> None:
 @given(st.text(), st.booleans())
 def test_whatever_is_accepted_is_one_line_within_bounds(answer: str, is_cut: bool) -> None:
     kept = check(answer, is_cut=is_cut)
-    if isinstance(kept, Refusal):
+    if isinstance(kept, SummaryRefusal):
         return
     assert kept == " ".join(kept.split())
     assert len(kept) <= MOST_CHARACTERS

@@ -1,4 +1,4 @@
-"""What a conversation is due, and what a summary covers."""
+"""Summaries that a conversation is due, and the messages that they cover."""
 
 import json
 from datetime import UTC, datetime

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Decided, Proposal, decide
 from consumers.dedupe.state import UserFacts
 from contracts.base import Event
@@ -45,7 +45,7 @@ class User:
         self.proposals += 1
         self.now += timedelta(minutes=1)
         proposal = Proposal(f"p{self.proposals}", self.now, FactProposedV1(text=text, **said))
-        near = [Nearest(*nearest)] if nearest else []
+        near = [NearestFact(*nearest)] if nearest else []
         decided = decide(proposal, self.known, near, self.settings, LIKENESS)
         assert decided == decide(proposal, self.known, near, self.settings, LIKENESS)
         for _, event in decided:

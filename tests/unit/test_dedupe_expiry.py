@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Proposal, decide
 from consumers.dedupe.state import UserFacts
 from contracts.memory import Fact, FactProposedV1, FactSavedV1, FactUpdatedV1
@@ -22,7 +22,7 @@ class User:
 
     def propose(self, text: str, at: datetime) -> Fact:
         """The fact as it is then. Whatever is proposed is as near as can be to it."""
-        near = [Nearest(fact_id, 0.99) for fact_id in self._known.facts]
+        near = [NearestFact(fact_id, 0.99) for fact_id in self._known.facts]
         proposal = Proposal(f"{at} {text}", at, FactProposedV1(text=text))
         for _, event in decide(proposal, self._known, near, SettingsV1(), LIKENESS):
             assert isinstance(event, FactSavedV1 | FactUpdatedV1)

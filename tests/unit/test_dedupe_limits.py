@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Decided, Proposal, decide
 from consumers.dedupe.room import in_excess
 from consumers.dedupe.state import UserFacts, fold
@@ -229,7 +229,7 @@ def run(steps: Sequence[dict[str, Any]], limits: FactLimits) -> tuple[list[Logge
             expires_at=now + timedelta(days=step["days"]) if step["days"] else None,
             supersedes=step["supersedes"],
         )
-        nearest = [Nearest(step["nearest"], step["similarity"])] if step["similarity"] else []
+        nearest = [NearestFact(step["nearest"], step["similarity"])] if step["similarity"] else []
         proposal = Proposal(f"p{number}", now, event)
         for _, decided in decide(proposal, known, nearest, SettingsV1(limits=limits), LIKENESS):
             logged(decided, str(decided.id))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from consumers.dedupe.comparison import Likeness, Nearest
+from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Proposal, decide
 from consumers.dedupe.state import UserFacts
 from contracts.memory import FactProposedV1, FactSavedV1, Lineage
@@ -130,7 +130,7 @@ async def test_of_fifty_distinct_facts_none_is_overwritten(listed: str, answer: 
     known, kept = UserFacts(), dict[str, int]()
     for place, text in enumerate(texts):
         nearest = [
-            Nearest(fact_id, float(vectors[other] @ vectors[place])) for fact_id, other in kept.items()
+            NearestFact(fact_id, float(vectors[other] @ vectors[place])) for fact_id, other in kept.items()
         ]
         at = BEGIN + timedelta(milliseconds=place)
         event = FactProposedV1(text=text, lineage=Lineage(sources=(place + 1,), answer=answer))

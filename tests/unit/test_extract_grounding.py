@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from consumers.extract.grounding import unsupported
+from consumers.extract.grounding import find_unsupported
 from contracts.chat import Role
 from infra.models.language.offline import offline
 from infra.models.language.port import KnownFact, Request, Said
@@ -22,7 +22,7 @@ def spoken(*texts: str | tuple[Role, str], name: str | None = None) -> list[Said
 
 
 def check(fact: str, *said: str | tuple[Role, str], sources: tuple[int, ...] = (1,)) -> list[str]:
-    return unsupported(fact, sources, spoken(*said), [])
+    return find_unsupported(fact, sources, spoken(*said), [])
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_what_the_assistant_said_counts() -> None:
 
 def test_speakers_and_known_facts_count() -> None:
     said = spoken("finally, the movers left", name="Ann")
-    assert unsupported("Ann moved from Leeds", (1,), said, [KnownFact("pf_003", "Lives in Leeds")]) == []
-    assert unsupported("Ann moved from Leeds", (1,), spoken("finally"), []) == ["Ann", "Leeds"]
+    assert find_unsupported("Ann moved from Leeds", (1,), said, [KnownFact("pf_003", "Lives in Leeds")]) == []
+    assert find_unsupported("Ann moved from Leeds", (1,), spoken("finally"), []) == ["Ann", "Leeds"]
 
 
 @pytest.mark.parametrize(
@@ -150,4 +150,4 @@ async def test_facts_by_the_rules_are_never_marked(text: str) -> None:
     answer = await offline().complete(Request("extract", "Find facts.", "...", said))
     facts = [fact["text"] for fact in json.loads(answer.text)["facts"]]
     assert facts
-    assert {fact: marked for fact in facts if (marked := unsupported(fact, (1,), said, []))} == {}
+    assert {fact: marked for fact in facts if (marked := find_unsupported(fact, (1,), said, []))} == {}

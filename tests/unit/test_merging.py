@@ -7,7 +7,7 @@ import pytest
 
 from consumers.dedupe.decide import Decided
 from consumers.dedupe.known import Known
-from consumers.dedupe.merging import Comparison, Ignored, merge
+from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
 from contracts.base import Event
 from contracts.fact_pairs import Relation
 from contracts.memory import (
@@ -55,7 +55,7 @@ class User:
         relation: Relation | None = "same",
         dedupe: Dedupe | None = None,
         **versions: str,
-    ) -> list[Decided] | Ignored:
+    ) -> list[Decided] | IgnoredComparison:
         event = FactComparedV1.model_validate(
             {
                 "fact_id": f"ar_00{newer}",
@@ -69,8 +69,8 @@ class User:
         )
         self.now += timedelta(minutes=1)
         comparison = Comparison(f"compared {newer} {older}", self.now, event)
-        decided = merge(OWNER, comparison, self.known.facts, self.known.wording, dedupe or Dedupe())
-        if not isinstance(decided, Ignored):
+        decided = merge_facts(OWNER, comparison, self.known.facts, self.known.wording, dedupe or Dedupe())
+        if not isinstance(decided, IgnoredComparison):
             for _, each in decided:
                 self.apply(each)
         return decided
@@ -80,8 +80,8 @@ class User:
         return {known.id: known.fact.text for known in self.known.facts.live(self.now)}
 
 
-def merged(decided: list[Decided] | Ignored) -> FactMergedV1:
-    assert not isinstance(decided, Ignored)
+def merged(decided: list[Decided] | IgnoredComparison) -> FactMergedV1:
+    assert not isinstance(decided, IgnoredComparison)
     (name, event), (_, ended) = decided
     assert isinstance(event, FactMergedV1)
     assert isinstance(ended, FactForgottenV1)
@@ -138,7 +138,7 @@ def test_of_two_dates_the_later_counts(older: int | None, newer: int | None, kep
 def test_different_facts_and_no_answer_change_nothing(
     user: User, relation: Literal["different"] | None
 ) -> None:
-    assert isinstance(user.compare(2, 1, relation), Ignored)
+    assert isinstance(user.compare(2, 1, relation), IgnoredComparison)
     assert len(user.said) == 2
 
 
@@ -147,7 +147,7 @@ def test_an_answer_about_other_words_counts_for_nothing(user: User, changed: int
     known = user.known.facts.facts[f"ar_00{changed}"].fact
     fact = known.model_copy(update={"text": "Мама переехала в горы"})
     user.apply(FactUpdatedV1(fact_id=f"ar_00{changed}", fact=fact, former=known), "by hand")
-    assert user.compare(2, 1) == Ignored("a fact has changed or ended since it was compared")
+    assert user.compare(2, 1) == IgnoredComparison("a fact has changed or ended since it was compared")
     assert len(user.said) == 2
 
 
@@ -161,23 +161,23 @@ def test_a_change_that_leaves_the_words_as_they_were_does_not_matter(user: User)
 @pytest.mark.parametrize("ended", ["ar_001", "ar_002"])
 def test_a_fact_that_has_ended_is_not_merged(user: User, ended: str) -> None:
     user.apply(FactForgottenV1(fact_id=ended), "forgotten")
-    assert isinstance(user.compare(2, 1), Ignored)
+    assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
 def test_a_fact_whose_date_has_passed_is_not_merged() -> None:
     user = User()
     user.save(1, "Is on holiday", expires_at=BEGIN + timedelta(minutes=2))
     user.save(2, "Has some days off")
-    assert isinstance(user.compare(2, 1), Ignored)
+    assert isinstance(user.compare(2, 1), IgnoredComparison)
     user.apply(FactExpiredV1(fact_id="ar_001", expires_at=BEGIN), "expired")
-    assert isinstance(user.compare(2, 1), Ignored)
+    assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
 def test_facts_with_different_numbers_are_not_the_same_whatever_a_model_says() -> None:
     user = User()
     user.save(1, "Рейс 10 июня")
     user.save(2, "Полёт 17 июня")
-    assert user.compare(2, 1) == Ignored("the words of the facts contradict it")
+    assert user.compare(2, 1) == IgnoredComparison("the words of the facts contradict it")
     assert merged(user.compare(2, 1, "update")).fact.text == "Полёт 17 июня"
 
 
@@ -189,14 +189,14 @@ def test_of_three_facts_that_say_the_same_one_is_left(
     user.save(3, "Мама поселилась у воды")
     merged(user.compare(2, 1, dedupe=dedupe))
     answers = [user.compare(3, 1, dedupe=dedupe), user.compare(3, 2, dedupe=dedupe)]
-    assert sum(isinstance(each, Ignored) for each in answers) == 1
+    assert sum(isinstance(each, IgnoredComparison) for each in answers) == 1
     assert list(user.said) == ["ar_001"]
     assert user.known.facts.facts["ar_001"].lineage.sources == (1, 2, 3)
 
 
 def test_an_answer_that_comes_again_changes_nothing(user: User) -> None:
     merged(user.compare(2, 1))
-    assert isinstance(user.compare(2, 1), Ignored)
+    assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
 def test_a_merge_that_was_cut_off_is_ended(user: User) -> None:
@@ -207,13 +207,13 @@ def test_a_merge_that_was_cut_off_is_ended(user: User) -> None:
     user.apply(event)
     assert len(user.said) == 2
     decided = user.compare(2, 1)
-    assert not isinstance(decided, Ignored)
+    assert not isinstance(decided, IgnoredComparison)
     assert [name for name, _ in decided] == ["fact.forgotten"]
     assert list(user.said) == ["ar_001"]
 
 
 def test_a_fact_is_not_compared_with_itself(user: User) -> None:
-    assert isinstance(user.compare(1, 1), Ignored)
+    assert isinstance(user.compare(1, 1), IgnoredComparison)
 
 
 def test_a_copy_of_an_earlier_event_does_not_bring_its_words_back(user: User) -> None:
@@ -225,7 +225,7 @@ def test_a_copy_of_an_earlier_event_does_not_bring_its_words_back(user: User) ->
     user.apply(FactUpdatedV1(fact_id="ar_001", fact=fact, former=known), "by hand")
     user.apply(saved, "s1")
     user.apply(saved, "the same fact saved again")
-    assert isinstance(user.compare(2, 1), Ignored)
+    assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
 def test_a_fact_of_which_a_part_has_no_source_names_no_sources(user: User) -> None:

@@ -1,4 +1,4 @@
-"""What a summary by rules covers: every exchange, with its names, numbers and dates."""
+"""Coverage of summaries by rules: every exchange, with its names, numbers and dates."""
 
 import re
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """What other thresholds would have made of a user's facts, and how they come to it."""
 
 from consumers.dedupe.correcting import Change, corrections
-from consumers.dedupe.redeciding import Meanings, decided_anew
+from consumers.dedupe.redeciding import FactVectors, decided_anew
 from consumers.dedupe.standing import standing
 from contracts.memory import (
     Decision,
@@ -167,7 +167,7 @@ def test_a_decision_that_is_made_again_names_undecided_facts_by_their_ids() -> N
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
     found = standing(user.log)
-    anew = decided_anew(user.log, found, APART, Meanings(LIKENESS, user.vectors))
+    anew = decided_anew(user.log, found, APART, FactVectors(LIKENESS, user.vectors))
     saved = anew.decisions["p2"]
     assert isinstance(saved, FactSavedV1)
     undecided = saved.decision.model_copy(update={"undecided": ("p0", "gone")})

@@ -145,7 +145,7 @@ _MENTIONED: Final = pattern(
     domofon|домофон|подъезд|замок|замк|security|digits|open|unlock|disarm|locked|goes off|turns off|
     откры|отпира|отпер|снима|разблокир|отключа|набира|набрат|нажать|нажм"""
 )
-"""A quick look before the slow rules: a word without which none of them holds."""
+"""Cheap check before the slow rules: each of them needs one of these words."""
 
 _DIGITS: Final = re.compile(rf"\d{{2}}|\d[ -]\d|{SPOKEN_DIGITS}|\d\w", re.IGNORECASE)
 

@@ -18,7 +18,7 @@ READABLE: Final = 10_000
 """Characters of a text that are examined; a fact has far fewer."""
 
 FEWEST_DIGITS: Final = 4
-"""Of a card, an account or a document."""
+"""Fewest digits of a text that is checked for cards, accounts and documents."""
 
 PIECE: Final = 1_000
 OVERLAP: Final = 300

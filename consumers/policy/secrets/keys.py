@@ -106,7 +106,7 @@ _ASSIGNED: Final = re.compile(
 _KEY_LIKE: Final = pattern(
     r"(?<![!-~])(?=[!-~]*[\d_=+/:.-])[!-~]{8,}|bearer|[!-~]{16,}|\w{3,}[«\"'“„:=][!-~]{8,}"
 )
-"""A quick look before the slow rules: a token that is no word."""
+"""Cheap check before the slow rules: each of them needs a token that is no word."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)

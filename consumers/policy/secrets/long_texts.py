@@ -1,4 +1,4 @@
-"""Detection of secrets in what is longer than a fact: a model's answer, the body of an event."""
+"""Detection of secrets in texts longer than a fact: a model's answer, the body of an event."""
 
 import re
 from collections.abc import Iterator

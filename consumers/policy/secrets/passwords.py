@@ -35,7 +35,7 @@ _MENTIONED: Final = pattern(
     парол|кодов|секретн|вопрос|ключ|
     log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
 )
-"""A quick look before the slow rules: a word without which none of them holds."""
+"""Cheap check before the slow rules: each of them needs one of these words."""
 
 _COMPOUND: Final = pattern(
     r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|
@@ -107,7 +107,7 @@ _USING: Final = pattern(
     ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
-"""What comes before a password that is said without "is": "uses the password hamster"."""
+"""Words before a password that is said without "is": "uses the password hamster"."""
 
 _ASKING: Final = pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
@@ -127,7 +127,7 @@ _NAMING: Final = pattern(
     (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
     телефон\w*|роутер\w*|ноутбук\w*))\s$"""
 )
-"""What a token with digits names when it stands behind these words: another thing than the password."""
+"""A token with digits behind these words names another thing than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
 

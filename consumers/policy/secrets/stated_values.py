@@ -1,4 +1,4 @@
-"""Judgement of what a sentence puts in the place of a value: a value, or a description of the credential."""
+"""Decision whether a sentence gives a value of a credential, or describes the credential."""
 
 import re
 from typing import Final
@@ -72,7 +72,7 @@ def is_named_value(value: str) -> bool:
 
 
 def is_used_value(value: str) -> bool:
-    """Whether what is used "as the password" is a value rather than a thing such as a birthday."""
+    """Whether words used "as the password" are a value rather than a thing such as a birthday."""
     tokens = value.split()
     if any(map(is_strong, tokens)) or quoted_value(value):
         return True

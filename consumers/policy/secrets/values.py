@@ -66,13 +66,13 @@ SPOKEN_DIGITS: Final = rf"{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{3,}}(?!\w)"
 
 
 def trimmed(token: str) -> str:
-    """The token without the quotation marks and the punctuation around it."""
+    """Return the token without the quotation marks and the punctuation around it."""
     token = token.strip(_TRIMMED) or token
     return token.removesuffix("'s").removesuffix("’s")
 
 
 def first_token(text: str) -> str:
-    """The first token of a text, empty where there is none."""
+    """Return the first token of a text; empty where there is none."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
 
@@ -108,6 +108,6 @@ def _is_signed_word(token: str) -> bool:
 
 
 def quoted_value(text: str) -> str | None:
-    """What stands in quotation marks at the beginning of a text."""
+    """Return the words in quotation marks at the beginning of a text; None without any."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None

@@ -53,7 +53,7 @@ def is_covered(seq: int, summaries: Iterable[SummaryRange]) -> bool:
 
 
 def last_covered(summaries: Iterable[SummaryRange]) -> int:
-    """The log position up to which summaries reach; 0 without a summary."""
+    """Return the log position up to which summaries reach; 0 without a summary."""
     return max((summary.to_seq for summary in summaries), default=0)
 
 
@@ -84,7 +84,7 @@ class CountedMessages(NamedTuple):
 
 
 def count_edges(summaries: Iterable[SummaryRange]) -> tuple[int, ...]:
-    """Log positions at which messages begin to be covered by other summaries."""
+    """Return the log positions at which messages begin to be covered by other summaries."""
     return tuple(sorted({edge for each in summaries for edge in (each.from_seq, each.to_seq + 1)}))
 
 
@@ -114,7 +114,7 @@ class ConversationExtent:
         counted: CountedMessages,
         found: Mapping[str, int],
     ) -> Self:
-        """Put together what was read.
+        """Combine the view, the summaries and the counts.
 
         Args:
             view: the newest messages.
@@ -133,7 +133,7 @@ class ConversationExtent:
         )
 
     def unread(self, rows: Iterable[StoredRow]) -> int:
-        """The number of messages that no summary covers and that are not among these rows."""
+        """Count the messages that no summary covers and that are not among these rows."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
             row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows

@@ -45,7 +45,7 @@ def stamped(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
 
 
 def time_stamp(moment: datetime, text: str, stamps: TimeStamps) -> str:
-    """A text with the local time of a moment."""
+    """Add the local time of a moment to a text."""
     local = moment.astimezone(ZoneInfo(stamps.zone))
     return stamps.template.format(time=local.strftime(stamps.time_format), text=text)
 

@@ -56,7 +56,7 @@ class DataField(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What was said before, in a few sentences, and the log positions that it covers."""
+    """A summary of earlier messages in a few sentences, and the log positions that it covers."""
 
     text: str
     from_seq: int = 0

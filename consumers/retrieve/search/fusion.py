@@ -15,8 +15,8 @@ LEAST_SPREAD = 0.2
 """Of cosines: those nearer to each other hardly differ, and are not made to."""
 
 LEAST_SHARE = 0.5
-"""Of term weights, where all that have a word of the query are listed: this share of the best is the bottom,
-and not the last of them, which may be one of two."""
+"""Share of the best term weight that is the bottom of the range, where the list has every item with a word of
+the query: the last item may be one of two."""
 
 LAST = 0.02
 """How far below the last the bottom lies, as a share of the range: a match keeps a score above zero."""

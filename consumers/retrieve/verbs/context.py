@@ -13,7 +13,15 @@ from consumers.retrieve.context.value import SECTIONS, Section
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.search.service import Found, Search
-from consumers.retrieve.turn import Missing, Parts, Turn, attempt, cached_parts, read_parts, read_tail
+from consumers.retrieve.turn import (
+    ContextParts,
+    ContextTurn,
+    Missing,
+    cached_parts,
+    read_in_time,
+    read_parts,
+    read_tail,
+)
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import ContextReplyV1, ContextV1, Reply
 from contracts.chat import FROM_MEMORY
@@ -35,7 +43,7 @@ ANSWERING: Final = 2.5
 """Seconds after which the search is not waited for, however late it began: a bot listens for three."""
 
 MOST_REPEATED: Final = 20
-"""Messages of `recent` at most for which a search looks further: what is shown already is found, too."""
+"""Hits that a search adds at most for messages that `recent` shows already."""
 
 TASK_RESULTS: Final = 10
 """Results of a task that shape the query, the newest: more have no room in it."""
@@ -51,7 +59,7 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class _Made(NamedTuple):
-    """A reply, and under what it is right: these settings, until a fact expires, at the time it shows."""
+    """A reply, with its conditions: the settings, the first expiry of a fact, and the time that it shows."""
 
     reply: ContextReplyV1
     settings: SettingsV1
@@ -77,7 +85,7 @@ class ContextVerb:
         owner, settings = owner_of(address), self._settings.of(address.tenant)
         if request.as_of is not None:
             return available(self._read_as_of(request.as_of, owner, request, settings))
-        turn = Turn(owner, request, settings, now(), self._memory, self._search)
+        turn = ContextTurn(owner, request, settings, now(), self._memory, self._search)
         at_hand = self._at_hand(turn) if turn.search is None or not turn.scopes else None
         return at_hand or available(self._read(turn))
 
@@ -86,9 +94,9 @@ class ContextVerb:
     ) -> Reply:
         async with self._past.at(owner, moment, request.min_seq) as (memory, search, then):
             reflected = request.model_copy(update={"min_seq": None})
-            return await self._read(Turn(owner, reflected, settings, then, memory, search))
+            return await self._read(ContextTurn(owner, reflected, settings, then, memory, search))
 
-    def _at_hand(self, turn: Turn) -> Reply | None:
+    def _at_hand(self, turn: ContextTurn) -> Reply | None:
         """The reply, if all that it is made of is at hand; made once, until something changes."""
         owner, request, settings, moment, memory, _ = turn
         shelf = memory.shelf(owner)
@@ -114,7 +122,7 @@ class ContextVerb:
         shelf[place] = _Made(reply, settings, until, current_time)
         return reply
 
-    async def _read(self, turn: Turn) -> Reply:
+    async def _read(self, turn: ContextTurn) -> Reply:
         time = asyncio.get_running_loop().time
         started = time()
         read_by = started + READING
@@ -126,13 +134,13 @@ class ContextVerb:
         found_by = min(time() + PATIENCE, started + ANSWERING)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
-            attempt(_find(turn, parts), found_by, missing, *sections),
+            read_in_time(_find(turn, parts), found_by, missing, *sections),
             read_tail(turn, parts, read_by, missing),
         )
         return _reply(turn, parts, found, missing)
 
 
-async def _find(turn: Turn, parts: Parts) -> Found | None:
+async def _find(turn: ContextTurn, parts: ContextParts) -> Found | None:
     """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
@@ -154,7 +162,7 @@ async def _find(turn: Turn, parts: Parts) -> Found | None:
     )
 
 
-def _recent_messages(turn: Turn, parts: Parts) -> int:
+def _recent_messages(turn: ContextTurn, parts: ContextParts) -> int:
     """How many messages may be shown in `recent`; where summaries are behind, not all of them."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
@@ -162,7 +170,7 @@ def _recent_messages(turn: Turn, parts: Parts) -> int:
     return max(turn.settings.recent_messages, min(len(due), MOST_REPEATED))
 
 
-def _reply(turn: Turn, parts: Parts, found: Found | None, missing: Missing) -> ContextReplyV1:
+def _reply(turn: ContextTurn, parts: ContextParts, found: Found | None, missing: Missing) -> ContextReplyV1:
     request, settings = turn.request, turn.settings
     degraded = _degraded(turn, found, missing)
     known = decide.Known(
@@ -202,7 +210,7 @@ def _reply(turn: Turn, parts: Parts, found: Found | None, missing: Missing) -> C
     )
 
 
-def _degraded(turn: Turn, found: Found | None, missing: Missing) -> tuple[str, ...]:
+def _degraded(turn: ContextTurn, found: Found | None, missing: Missing) -> tuple[str, ...]:
     unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
     return tuple(sorted(named, key=(*SECTIONS, "embedding").index))

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from consumers.alignment.lexicon import lexicon
-from consumers.alignment.query import Choice, choose
+from consumers.alignment.query import Choice, choose_fact
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.projection import Projection
 from consumers.retrieve.search.service import Search
@@ -31,7 +31,7 @@ CANDIDATES: Final = 5
 """Facts that are offered at most where a query names none."""
 
 
-class _Offer(NamedTuple):
+class _QueriedFacts(NamedTuple):
     """The facts that a query may mean, and the log position that they reflect."""
 
     choice: Choice
@@ -89,10 +89,10 @@ class ForgetVerb:
         async with locked(self._database, *owner):
             seen = await self._memory.facts(owner, await self._log.end())
             facts = {fact.id: fact for fact in unexpired(seen.value, now())}
-            choice = choose(query, [(fact.id, fact.text) for fact in facts.values()])
+            choice = choose_fact(query, [(fact.id, fact.text) for fact in facts.values()])
             if choice.named is not None:
                 return await self._remove(address, facts[choice.named])
-        return await self._offer(address, query, _Offer(choice, facts, seen.seq))
+        return await self._offer(address, query, _QueriedFacts(choice, facts, seen.seq))
 
     async def _remove(self, address: Address, fact: StoredFact) -> ForgetReplyV1:
         owner = owner_of(address)
@@ -110,7 +110,7 @@ class ForgetVerb:
             async with self._finding.gate.passed():
                 await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
 
-    async def _offer(self, address: Address, query: str, offer: _Offer) -> ForgetReplyV1:
+    async def _offer(self, address: Address, query: str, offer: _QueriedFacts) -> ForgetReplyV1:
         settings = self._settings.of(address.tenant).retrieval
         found = await self._search.find(
             owner_of(address), query, ("memories",), CANDIDATES, settings.threshold, settings, now()
@@ -119,11 +119,13 @@ class ForgetVerb:
             raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
         candidates = _candidates(offer, {hit.id: hit.score for hit in found.hits})
         if not candidates:
-            raise Refusal("not_found", "no fact fits the query")
+            raise Refusal(
+                "not_found", "no fact fits the query; `search` finds facts, `forget` with an `id` removes one"
+            )
         return ForgetReplyV1(seen_seq=offer.seq, candidates=tuple(candidates))
 
 
-def _candidates(offer: _Offer, scores: Mapping[str, float]) -> Sequence[ForgetCandidate]:
+def _candidates(offer: _QueriedFacts, scores: Mapping[str, float]) -> Sequence[ForgetCandidate]:
     """The facts to choose from, best first, by their words and by how a search scores them."""
     fits = {each.id: each.fit for each in offer.choice.ranked}
     known = [each for each in dict.fromkeys((*fits, *scores)) if each in offer.facts]

@@ -1,11 +1,11 @@
-"""What every request to a language model is written with. No I/O, no clock."""
+"""Time stamps and names, as every request to a language model has them. No I/O, no clock."""
 
 from typing import Final
 
 from infra.models.language.port import Said
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""Whatever the locale of the process."""
+"""English names, independent of the locale of the process."""
 
 NAME_BEGINNING: Final = 100
 """Characters of a speaker's name that are shown, of which there is no end."""

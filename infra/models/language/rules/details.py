@@ -41,7 +41,7 @@ class Detail(NamedTuple):
     core: str
 
 
-class Sentence(NamedTuple):
+class TokenizedSentence(NamedTuple):
     """A sentence by its tokens: `spans` are their places, `details` what they name."""
 
     text: str
@@ -50,7 +50,7 @@ class Sentence(NamedTuple):
     details: Sequence[Detail]
 
     @classmethod
-    def of(cls, text: str, names: Collection[str] = ()) -> "Sentence":
+    def of(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
         """Take a sentence apart; `names` are known from elsewhere, and count at its beginning too."""
         spans = _spans(text)
         tokens = [text[start:end] for start, end in spans]
@@ -64,7 +64,7 @@ class Sentence(NamedTuple):
         return len(self.spans)
 
     def clipped(self, most: int) -> str:
-        """The sentence, or the run of so many of its words that says most."""
+        """Return the sentence, or the run of so many of its words that says most."""
         if self.words <= most:
             return self.text if _END.search(self.text) else f"{self.text}."
         weights = self.weights
@@ -83,8 +83,8 @@ class Sentence(NamedTuple):
 
 
 def names_of(texts: Collection[str]) -> frozenset[str]:
-    """Names in these sentences, by where they stand: not where each word has a capital letter."""
-    found = (detail.core for text in texts for detail in Sentence.of(text).details)
+    """Find the names in sentences by their capital letters; titles with capitals throughout have none."""
+    found = (detail.core for text in texts for detail in TokenizedSentence.of(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))
 
 

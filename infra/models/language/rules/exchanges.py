@@ -1,4 +1,4 @@
-"""What messages, or earlier summaries, say: utterances, exchange by exchange."""
+"""Utterances of messages, or of earlier summaries, exchange by exchange."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from infra.models.language.port import Said
 from infra.models.language.rules.changes import stems
 from infra.models.language.rules.dates import dated, spans
-from infra.models.language.rules.details import Sentence, names_of
+from infra.models.language.rules.details import TokenizedSentence, names_of
 from infra.models.language.rules.rule import forms
 from infra.models.language.rules.sentences import is_cyrillic, sentences
 from infra.models.language.rules.statements import statements
@@ -20,11 +20,11 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Of a question: a user's says what is wanted, an assistant's offers more."""
+"""Weights of questions: a user's states a wish, an assistant's offers more."""
 
 _NEW: Final = 0.5
 _ECHO: Final = 50
-"""Sentences before an assistant's that it may say again."""
+"""Sentences before one of the assistant's that it is compared with, as it may repeat them."""
 
 _MOST_WEIGHED_DETAILS: Final = 4
 
@@ -37,7 +37,7 @@ _MARK: Final = re.compile(
     r"(?:(?<=\s)|\A)(?:\[(?P<day>\d{4}-\d\d-\d\d)\] )?"
     rf"(?P<who>{'|'.join(_ROLES)})(?P<name> \([^)]{{1,100}}\))?: "
 )
-"""How a summary by these rules begins what another speaker, or another day, said."""
+"""Mark at which a summary by these rules changes to another speaker or day."""
 
 _NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\.\.\.\]$")
 _OF_ONESELF: Final = re.compile(
@@ -66,7 +66,7 @@ _OFFER_OF_HELP: Final = forms(
 
 
 class Utterance(NamedTuple):
-    """A sentence of somebody's.
+    """A sentence of one speaker.
 
     Attributes:
         place: its number among all of them.
@@ -84,7 +84,7 @@ class Utterance(NamedTuple):
     speaker: str | None
     is_answer: bool
     is_wish: bool
-    sentence: Sentence
+    sentence: TokenizedSentence
     stems: frozenset[int]
     worth: float
 
@@ -116,12 +116,12 @@ class _Line(NamedTuple):
 
 
 def exchanges(said: Sequence[Said]) -> list[Exchange]:
-    """What was said, oldest first, without greetings and thanks; those too where nothing else was said."""
+    """Split messages into exchanges, oldest first, without greetings and thanks unless there is no more."""
     of_messages = any(message.role in ("user", "assistant") for message in said)
     found = list(_of_messages(said) if of_messages else _of_summaries(said))
     lines = [line for each in found if (line := _without_courtesy(each))] or found
     names = names_of([line.text for line in lines])
-    read = [(line, Sentence.of(line.text, names), stems(line.text)) for line in lines]
+    read = [(line, TokenizedSentence.of(line.text, names), stems(line.text)) for line in lines]
     common = Counter(stem for _, _, of_line in read for stem in of_line)
     gathered: dict[int, list[Utterance]] = {}
     earlier: set[str] = set()
@@ -199,7 +199,7 @@ def _without_courtesy(line: _Line) -> _Line | None:
     return line._replace(text=shown) if shown else None
 
 
-def _worth(line: _Line, sentence: Sentence, of_line: frozenset[int], common: Counter[int]) -> float:
+def _worth(line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]) -> float:
     """How much a sentence tells: by its rarer and its shared words, its names and numbers."""
     shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
     details = _DETAIL ** (

@@ -1,4 +1,4 @@
-"""Summaries of what was said, in the words in which it was said: something of every exchange.
+"""Summaries in the words of the messages, with something of every exchange.
 
 Each exchange may have equally many words, the largest number with which all of them have room. What is short
 leaves its room to the others, so neither the first nor the last ones are left out.
@@ -13,11 +13,11 @@ from infra.models.language.rules.details import Detail
 from infra.models.language.rules.exchanges import Exchange, Utterance, exchanges
 
 USUAL_WORDS: Final = 60
-"""Of a summary that has room for all names and numbers."""
+"""Words of a summary that has room for all names and numbers."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
-"""Of any summary, dates and speakers included."""
+"""Words and characters of any summary, dates and speakers included."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
 """Words of an exchange that are tried, from the most."""
@@ -27,14 +27,14 @@ _OF_THE_USER: Final = 0.6
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4
-"""Words: of a sentence that does not fit whole, less is not shown unless nothing else is."""
+"""Fewest words shown of a sentence that does not fit whole, unless nothing else is shown."""
 
 _LEAST_STEMS: Final = 2
-"""Of a sentence without names and numbers that is shown beside another one: "Do it" says nothing."""
+"""Stems that a sentence without names and numbers needs beside another one: "Do it" says nothing."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
-"""Of several earlier summaries, the newest has a whole share, each older one so much of the next one's."""
+"""Shares of earlier summaries: the newest has a whole one, each older one so much of the next one's."""
 
 _MOST_DETAILS: Final = 6
 _MOST_OF_AN_ANSWER: Final = 3
@@ -43,7 +43,7 @@ _MOST_OF_AN_ANSWER: Final = 3
 NOTHING_SAID: Final = "There were no words."
 
 
-class _Piece(NamedTuple):
+class _ShownSentence(NamedTuple):
     """A sentence as it is shown; `added` are names and numbers of what is not shown."""
 
     utterance: Utterance
@@ -69,7 +69,7 @@ def summary(said: Sequence[Said]) -> str:
     return _written(_with_details(found, usual))
 
 
-def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> list[_Piece] | None:
+def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> list[_ShownSentence] | None:
     """Of each exchange as much as there is room for; None where there is not even room for a word of each."""
     if len(found) > most_words:
         return None
@@ -91,7 +91,7 @@ def _leaves_trace(exchange: Exchange, text: str) -> bool:
     return not cores or any(core in text for core in cores)
 
 
-def _newest(found: Sequence[Exchange]) -> list[_Piece]:
+def _newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
     """A word of as many exchanges as have room: those with names or numbers first, then the newest."""
     ranked = sorted(enumerate(found), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
@@ -101,12 +101,12 @@ def _newest(found: Sequence[Exchange]) -> list[_Piece]:
     return []
 
 
-def _shown(exchange: Exchange, room: int) -> list[_Piece]:
+def _shown(exchange: Exchange, room: int) -> list[_ShownSentence]:
     """The sentences of an exchange that tell most, in so many words."""
     ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
     asked = [each for each in ranked if not each.is_answer]
     answered = [each for each in ranked if each.is_answer and not (asked and each.is_idle)]
-    shown: list[_Piece] = []
+    shown: list[_ShownSentence] = []
     if room < _LEAST_FOR_BOTH:
         ranked = [*asked, *answered]
         return [_piece(next((each for each in ranked if each.sentence.details), ranked[0]), room)]
@@ -124,15 +124,15 @@ def _shown(exchange: Exchange, room: int) -> list[_Piece]:
     return sorted(shown, key=lambda piece: piece.utterance.place)
 
 
-def _piece(utterance: Utterance, words: int) -> _Piece:
-    return _Piece(utterance, utterance.sentence.clipped(max(words, 1)))
+def _piece(utterance: Utterance, words: int) -> _ShownSentence:
+    return _ShownSentence(utterance, utterance.sentence.clipped(max(words, 1)))
 
 
-def _words(pieces: Sequence[_Piece]) -> int:
+def _words(pieces: Sequence[_ShownSentence]) -> int:
     return sum(len(piece.text.split()) for piece in pieces)
 
 
-def _missing(exchange: Exchange, pieces: Sequence[_Piece]) -> Iterator[tuple[Utterance, Detail]]:
+def _missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
     """Names and numbers of an exchange that no piece shows, each with the sentence that has it."""
     text = " ".join(str(piece) for piece in pieces)
     for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
@@ -145,11 +145,11 @@ def _missing(exchange: Exchange, pieces: Sequence[_Piece]) -> Iterator[tuple[Utt
         yield from (found for core, found in list(details.items())[:most] if core not in text)
 
 
-def _lost(found: Sequence[Exchange], pieces: Sequence[_Piece]) -> bool:
+def _lost(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
     return any(any(_missing(exchange, pieces)) for exchange in found)
 
 
-def _with_details(found: Sequence[Exchange], pieces: Sequence[_Piece]) -> list[_Piece]:
+def _with_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
     """The pieces, and what they lack of names and numbers, in turns, the newest first, while there is room.
 
     The sentence that has it is added, or where that has no room the name or number alone, behind what the
@@ -172,8 +172,8 @@ def _with_details(found: Sequence[Exchange], pieces: Sequence[_Piece]) -> list[_
 
 
 def _additions(
-    exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _Piece]
-) -> Iterator[dict[int, _Piece]]:
+    exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
+) -> Iterator[dict[int, _ShownSentence]]:
     """The pieces that would show a detail, the better one first."""
     if utterance.place not in shown:
         yield {utterance.place: _piece(utterance, utterance.sentence.words)}
@@ -188,7 +188,7 @@ def _additions(
         yield {place: piece._replace(added=(*piece.added, detail.text))}
 
 
-def _in_order(shown: Mapping[int, _Piece]) -> list[_Piece]:
+def _in_order(shown: Mapping[int, _ShownSentence]) -> list[_ShownSentence]:
     return [shown[place] for place in sorted(shown)]
 
 
@@ -196,7 +196,7 @@ def _fits(text: str, most_words: int) -> bool:
     return len(text.split()) <= most_words and len(text) <= MOST_CHARACTERS
 
 
-def _written(pieces: Sequence[_Piece]) -> str:
+def _written(pieces: Sequence[_ShownSentence]) -> str:
     parts: list[str] = []
     day: date | None = None
     speaker: str | None = None
