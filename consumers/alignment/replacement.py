@@ -91,6 +91,7 @@ class Replacement:
         return self.is_current and (
             self._is_attribute_value()
             or self._is_level()
+            or self._is_rank()
             or self._is_recoloured()
             or self._is_in_one_role()
             or self._is_used_for()
@@ -177,6 +178,17 @@ class Replacement:
         is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
+    def _is_rank(self) -> bool:
+        """Whether somebody has another rank in the same profession: "старший бухгалтер"."""
+        left = self.alignment
+        return (
+            len(left.old) == len(left.new) == 1
+            and all(is_listed(term, "ranks") and not term.is_head for term in self.left)
+            and any(
+                is_listed(a, "professions") and a.place - left.old[0].place == 1 for a, _ in left.pairs
+            )
+        )
+
     def _is_level(self) -> bool:
         """Whether the same thing is at another level: "at A2 level", "a brown belt"."""
         old, new = self.alignment.old, self.alignment.new
@@ -253,6 +265,8 @@ def _is_amount(statement: Statement, number: Term) -> bool:
 
 def _tells_which(statement: Statement, number: Term) -> bool:
     before, after = statement.word_before(number), statement.word_after(number)
+    if number.is_head and after and is_ordinal(number.text):
+        return True
     kinds = {term.place - number.place: term.kind for term in statement.terms}
     if kinds.get(-1) is Kind.NAME and 1 not in kinds:
         return True

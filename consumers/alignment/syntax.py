@@ -105,7 +105,26 @@ def _russian_head_length(tokens: Sequence[Token]) -> int:
             return at if _has_subject(words[:at]) else 0
     nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word))
     head = next(nouns, 0)
+    if head and is_in_table(words[head - 1], "attributes"):
+        head = _complement_end(words, head)
     return head if head < len(tokens) else 0
+
+
+def _complement_end(words: Sequence[str], at: int) -> int:
+    """The end of that which tells the attribute of what it is: "размер обуви", "пароль от почты"."""
+    while at < len(words):
+        is_linked = words[at] in lexicon().grammar["complements"]
+        noun = at + 1 if is_linked else at
+        if noun >= len(words) or not _is_complement(words[noun], is_linked=is_linked):
+            break
+        at = noun + 1
+    return at
+
+
+def _is_complement(word: str, *, is_linked: bool) -> bool:
+    tags = grammemes(word)
+    is_measured = is_in_table(word, "units") or is_in_table(word, "dates")
+    return bool(tags & {"NOUN", "ADJF"}) and (is_linked or "gent" in tags) and not is_measured
 
 
 def _has_subject(words: Sequence[str]) -> bool:
