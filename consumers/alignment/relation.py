@@ -59,6 +59,9 @@ SUBSTITUTED_SHARE: Final = 0.5
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People who are to somebody what tells the marital status."""
 
+_GENERAL_PEOPLE: Final = frozenset(("people child", "people friend", "people friend_female", "people parents"))
+"""People whom another word may name more exactly."""
+
 SUBSET_SHARE: Final = 0.95
 """From here on, one fact holds the other."""
 
@@ -131,11 +134,38 @@ class _Comparison:
                     or self._is_in_both(term)
                 ):
                     return "only one of them is about that person"
+        if self._is_of_other_relatives() or self._is_another_of_a_kind():
+            return "one of them is about another person or thing of the same kind"
         old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
         if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is Kind.NAME):
             return "they are about different people or things"
         names = [term for term in (*old, *new) if term.kind is Kind.NAME]
         return "only one of them is about that name" if names else None
+
+    def _is_of_other_relatives(self) -> bool:
+        """Whether the facts are about people who are different to somebody, such as a brother and a son."""
+        sides = (self.alignment.old, self.alignment.new)
+        return all(
+            any(
+                term.kind is Kind.PERSON
+                and term.is_head
+                and not self._is_spouse(term)
+                and term.keys.isdisjoint(_GENERAL_PEOPLE)
+                for term in side
+            )
+            for side in sides
+        )
+
+    def _is_another_of_a_kind(self) -> bool:
+        """Whether only one fact is about "the other" or "the second" of two."""
+        others = lexicon().grammar["others"]
+        return any(
+            a.is_head
+            and b.is_head
+            and a.kind is not Kind.LIGHT
+            and (self.old.word_before(a) in others) != (self.new.word_before(b) in others)
+            for a, b in self.alignment.pairs
+        )
 
     def _is_receiver(self, person: Term) -> bool:
         """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
@@ -202,6 +232,7 @@ class _Comparison:
                     {id(a), id(b)}.isdisjoint(matched)
                     and are_opposite(a, b)
                     and not (_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
+                    and not self._has_turned()
                 ):
                     return "a word of one is the contrary of a word of the other"
         for a, b in self.alignment.pairs:
@@ -210,6 +241,10 @@ class _Comparison:
             if have_contrary_roles(a, b) and a.kind is not Kind.LIGHT:
                 return "the directions are contrary, such as from and to"
         return "who does it and to whom is the other way round" if self._is_swapped() else None
+
+    def _has_turned(self) -> bool:
+        """Whether a Russian fact says that something has changed, so that contraries follow each other."""
+        return self.new.is_changed and not (self.old.is_changed or self.new.is_english)
 
     def _is_swapped(self) -> bool:
         """Whether a person does in one fact what the user does to that person in the other."""
@@ -234,6 +269,12 @@ class _Comparison:
         """Decide where one of the facts denies the other, or says that it is over."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
+            return None
+        if self._is_denied_in_clause():
+            return self._update("one denies what the other says")
+        if self._is_departure():
+            return self._update("the newer one says that it is over")
+        if _weekdays(left.old) and _weekdays(left.new):
             return None
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         if new.is_ended:
@@ -263,6 +304,31 @@ class _Comparison:
         if self.score >= 0.3:
             return self._undecided("one of them denies something, or says that it is over")
         return None
+
+    def _is_denied_in_clause(self) -> bool:
+        """Whether one fact denies in a part of it all that the other says, or the other way round."""
+        old, new, left = self.old, self.new, self.alignment
+        if old.is_english or old.is_negated == new.is_negated or self._hard(left.old) or _nouns(left.old):
+            return False
+        is_verb_denied = any(
+            is_verb(a.text) and old.is_negated == _is_denied(old, a) and new.is_negated == _is_denied(new, b)
+            for a, b in left.pairs
+        )
+        is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
+        is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
+        return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
+
+    def _is_departure(self) -> bool:
+        """Whether the newer fact leaves what the older one is in: "в отпуске", "вышла из отпуска"."""
+        old, new, left = self.old, self.new, self.alignment
+        if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
+            return False
+        if any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.old):
+            return False
+        return any(
+            a.role == "to" and _is_left(new, b) and not a.is_head and a.kind is not Kind.LIGHT
+            for a, b in left.pairs
+        )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
         """Whether the newer fact gives up what the older one tells the amount or the place of."""
@@ -351,7 +417,7 @@ class _Comparison:
                 return self._update("the newer one says that the plan is carried out")
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
-        if one_head and self.score < 0.75:
+        if one_head and (self.score < 0.75 or self._is_person_narrowed()):
             return self._open(self._doubt(), "one of them may be about something else")
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
@@ -375,6 +441,18 @@ class _Comparison:
         if pairs and not self._says_same_of_subject():
             return self._undecided("both may be about the same, and say different things of it")
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+
+    def _is_person_narrowed(self) -> bool:
+        """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
+        people = {
+            (side, pair[side].place) for pair in self.alignment.pairs for side in (0, 1)
+            if pair[side].kind is Kind.PERSON and pair[side].is_head
+        }
+        return any(
+            term.kind is Kind.WORD and term.is_head and any(s == side and p < term.place for s, p in people)
+            for side, left in enumerate((self.alignment.old, self.alignment.new))
+            for term in left
+        )
 
     def _is_carried_out(self) -> bool:
         """Whether the newer fact says that a plan, or a stage such as waiting, has come to its end."""
@@ -404,6 +482,19 @@ class _Comparison:
 def _have_one_form(a: Term, b: Term) -> bool:
     """Whether two terms are the same word, not only words for the same."""
     return any(" " not in key or not key.startswith("same ") for key in a.keys & b.keys)
+
+
+def _weekdays(terms: tuple[Term, ...]) -> list[Term]:
+    return [term for term in terms if any(key.startswith("dates weekday") for key in term.keys)]
+
+
+def _is_denied(statement: Statement, verb: Term) -> bool:
+    return statement.word_before(verb) == "не"
+
+
+def _is_left(statement: Statement, place: Term) -> bool:
+    """Whether a Russian preposition before a word says that somebody leaves it."""
+    return statement.word_before(place) in ("из", "изо", "с", "со")
 
 
 def _is_on(term: Term, axes: set[str]) -> bool:

@@ -16,7 +16,7 @@ _NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
 
 _USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
 
-_NAMING: Final = ("called", "named", "is", "mr", "mrs", "ms", "dr", "по", "имени", "зовут", "—", "–")
+_NAMING: Final = ("called", "named", "is", "mr", "mrs", "ms", "dr", "по", "имени", "зовут", "теперь", "—", "–")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Replacement:
         if self.old.is_past and self.new.is_past and shared & {Kind.NUMBER, Kind.DATE}:
             return None  # two events, each of which has its date
         if "residence" in slots and (
-            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed)
+            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed) or self._has_moved_out()
         ):
             return "residence"
         if "age" in slots and shared == {Kind.NUMBER} and not any(map(_is_year, self.left)):
@@ -73,6 +73,11 @@ class Replacement:
         if _has_profession(left.old) and _has_profession(left.new):
             return "job"
         return self._named_slot(slots)
+
+    def _has_moved_out(self) -> bool:
+        """Whether the newer fact says that a place has ended, and names the next one."""
+        is_left = self.new.is_ended and not self.old.is_ended
+        return is_left and Kind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
 
     def _named_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
@@ -104,7 +109,7 @@ class Replacement:
             return is_amount and self._has_grown() and not self._is_numbered()
         if not self.values or not self.is_current:
             return False
-        if self._is_measure() or self._is_position():
+        if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
         return self._is_scheduled() and not self._is_numbered()
 
@@ -118,6 +123,13 @@ class Replacement:
         return not self._is_numbered() and all(
             term.kind is Kind.NUMBER and _is_amount(self._statement_of(term), term) for term in self.values
         )
+
+    def _has_been_changed(self) -> bool:
+        """Whether a Russian fact says that the one value of something is another now."""
+        is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
+        has_topic = any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs)
+        is_value = bool(self.alignment.old) and bool(self.alignment.new) and not any(map(_is_year, self.values))
+        return is_marked and has_topic and is_value and not self.new.is_english
 
     def _is_position(self) -> bool:
         """Whether a number tells how far somebody has come, and the newer one is greater: page 3, page 90."""
@@ -209,12 +221,11 @@ class Replacement:
     def _is_in_one_role(self) -> bool:
         """Whether another person has the role that one person has at a time: "a manager called Ann"."""
         left = self.alignment
-        if not kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}:
+        old, new = _without_naming(left.old), _without_naming(left.new)
+        if not kinds_of(old) == kinds_of(new) == {Kind.NAME}:
             return False
         roles = [(a, b) for a, b in left.pairs if is_listed(a, "roles_of_one")]
-        return any(
-            _is_name_of(self.old, a, left.old[0]) and _is_name_of(self.new, b, left.new[0]) for a, b in roles
-        )
+        return any(_is_name_of(self.old, a, old[0]) and _is_name_of(self.new, b, new[0]) for a, b in roles)
 
     def _is_used_for(self) -> bool:
         """Whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
@@ -282,6 +293,10 @@ def _is_counted(noun: str) -> bool:
     if is_cyrillic(noun):
         return not grammemes(noun).isdisjoint(("gent", "plur"))
     return noun.endswith("s")
+
+
+def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    return tuple(term for term in terms if term.text not in _NAMING)
 
 
 def _is_name_of(statement: Statement, role: Term, name: Term) -> bool:

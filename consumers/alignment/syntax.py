@@ -89,7 +89,7 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
         return True
     if is_cyrillic(tokens[0].word):
         is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
-        return is_verbless and is_in_table(tokens[head - 1].word, "attributes")
+        return is_verbless and any(is_in_table(token.word, "attributes") for token in tokens[:head])
     grammar = lexicon().grammar
     rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
     following = rest[1] if len(rest) > 1 else ""
