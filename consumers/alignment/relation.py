@@ -308,12 +308,11 @@ class _Comparison:
     def _is_denied_in_clause(self) -> bool:
         """Whether one fact denies in a part of it all that the other says, or the other way round."""
         old, new, left = self.old, self.new, self.alignment
-        if old.is_english or old.is_negated == new.is_negated or self._hard(left.old) or _nouns(left.old):
+        if old.is_english or self._hard(left.old) or _nouns(left.old):
             return False
-        is_verb_denied = any(
-            is_verb(a.text) and old.is_negated == _is_denied(old, a) and new.is_negated == _is_denied(new, b)
-            for a, b in left.pairs
-        )
+        if old.is_negated and old.is_planned and new.is_past and not new.is_negated:
+            return not left.old
+        is_verb_denied = any(is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs)
         is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
         is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
@@ -323,10 +322,10 @@ class _Comparison:
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
-        if any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.old):
+        if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
             return False
         return any(
-            a.role == "to" and _is_left(new, b) and not a.is_head and a.kind is not Kind.LIGHT
+            a.role == "to" and (b.role == "from" or _is_left(new, b)) and not a.is_head and a.kind is not Kind.LIGHT
             for a, b in left.pairs
         )
 
@@ -385,6 +384,10 @@ class _Comparison:
         if not (left.old and left.new):
             return None
         hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        if self.replacement.has_advanced():
+            return self._update("the number has grown since")
+        if self.replacement.is_more_exact():
+            return self._update("the newer one names it more exactly")
         if self.replacement.has_only_values():
             if self.replacement.is_quantity():
                 return self._update("a new value of the same amount or date")
@@ -408,8 +411,23 @@ class _Comparison:
         """Whether a name, a number or a date has no counterpart."""
         return any(term.kind in (Kind.NAME, Kind.NUMBER, Kind.DATE) for term in left)
 
+    def _drops_amount(self) -> bool:
+        """Whether a Russian fact that says that something has changed lacks only the older amount."""
+        is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
+        return is_marked and kinds_of(self.alignment.old) == {Kind.NUMBER}
+
+    def _is_described(self) -> bool:
+        """Whether the newer fact tells what something is that the older one says exists."""
+        old, new, left = self.old, self.new, self.alignment
+        if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
+            return False
+        is_told = new.is_copular or "name" in new.slots
+        return is_told and any(b.is_head and b.kind is Kind.WORD for _, b in left.pairs)
+
     def _worded_otherwise(self) -> Verdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
+        if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
+            return self._update("the newer one says the same with another amount, or more exactly")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:

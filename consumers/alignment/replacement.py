@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumers.alignment.lexicon import is_in_table
-from consumers.alignment.matching import Alignment
-from consumers.alignment.morphology import grammemes, is_cyrillic, is_ordinal
+from consumers.alignment.matching import Alignment, is_kind_of
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_ordinal, is_verb
 from consumers.alignment.statement import Kind, Statement, Term
 from consumers.alignment.tokenizer import as_number
 
@@ -112,6 +112,23 @@ class Replacement:
         if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
         return self._is_scheduled() and not self._is_numbered()
+
+    def has_advanced(self) -> bool:
+        """Whether a Russian fact says that a number has grown already: "уже в четвёртом классе"."""
+        sides = [[term for term in side if term.kind is Kind.NUMBER] for side in (self.alignment.old, self.alignment.new)]
+        if "уже" not in self.new.raw or [len(side) for side in sides] != [1, 1] or any(map(_is_year, self.values)):
+            return False
+        before, after = (as_number(min(side[0].keys)) for side in sides)
+        rest = [[term for term in side if term.kind is not Kind.NUMBER and not is_verb(term.text)]
+            for side in (self.alignment.old, self.alignment.new)]
+        is_grown = before is not None and after is not None and before < after
+        return is_grown and not all(rest) and all(term.kind is Kind.WORD for side in rest for term in side)
+
+    def is_more_exact(self) -> bool:
+        """Whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
+        return all(is_verb(term.text) for term in self.alignment.old) and any(
+            a.kinds and is_kind_of(b, a) and is_listed(a, "professions") for a, b in self.alignment.pairs
+        )
 
     def has_only_values(self) -> bool:
         """Whether nothing but numbers and dates differs, or the newer fact says that they have changed."""
@@ -301,5 +318,5 @@ def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 def _is_name_of(statement: Statement, role: Term, name: Term) -> bool:
     """Whether a name stands behind a role and ends the fact."""
-    between = statement.raw[role.place + 1 : name.place]
+    between = statement.raw[role.place + len(role.text.split()) : name.place]
     return role.place < name.place and all(word in _NAMING for word in between)
