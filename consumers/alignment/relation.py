@@ -274,8 +274,10 @@ class _Comparison:
             return self._update("one denies what the other says")
         if self._is_departure():
             return self._update("the newer one says that it is over")
-        if _weekdays(left.old) and _weekdays(left.new):
-            return None
+        if _weekdays(left.old) and _weekdays(left.new) and not new.is_changed:
+            return self._different("they are about different days of the week")
+        if self._is_over_for_part():
+            return self._undecided("one of them is about a part of what the other is about")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         if new.is_ended:
             left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
@@ -316,6 +318,13 @@ class _Comparison:
         is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
         is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
+
+    def _is_over_for_part(self) -> bool:
+        """Whether a Russian fact ends only what the older one is for: "a loan for a car", "the car is broken"."""
+        heads = [term for term in self.alignment.old if term.is_head and term.kind is Kind.WORD]
+        pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        is_part = bool(pairs) and all(b.is_head and not a.is_head for a, b in pairs)
+        return bool(heads) and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
         """Whether the newer fact leaves what the older one is in: "в отпуске", "вышла из отпуска"."""
@@ -398,7 +407,7 @@ class _Comparison:
         replaced = _nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
-        if has_changed and score >= 0.35 and len(replaced) <= 2 and len(left.new) <= 2:
+        if has_changed and self._has_changed_topic() and score >= 0.35 and len(replaced) <= 2 and len(left.new) <= 2:
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
@@ -406,6 +415,15 @@ class _Comparison:
             problem = "another name, number or date" if hard else "another word stands in the same place"
             return self._different(problem, is_contradicted=bool(hard))
         return None
+
+    def _has_changed_topic(self) -> bool:
+        """Whether a Russian fact says of the same thing, not of the same time, that it is other now."""
+        if self.new.is_english:
+            return True
+        adds = {"и", "тоже", "также"}
+        is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
+        topics = [a for a, _ in self.alignment.pairs if a.kind not in (Kind.LIGHT, Kind.DATE)]
+        return bool(topics) and not is_added
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""

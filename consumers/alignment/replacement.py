@@ -116,6 +116,8 @@ class Replacement:
     def has_advanced(self) -> bool:
         """Whether a Russian fact says that a number has grown already: "уже в четвёртом классе"."""
         sides = [[term for term in side if term.kind is Kind.NUMBER] for side in (self.alignment.old, self.alignment.new)]
+        if self.new.is_past and not self.old.is_past:
+            return False
         if "уже" not in self.new.raw or [len(side) for side in sides] != [1, 1] or any(map(_is_year, self.values)):
             return False
         before, after = (as_number(min(side[0].keys)) for side in sides)
@@ -146,7 +148,8 @@ class Replacement:
         is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
         has_topic = any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs)
         is_value = bool(self.alignment.old) and bool(self.alignment.new) and not any(map(_is_year, self.values))
-        return is_marked and has_topic and is_value and not self.new.is_english
+        is_of_other = bool(kinds_of(self.left) & {Kind.NAME, Kind.PERSON})
+        return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
         """Whether a number tells how far somebody has come, and the newer one is greater: page 3, page 90."""
