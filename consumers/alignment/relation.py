@@ -9,7 +9,7 @@ from consumers.alignment.lexicon import lexicon
 from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
 from consumers.alignment.morphology import grammemes, is_cyrillic, is_verb
 from consumers.alignment.parser import parse_both
-from consumers.alignment.replacement import Replacement, kinds_of
+from consumers.alignment.replacement import Replacement, is_listed, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
 
 
@@ -276,6 +276,8 @@ class _Comparison:
             return self._update("the newer one says that it is over")
         if _weekdays(left.old) and _weekdays(left.new) and not new.is_changed:
             return self._different("they are about different days of the week")
+        if Kind.DATE in kinds_of(left.old) and any(t.kind is Kind.DATE and t.is_head for t in left.new):
+            return self._different("they are about different dates")
         if self._is_over_for_part():
             return self._undecided("one of them is about a part of what the other is about")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
@@ -321,10 +323,10 @@ class _Comparison:
 
     def _is_over_for_part(self) -> bool:
         """Whether a Russian fact ends only what the older one is for: "a loan for a car", "the car is broken"."""
-        heads = [term for term in self.alignment.old if term.is_head and term.kind is Kind.WORD]
-        pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
-        is_part = bool(pairs) and all(b.is_head and not a.is_head for a, b in pairs)
-        return bool(heads) and is_part and not self.new.is_english
+        left, pairs = self.alignment.old, [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        is_part = bool(pairs) and all(b.is_head and a.role for a, b in pairs)
+        is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
+        return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
         """Whether the newer fact leaves what the older one is in: "в отпуске", "вышла из отпуска"."""
@@ -422,7 +424,11 @@ class _Comparison:
             return True
         adds = {"и", "тоже", "также"}
         is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
-        topics = [a for a, _ in self.alignment.pairs if a.kind not in (Kind.LIGHT, Kind.DATE)]
+        topics = [
+            a
+            for a, _ in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.DATE) and not is_listed(a, "changed")
+        ]
         return bool(topics) and not is_added
 
     def _hard(self, left: tuple[Term, ...]) -> bool:

@@ -135,7 +135,9 @@ class Replacement:
     def has_only_values(self) -> bool:
         """Whether nothing but numbers and dates differs, or the newer fact says that they have changed."""
         rest = [term for term in self.left if term not in self.values]
-        return bool(self.values) and (not rest or (self.new.is_changed and len(rest) <= 2))
+        is_of_other = sum(term.kind in (Kind.NAME, Kind.PERSON) for term in rest) > 1
+        is_small = self.new.is_changed and len(rest) <= 2 and not is_of_other
+        return bool(self.values) and (not rest or is_small)
 
     def _is_measure(self) -> bool:
         """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
@@ -203,7 +205,8 @@ class Replacement:
         pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
             return False
-        is_event = {Kind.NAME, Kind.DATE} <= kinds_of(self.left)
+        kinds = kinds_of(self.left)
+        is_event = Kind.NAME in kinds and bool(kinds & {Kind.NUMBER, Kind.DATE})
         if is_event or not (self.old.is_copular and self.new.is_copular):
             return False
         is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
