@@ -59,7 +59,9 @@ SUBSTITUTED_SHARE: Final = 0.5
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People who are to somebody what tells the marital status."""
 
-_GENERAL_PEOPLE: Final = frozenset(("people child", "people friend", "people friend_female", "people parents"))
+_GENERAL_PEOPLE: Final = frozenset(
+    ("people child", "people friend", "people friend_female", "people parents")
+)
 """People whom another word may name more exactly."""
 
 SUBSET_SHARE: Final = 0.95
@@ -316,14 +318,19 @@ class _Comparison:
             return False
         if old.is_negated and old.is_planned and new.is_past and not new.is_negated:
             return not left.old
-        is_verb_denied = any(is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs)
+        is_verb_denied = any(
+            is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs
+        )
         is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
         is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _is_over_for_part(self) -> bool:
         """Whether a Russian fact ends only what the older one is for: "a loan for a car", "the car is broken"."""
-        left, pairs = self.alignment.old, [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        left, pairs = (
+            self.alignment.old,
+            [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT],
+        )
         is_part = bool(pairs) and all(b.is_head and a.role for a, b in pairs)
         is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
         return is_noun_first and is_part and not self.new.is_english
@@ -336,7 +343,10 @@ class _Comparison:
         if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
             return False
         return any(
-            a.role == "to" and (b.role == "from" or _is_left(new, b)) and not a.is_head and a.kind is not Kind.LIGHT
+            a.role == "to"
+            and (b.role == "from" or _is_left(new, b))
+            and not a.is_head
+            and a.kind is not Kind.LIGHT
             for a, b in left.pairs
         )
 
@@ -409,7 +419,13 @@ class _Comparison:
         replaced = _nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
-        if has_changed and self._has_changed_topic() and score >= 0.35 and len(replaced) <= 2 and len(left.new) <= 2:
+        if (
+            has_changed
+            and self._has_changed_topic()
+            and score >= 0.35
+            and len(replaced) <= 2
+            and len(left.new) <= 2
+        ):
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
@@ -487,7 +503,9 @@ class _Comparison:
     def _is_person_narrowed(self) -> bool:
         """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
         people = {
-            (side, pair[side].place) for pair in self.alignment.pairs for side in (0, 1)
+            (side, pair[side].place)
+            for pair in self.alignment.pairs
+            for side in (0, 1)
             if pair[side].kind is Kind.PERSON and pair[side].is_head
         }
         return any(

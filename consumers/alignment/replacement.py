@@ -16,7 +16,24 @@ _NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
 
 _USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
 
-_NAMING: Final = ("called", "named", "is", "mr", "mrs", "ms", "dr", "по", "имени", "зовут", "теперь", "—", "–")
+_NAMING: Final = (
+    "called",
+    "named",
+    "is",
+    "mr",
+    "mrs",
+    "ms",
+    "dr",
+    "по",
+    "имени",
+    "зовут",
+    "теперь",
+    "—",
+    "–",
+    "стал",
+    "стала",
+    "выбрали",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +132,23 @@ class Replacement:
 
     def has_advanced(self) -> bool:
         """Whether a Russian fact says that a number has grown already: "уже в четвёртом классе"."""
-        sides = [[term for term in side if term.kind is Kind.NUMBER] for side in (self.alignment.old, self.alignment.new)]
+        sides = [
+            [term for term in side if term.kind is Kind.NUMBER]
+            for side in (self.alignment.old, self.alignment.new)
+        ]
         if self.new.is_past and not self.old.is_past:
             return False
-        if "уже" not in self.new.raw or [len(side) for side in sides] != [1, 1] or any(map(_is_year, self.values)):
+        if (
+            "уже" not in self.new.raw
+            or [len(side) for side in sides] != [1, 1]
+            or any(map(_is_year, self.values))
+        ):
             return False
         before, after = (as_number(min(side[0].keys)) for side in sides)
-        rest = [[term for term in side if term.kind is not Kind.NUMBER and not is_verb(term.text)]
-            for side in (self.alignment.old, self.alignment.new)]
+        rest = [
+            [term for term in side if term.kind is not Kind.NUMBER and not is_verb(term.text)]
+            for side in (self.alignment.old, self.alignment.new)
+        ]
         is_grown = before is not None and after is not None and before < after
         return is_grown and not all(rest) and all(term.kind is Kind.WORD for side in rest for term in side)
 
@@ -149,7 +175,9 @@ class Replacement:
         """Whether a Russian fact says that the one value of something is another now."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
         has_topic = any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs)
-        is_value = bool(self.alignment.old) and bool(self.alignment.new) and not any(map(_is_year, self.values))
+        is_value = (
+            bool(self.alignment.old) and bool(self.alignment.new) and not any(map(_is_year, self.values))
+        )
         is_of_other = bool(kinds_of(self.left) & {Kind.NAME, Kind.PERSON})
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
@@ -219,9 +247,7 @@ class Replacement:
         return (
             len(left.old) == len(left.new) == 1
             and all(is_listed(term, "ranks") and not term.is_head for term in self.left)
-            and any(
-                is_listed(a, "professions") and a.place - left.old[0].place == 1 for a, _ in left.pairs
-            )
+            and any(is_listed(a, "professions") and a.place - left.old[0].place == 1 for a, _ in left.pairs)
         )
 
     def _is_level(self) -> bool:
@@ -325,4 +351,7 @@ def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 def _is_name_of(statement: Statement, role: Term, name: Term) -> bool:
     """Whether a name stands behind a role and ends the fact."""
     between = statement.raw[role.place + len(role.text.split()) : name.place]
-    return role.place < name.place and all(word in _NAMING for word in between)
+    is_named = any(word in _NAMING for word in between)
+    return role.place < name.place and all(
+        word in _NAMING or (is_named and "gent" in grammemes(word)) for word in between
+    )
