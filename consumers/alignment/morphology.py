@@ -97,11 +97,9 @@ def is_ordinal(word: str) -> bool:
     """Whether a number tells a place in an order: 3rd, third, 3-й, третий."""
     if word[0].isdigit():
         return "-" in word or word.endswith(("st", "nd", "rd", "th"))
-    return (
-        ("Anum" in grammemes(word) and "один" not in lemmas(word))
-        or word in ("first", "second", "third")
-        or word.endswith("th")
-    )
+    if "Anum" in grammemes(word):
+        return "один" not in lemmas(word)
+    return word in ("first", "second", "third") or word.endswith("th")
 
 
 @lru_cache(maxsize=WORDS)

@@ -326,12 +326,12 @@ class _Comparison:
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _is_over_for_part(self) -> bool:
-        """Whether a Russian fact ends only what the older one is for: "a loan for a car", "the car is broken"."""
+        """Whether a Russian fact ends only what the older one is for: "a car loan", "the car is broken"."""
         left, pairs = (
             self.alignment.old,
             [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT],
         )
-        is_part = bool(pairs) and all(b.is_head and a.role for a, b in pairs)
+        is_part = bool(pairs) and all(a.kind is Kind.WORD and b.is_head and not a.is_head for a, b in pairs)
         is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
         return is_noun_first and is_part and not self.new.is_english
 
@@ -419,13 +419,8 @@ class _Comparison:
         replaced = _nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
-        if (
-            has_changed
-            and self._has_changed_topic()
-            and score >= 0.35
-            and len(replaced) <= 2
-            and len(left.new) <= 2
-        ):
+        is_short = len(replaced) <= 2 and len(left.new) <= 2
+        if has_changed and is_short and score >= 0.35 and self._has_changed_topic():
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
@@ -462,7 +457,7 @@ class _Comparison:
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
             return False
         is_told = new.is_copular or "name" in new.slots
-        return is_told and any(b.is_head and b.kind is Kind.WORD for _, b in left.pairs)
+        return is_told and any((b.is_head or not b.place) and b.kind is Kind.WORD for _, b in left.pairs)
 
     def _worded_otherwise(self) -> Verdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)

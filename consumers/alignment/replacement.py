@@ -1,6 +1,7 @@
 """Values of which a fact has one at a time: whether a newer one takes the place of an older one."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from consumers.alignment.lexicon import is_in_table
@@ -14,26 +15,12 @@ _NUMBER_SIGNS: Final = ("№", "no", "#")
 _NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
 """Slots whose value is a name."""
 
-_USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
-
-_NAMING: Final = (
-    "called",
-    "named",
-    "is",
-    "mr",
-    "mrs",
-    "ms",
-    "dr",
-    "по",
-    "имени",
-    "зовут",
-    "теперь",
-    "—",
-    "–",
-    "стал",
-    "стала",
-    "выбрали",
+_NAMING: Final = frozenset(("called", "named", "is", "mr", "mrs", "ms", "dr", "—", "–")) | frozenset(
+    ("по", "имени", "зовут", "теперь", "стал", "стала", "выбрали", "назначили")
 )
+"""Words between a role and the name of the person who has it."""
+
+_USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +119,14 @@ class Replacement:
 
     def has_advanced(self) -> bool:
         """Whether a Russian fact says that a number has grown already: "уже в четвёртом классе"."""
-        sides = [
-            [term for term in side if term.kind is Kind.NUMBER]
-            for side in (self.alignment.old, self.alignment.new)
-        ]
-        if self.new.is_past and not self.old.is_past:
+        if "уже" not in self.new.raw or any(map(_is_year, self.values)):
             return False
-        if (
-            "уже" not in self.new.raw
-            or [len(side) for side in sides] != [1, 1]
-            or any(map(_is_year, self.values))
-        ):
-            return False
-        before, after = (as_number(min(side[0].keys)) for side in sides)
-        rest = [
-            [term for term in side if term.kind is not Kind.NUMBER and not is_verb(term.text)]
-            for side in (self.alignment.old, self.alignment.new)
-        ]
-        is_grown = before is not None and after is not None and before < after
-        return is_grown and not all(rest) and all(term.kind is Kind.WORD for side in rest for term in side)
+        sides = (self.alignment.old, self.alignment.new)
+        numbers = [tuple(term for term in side if term.kind is Kind.NUMBER) for side in sides]
+        rest = [[t for t in side if t.kind is not Kind.NUMBER and not is_verb(t.text)] for side in sides]
+        is_of_other = all(rest) or any(term.kind is not Kind.WORD for term in chain(*rest))
+        is_event = self.new.is_past and not self.old.is_past
+        return not (is_of_other or is_event) and _is_growth(*numbers)
 
     def is_more_exact(self) -> bool:
         """Whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
@@ -198,11 +174,7 @@ class Replacement:
         )
 
     def _has_grown(self) -> bool:
-        old, new = self.alignment.old, self.alignment.new
-        if len(old) != 1 or len(new) != 1 or kinds_of(self.left) != {Kind.NUMBER}:
-            return False
-        before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
-        return before is not None and after is not None and before < after
+        return kinds_of(self.left) == {Kind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
 
     def _statement_of(self, term: Term) -> Statement:
         """The fact that a term without a counterpart stands in."""
@@ -289,6 +261,14 @@ class Replacement:
 def kinds_of(terms: tuple[Term, ...]) -> set[Kind]:
     """The kinds of some terms."""
     return {term.kind for term in terms}
+
+
+def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
+    """Whether the one number of each side is greater on the newer one."""
+    if len(old) != 1 or len(new) != 1:
+        return False
+    before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
+    return before is not None and after is not None and before < after
 
 
 def is_listed(term: Term, table: str) -> bool:
