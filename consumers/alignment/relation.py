@@ -253,8 +253,11 @@ class _Comparison:
         verb, other = _first_after_head(self.old), _first_after_head(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
             return False
-        if self.new.is_changed or any(
-            is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other)
+        is_over = self.new.is_ended and not self.new.is_english
+        if (
+            self.new.is_changed
+            or is_over
+            or any(is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other))
         ):
             return False
         return any(
@@ -440,7 +443,7 @@ class _Comparison:
             for a, _ in self.alignment.pairs
             if a.kind not in (Kind.LIGHT, Kind.DATE) and not is_listed(a, "changed")
         ]
-        return bool(topics) and not is_added
+        return bool(topics) and not (is_added or self.old.is_changed)
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""
