@@ -35,6 +35,8 @@ MARKS: Final = (
     "progress",
     "roles_of_one",
     "levels",
+    "units",
+    "ranks",
 )
 """Lists of words; every other table of the files maps a name to words."""
 
@@ -45,6 +47,9 @@ AXES: Final = ("stages", "kinds")
 
 EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
 """Tables whose words are matched without stemming, since their stems are those of other words."""
+
+_SHARED_STEM: Final = 3
+"""Russian stems of up to this many letters are those of several words."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 
@@ -190,7 +195,15 @@ def _entry(words: str, table: str, concept: str) -> Entry:
         found = lemmas(parts[0])
         words_as_they_are = {parts[0]} if parts[0] in found else found
         return Entry((frozenset(map(exact, words_as_they_are)),), table, concept)
-    return Entry(tuple(forms(part) for part in parts), table, concept)
+    return Entry(tuple(map(_forms_in_phrase, parts)), table, concept)
+
+
+def _forms_in_phrase(word: str) -> frozenset[str]:
+    """The forms of a word in a phrase, without a Russian stem that other words have: "жен" of "жениться"."""
+    found = forms(word)
+    if not is_cyrillic(word):
+        return found
+    return frozenset(form for form in found if len(form) > _SHARED_STEM or form == word) or found
 
 
 def exact(word: str) -> str:

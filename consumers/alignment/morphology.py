@@ -28,7 +28,8 @@ _CYRILLIC: Final = re.compile("[а-я]")
 
 def normalize(text: str) -> str:
     """Fold compatibility characters, typographic apostrophes and `ё`; the case stays."""
-    plain = unicodedata.normalize("NFKC", text)
+    # NFKC turns № into the English "No", which denies.
+    plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
 
 
@@ -43,10 +44,15 @@ def forms(word: str) -> frozenset[str]:
     if not is_cyrillic(word):
         return frozenset((stem(word),))
     found = lemmas(word) | {stem(word)}
-    if "Poss" in grammemes(word):
-        # Of "Настина" the stem of "Настя".
+    if _may_be_possessive(word):
+        # Of "Настина" and "Никитин" the stems of "Настя" and "Никита".
         found |= {lemma[:-2] for lemma in found if lemma.endswith(("ин", "ов", "ев"))}
     return found
+
+
+def _may_be_possessive(word: str) -> bool:
+    tags = grammemes(word)
+    return not tags.isdisjoint(("Poss", "Surn")) or ("Name" in tags and not _morphology().word_is_known(word))
 
 
 @lru_cache(maxsize=WORDS)
@@ -91,7 +97,9 @@ def is_ordinal(word: str) -> bool:
     """Whether a number tells a place in an order: 3rd, third, 3-й, третий."""
     if word[0].isdigit():
         return "-" in word or word.endswith(("st", "nd", "rd", "th"))
-    return "Anum" in grammemes(word) or word in ("first", "second", "third") or word.endswith("th")
+    if "Anum" in grammemes(word):
+        return "один" not in lemmas(word)
+    return word in ("first", "second", "third") or word.endswith("th")
 
 
 @lru_cache(maxsize=WORDS)

@@ -143,12 +143,22 @@ class _Parser:
             self._add_word(at, length, entries, tables, role)
 
     def _add_word(self, at: int, length: int, entries: Sequence[Entry], tables: set[str], role: str) -> None:
-        is_light = not tables.isdisjoint(("light", "plan", "ended", "resumed", "quit")) or (
-            "changed" in tables and "same" not in tables
+        is_light = (
+            not tables.isdisjoint(("light", "plan", "ended", "resumed", "quit"))
+            or ("changed" in tables and "same" not in tables)
+            or (length > 1 and tables == {"same"} and self._is_light_phrase(at, length))
         )
         keys = _concepts(entries, "same") | self._content_forms(at, length, entries)
         text = " ".join(token.word for token in self._tokens[at : at + length])
         self._add(at, text, Kind.LIGHT if is_light else Kind.WORD, keys, role, _poles(entries))
+
+    def _is_light_phrase(self, at: int, length: int) -> bool:
+        """Whether a Russian phrase such as "ходить в" has no word with content."""
+        tokens = self._tokens[at : at + length]
+        bare = ("stop", "light")
+        return is_cyrillic(tokens[0].word) and all(
+            any(entry.table in bare for entry in lexicon().phrases([token.lookup])) for token in tokens
+        )
 
     def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
         """The forms of a word, or of the one word with content in a phrase that denies and ends nothing."""

@@ -9,7 +9,7 @@ from consumers.alignment.lexicon import lexicon
 from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
 from consumers.alignment.morphology import grammemes, is_cyrillic, is_verb
 from consumers.alignment.parser import parse_both
-from consumers.alignment.replacement import Replacement, kinds_of
+from consumers.alignment.replacement import Replacement, is_listed, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
 
 
@@ -58,6 +58,11 @@ SUBSTITUTED_SHARE: Final = 0.5
 
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People who are to somebody what tells the marital status."""
+
+_GENERAL_PEOPLE: Final = frozenset(
+    ("people child", "people friend", "people friend_female", "people parents")
+)
+"""People whom another word may name more exactly."""
 
 SUBSET_SHARE: Final = 0.95
 """From here on, one fact holds the other."""
@@ -131,11 +136,38 @@ class _Comparison:
                     or self._is_in_both(term)
                 ):
                     return "only one of them is about that person"
+        if self._is_of_other_relatives() or self._is_another_of_a_kind():
+            return "one of them is about another person or thing of the same kind"
         old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
         if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is Kind.NAME):
             return "they are about different people or things"
         names = [term for term in (*old, *new) if term.kind is Kind.NAME]
         return "only one of them is about that name" if names else None
+
+    def _is_of_other_relatives(self) -> bool:
+        """Whether the facts are about people who are different to somebody, such as a brother and a son."""
+        sides = (self.alignment.old, self.alignment.new)
+        return all(
+            any(
+                term.kind is Kind.PERSON
+                and term.is_head
+                and not self._is_spouse(term)
+                and term.keys.isdisjoint(_GENERAL_PEOPLE)
+                for term in side
+            )
+            for side in sides
+        )
+
+    def _is_another_of_a_kind(self) -> bool:
+        """Whether only one fact is about "the other" or "the second" of two."""
+        others = lexicon().grammar["others"]
+        return any(
+            a.is_head
+            and b.is_head
+            and a.kind is not Kind.LIGHT
+            and (self.old.word_before(a) in others) != (self.new.word_before(b) in others)
+            for a, b in self.alignment.pairs
+        )
 
     def _is_receiver(self, person: Term) -> bool:
         """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
@@ -202,6 +234,7 @@ class _Comparison:
                     {id(a), id(b)}.isdisjoint(matched)
                     and are_opposite(a, b)
                     and not (_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
+                    and not self._has_turned()
                 ):
                     return "a word of one is the contrary of a word of the other"
         for a, b in self.alignment.pairs:
@@ -211,13 +244,20 @@ class _Comparison:
                 return "the directions are contrary, such as from and to"
         return "who does it and to whom is the other way round" if self._is_swapped() else None
 
+    def _has_turned(self) -> bool:
+        """Whether a Russian fact says that something has changed, so that contraries follow each other."""
+        return self.new.is_changed and not (self.old.is_changed or self.new.is_english)
+
     def _is_swapped(self) -> bool:
         """Whether a person does in one fact what the user does to that person in the other."""
         verb, other = _first_after_head(self.old), _first_after_head(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
             return False
-        if self.new.is_changed or any(
-            is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other)
+        is_over = self.new.is_ended and not self.new.is_english
+        if (
+            self.new.is_changed
+            or is_over
+            or any(is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other))
         ):
             return False
         return any(
@@ -235,6 +275,16 @@ class _Comparison:
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
+        if self._is_denied_in_clause():
+            return self._update("one denies what the other says")
+        if self._is_departure():
+            return self._update("the newer one says that it is over")
+        if _weekdays(left.old) and _weekdays(left.new) and not new.is_changed:
+            return self._different("they are about different days of the week")
+        if Kind.DATE in kinds_of(left.old) and any(t.kind is Kind.DATE and t.is_head for t in left.new):
+            return self._different("they are about different dates")
+        if self._is_over_for_part():
+            return self._undecided("one of them is about a part of what the other is about")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
         if new.is_ended:
             left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
@@ -263,6 +313,45 @@ class _Comparison:
         if self.score >= 0.3:
             return self._undecided("one of them denies something, or says that it is over")
         return None
+
+    def _is_denied_in_clause(self) -> bool:
+        """Whether one fact denies in a part of it all that the other says, or the other way round."""
+        old, new, left = self.old, self.new, self.alignment
+        if old.is_english or self._hard(left.old) or _nouns(left.old):
+            return False
+        if old.is_negated and old.is_planned and new.is_past and not new.is_negated:
+            return not left.old
+        is_verb_denied = any(
+            is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs
+        )
+        is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
+        is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
+        return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
+
+    def _is_over_for_part(self) -> bool:
+        """Whether a Russian fact ends only what the older one is for: "a car loan", "the car is broken"."""
+        left, pairs = (
+            self.alignment.old,
+            [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT],
+        )
+        is_part = bool(pairs) and all(a.kind is Kind.WORD and b.is_head and not a.is_head for a, b in pairs)
+        is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
+        return is_noun_first and is_part and not self.new.is_english
+
+    def _is_departure(self) -> bool:
+        """Whether the newer fact leaves what the older one is in: "в отпуске", "вышла из отпуска"."""
+        old, new, left = self.old, self.new, self.alignment
+        if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
+            return False
+        if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
+            return False
+        return any(
+            a.role == "to"
+            and (b.role == "from" or _is_left(new, b))
+            and not a.is_head
+            and a.kind is not Kind.LIGHT
+            for a, b in left.pairs
+        )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
         """Whether the newer fact gives up what the older one tells the amount or the place of."""
@@ -319,6 +408,10 @@ class _Comparison:
         if not (left.old and left.new):
             return None
         hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        if self.replacement.has_advanced():
+            return self._update("the number has grown since")
+        if self.replacement.is_more_exact():
+            return self._update("the newer one names it more exactly")
         if self.replacement.has_only_values():
             if self.replacement.is_quantity():
                 return self._update("a new value of the same amount or date")
@@ -329,7 +422,8 @@ class _Comparison:
         replaced = _nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
-        if has_changed and score >= 0.35 and len(replaced) <= 2 and len(left.new) <= 2:
+        is_short = len(replaced) <= 2 and len(left.new) <= 2
+        if has_changed and is_short and score >= 0.35 and self._has_changed_topic():
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
@@ -338,12 +432,40 @@ class _Comparison:
             return self._different(problem, is_contradicted=bool(hard))
         return None
 
+    def _has_changed_topic(self) -> bool:
+        """Whether a Russian fact says of the same thing, not of the same time, that it is other now."""
+        if self.new.is_english:
+            return True
+        adds = {"и", "тоже", "также"}
+        is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
+        topics = [
+            a
+            for a, _ in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.DATE) and not is_listed(a, "changed")
+        ]
+        return bool(topics) and not (is_added or self.old.is_changed)
+
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""
         return any(term.kind in (Kind.NAME, Kind.NUMBER, Kind.DATE) for term in left)
 
+    def _drops_amount(self) -> bool:
+        """Whether a Russian fact that says that something has changed lacks only the older amount."""
+        is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
+        return is_marked and kinds_of(self.alignment.old) == {Kind.NUMBER}
+
+    def _is_described(self) -> bool:
+        """Whether the newer fact tells what something is that the older one says exists."""
+        old, new, left = self.old, self.new, self.alignment
+        if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
+            return False
+        is_told = new.is_copular or "name" in new.slots
+        return is_told and any((b.is_head or not b.place) and b.kind is Kind.WORD for _, b in left.pairs)
+
     def _worded_otherwise(self) -> Verdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
+        if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
+            return self._update("the newer one says the same with another amount, or more exactly")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
@@ -353,7 +475,7 @@ class _Comparison:
                 return self._update("the newer one denies more, less or something else")
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
-        if one_head and self.score < 0.75:
+        if one_head and (self.score < 0.75 or self._is_person_narrowed()):
             return self._open(self._doubt(), "one of them may be about something else")
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
@@ -377,6 +499,20 @@ class _Comparison:
         if pairs and not self._says_same_of_subject():
             return self._undecided("both may be about the same, and say different things of it")
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+
+    def _is_person_narrowed(self) -> bool:
+        """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
+        people = {
+            (side, pair[side].place)
+            for pair in self.alignment.pairs
+            for side in (0, 1)
+            if pair[side].kind is Kind.PERSON and pair[side].is_head
+        }
+        return any(
+            term.kind is Kind.WORD and term.is_head and any(s == side and p < term.place for s, p in people)
+            for side, left in enumerate((self.alignment.old, self.alignment.new))
+            for term in left
+        )
 
     def _is_carried_out(self) -> bool:
         """Whether the newer fact says that a plan, or a stage such as waiting, has come to its end."""
@@ -411,6 +547,19 @@ class _Comparison:
 def _have_one_form(a: Term, b: Term) -> bool:
     """Whether two terms are the same word, not only words for the same."""
     return any(" " not in key or not key.startswith("same ") for key in a.keys & b.keys)
+
+
+def _weekdays(terms: tuple[Term, ...]) -> list[Term]:
+    return [term for term in terms if any(key.startswith("dates weekday") for key in term.keys)]
+
+
+def _is_denied(statement: Statement, verb: Term) -> bool:
+    return statement.word_before(verb) == "не"
+
+
+def _is_left(statement: Statement, place: Term) -> bool:
+    """Whether a Russian preposition before a word says that somebody leaves it."""
+    return statement.word_before(place) in ("из", "изо", "с", "со")
 
 
 def _is_on(term: Term, axes: set[str]) -> bool:

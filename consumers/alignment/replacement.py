@@ -1,11 +1,12 @@
 """Values of which a fact has one at a time: whether a newer one takes the place of an older one."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from consumers.alignment.lexicon import is_in_table
-from consumers.alignment.matching import Alignment
-from consumers.alignment.morphology import grammemes, is_cyrillic, is_ordinal
+from consumers.alignment.matching import Alignment, is_kind_of
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_ordinal, is_verb
 from consumers.alignment.statement import Kind, Statement, Term
 from consumers.alignment.tokenizer import as_number
 
@@ -14,9 +15,12 @@ _NUMBER_SIGNS: Final = ("№", "no", "#")
 _NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
 """Slots whose value is a name."""
 
-_USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
+_NAMING: Final = frozenset(("called", "named", "is", "mr", "mrs", "ms", "dr", "—", "–")) | frozenset(
+    ("по", "имени", "зовут", "теперь", "стал", "стала", "выбрали", "назначили")
+)
+"""Words between a role and the name of the person who has it."""
 
-_NAMING: Final = ("called", "named", "is", "mr", "mrs", "ms", "dr", "по", "имени", "зовут", "—", "–")
+_USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Replacement:
         if self.old.is_past and self.new.is_past and shared & {Kind.NUMBER, Kind.DATE}:
             return None  # two events, each of which has its date
         if "residence" in slots and (
-            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed)
+            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed) or self._has_moved_out()
         ):
             return "residence"
         if "age" in slots and shared == {Kind.NUMBER} and not any(map(_is_year, self.left)):
@@ -73,6 +77,11 @@ class Replacement:
         if _has_profession(left.old) and _has_profession(left.new):
             return "job"
         return self._named_slot(slots)
+
+    def _has_moved_out(self) -> bool:
+        """Whether the newer fact says that a place has ended, and names the next one."""
+        is_left = self.new.is_ended and not self.old.is_ended
+        return is_left and Kind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
 
     def _named_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
@@ -91,6 +100,7 @@ class Replacement:
         return self.is_current and (
             self._is_attribute_value()
             or self._is_level()
+            or self._is_rank()
             or self._is_recoloured()
             or self._is_in_one_role()
             or self._is_used_for()
@@ -103,20 +113,49 @@ class Replacement:
             return is_amount and self._has_grown() and not self._is_numbered()
         if not self.values or not self.is_current:
             return False
-        if self._is_measure() or self._is_position():
+        if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
         return self._is_scheduled() and not self._is_numbered()
+
+    def has_advanced(self) -> bool:
+        """Whether a Russian fact says that a number has grown already: "уже в четвёртом классе"."""
+        if "уже" not in self.new.raw or any(map(_is_year, self.values)):
+            return False
+        sides = (self.alignment.old, self.alignment.new)
+        numbers = [tuple(term for term in side if term.kind is Kind.NUMBER) for side in sides]
+        rest = [[t for t in side if t.kind is not Kind.NUMBER and not is_verb(t.text)] for side in sides]
+        is_of_other = all(rest) or any(term.kind is not Kind.WORD for term in chain(*rest))
+        is_event = self.new.is_past and not self.old.is_past
+        return not (is_of_other or is_event) and _is_growth(*numbers)
+
+    def is_more_exact(self) -> bool:
+        """Whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
+        return all(is_verb(term.text) for term in self.alignment.old) and any(
+            a.kinds and is_kind_of(b, a) and is_listed(a, "professions") for a, b in self.alignment.pairs
+        )
 
     def has_only_values(self) -> bool:
         """Whether nothing but numbers and dates differs, or the newer fact says that they have changed."""
         rest = [term for term in self.left if term not in self.values]
-        return bool(self.values) and (not rest or (self.new.is_changed and len(rest) <= 2))
+        is_of_other = sum(term.kind in (Kind.NAME, Kind.PERSON) for term in rest) > 1
+        is_small = self.new.is_changed and len(rest) <= 2 and not is_of_other
+        return bool(self.values) and (not rest or is_small)
 
     def _is_measure(self) -> bool:
         """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
         return not self._is_numbered() and all(
             term.kind is Kind.NUMBER and _is_amount(self._statement_of(term), term) for term in self.values
         )
+
+    def _has_been_changed(self) -> bool:
+        """Whether a Russian fact says that the one value of something is another now."""
+        is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
+        has_topic = any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs)
+        is_value = (
+            bool(self.alignment.old) and bool(self.alignment.new) and not any(map(_is_year, self.values))
+        )
+        is_of_other = bool(kinds_of(self.left) & {Kind.NAME, Kind.PERSON})
+        return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
         """Whether a number tells how far somebody has come, and the newer one is greater: page 3, page 90."""
@@ -135,11 +174,7 @@ class Replacement:
         )
 
     def _has_grown(self) -> bool:
-        old, new = self.alignment.old, self.alignment.new
-        if len(old) != 1 or len(new) != 1 or kinds_of(self.left) != {Kind.NUMBER}:
-            return False
-        before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
-        return before is not None and after is not None and before < after
+        return kinds_of(self.left) == {Kind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
 
     def _statement_of(self, term: Term) -> Statement:
         """The fact that a term without a counterpart stands in."""
@@ -170,12 +205,22 @@ class Replacement:
         pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
             return False
-        is_event = {Kind.NAME, Kind.DATE} <= kinds_of(self.left)
+        kinds = kinds_of(self.left)
+        is_event = Kind.NAME in kinds and bool(kinds & {Kind.NUMBER, Kind.DATE})
         if is_event or not (self.old.is_copular and self.new.is_copular):
             return False
         is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
         is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
+
+    def _is_rank(self) -> bool:
+        """Whether somebody has another rank in the same profession: "старший бухгалтер"."""
+        left = self.alignment
+        return (
+            len(left.old) == len(left.new) == 1
+            and all(is_listed(term, "ranks") and not term.is_head for term in self.left)
+            and any(is_listed(a, "professions") and a.place - left.old[0].place == 1 for a, _ in left.pairs)
+        )
 
     def _is_level(self) -> bool:
         """Whether the same thing is at another level: "at A2 level", "a brown belt"."""
@@ -197,12 +242,11 @@ class Replacement:
     def _is_in_one_role(self) -> bool:
         """Whether another person has the role that one person has at a time: "a manager called Ann"."""
         left = self.alignment
-        if not kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}:
+        old, new = _without_naming(left.old), _without_naming(left.new)
+        if not kinds_of(old) == kinds_of(new) == {Kind.NAME}:
             return False
         roles = [(a, b) for a, b in left.pairs if is_listed(a, "roles_of_one")]
-        return any(
-            _is_name_of(self.old, a, left.old[0]) and _is_name_of(self.new, b, left.new[0]) for a, b in roles
-        )
+        return any(_is_name_of(self.old, a, old[0]) and _is_name_of(self.new, b, new[0]) for a, b in roles)
 
     def _is_used_for(self) -> bool:
         """Whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
@@ -217,6 +261,14 @@ class Replacement:
 def kinds_of(terms: tuple[Term, ...]) -> set[Kind]:
     """The kinds of some terms."""
     return {term.kind for term in terms}
+
+
+def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
+    """Whether the one number of each side is greater on the newer one."""
+    if len(old) != 1 or len(new) != 1:
+        return False
+    before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
+    return before is not None and after is not None and before < after
 
 
 def is_listed(term: Term, table: str) -> bool:
@@ -253,6 +305,8 @@ def _is_amount(statement: Statement, number: Term) -> bool:
 
 def _tells_which(statement: Statement, number: Term) -> bool:
     before, after = statement.word_before(number), statement.word_after(number)
+    if number.is_head and after and is_ordinal(number.text):
+        return True
     kinds = {term.place - number.place: term.kind for term in statement.terms}
     if kinds.get(-1) is Kind.NAME and 1 not in kinds:
         return True
@@ -270,7 +324,14 @@ def _is_counted(noun: str) -> bool:
     return noun.endswith("s")
 
 
+def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    return tuple(term for term in terms if term.text not in _NAMING)
+
+
 def _is_name_of(statement: Statement, role: Term, name: Term) -> bool:
     """Whether a name stands behind a role and ends the fact."""
-    between = statement.raw[role.place + 1 : name.place]
-    return role.place < name.place and all(word in _NAMING for word in between)
+    between = statement.raw[role.place + len(role.text.split()) : name.place]
+    is_named = any(word in _NAMING for word in between)
+    return role.place < name.place and all(
+        word in _NAMING or (is_named and "gent" in grammemes(word)) for word in between
+    )

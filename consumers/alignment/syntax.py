@@ -89,7 +89,7 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
         return True
     if is_cyrillic(tokens[0].word):
         is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
-        return is_verbless and is_in_table(tokens[head - 1].word, "attributes")
+        return is_verbless and any(is_in_table(token.word, "attributes") for token in tokens[:head])
     grammar = lexicon().grammar
     rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
     following = rest[1] if len(rest) > 1 else ""
@@ -99,13 +99,34 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
 def _russian_head_length(tokens: Sequence[Token]) -> int:
     if tokens[0].word == "у" and len(tokens) > 1:
         return 2
+    if tokens[0].word == "есть":
+        return 0
     words = [token.word for token in tokens]
     for at, word in enumerate(words[:_LOOKED_AT]):
         if word in "—–" or not grammemes(word).isdisjoint(_PREDICATES):
             return at if _has_subject(words[:at]) else 0
     nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word))
     head = next(nouns, 0)
+    if head and is_in_table(words[head - 1], "attributes"):
+        head = _complement_end(words, head)
     return head if head < len(tokens) else 0
+
+
+def _complement_end(words: Sequence[str], at: int) -> int:
+    """The end of that which tells the attribute of what it is: "размер обуви", "пароль от почты"."""
+    while at < len(words):
+        is_linked = words[at] in lexicon().grammar["complements"]
+        noun = at + 1 if is_linked else at
+        if noun >= len(words) or not _is_complement(words[noun], is_linked=is_linked):
+            break
+        at = noun + 1
+    return at
+
+
+def _is_complement(word: str, *, is_linked: bool) -> bool:
+    tags = grammemes(word)
+    is_measured = is_in_table(word, "units") or is_in_table(word, "dates")
+    return bool(tags & {"NOUN", "ADJF"}) and (is_linked or "gent" in tags) and not is_measured
 
 
 def _has_subject(words: Sequence[str]) -> bool:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumers.alignment.lexicon import is_in_table, lexicon, lookup
-from consumers.alignment.morphology import forms, normalize
+from consumers.alignment.morphology import forms, is_cyrillic, normalize
 
 _TOKEN: Final = re.compile(
     r"""
     [\w.+-]+@[\w-]+(?:\.[\w-]+)+
-    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,3}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
+    | [^\W\d_][\w-]*\.(?:ру|рф|ru|com|net|org|io)(?!\w)
+    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,12}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
     | \d+(?:[ \u00a0]\d{3})+(?!\d)
     | \d+(?:[.,]\d+)* (?: [kкKК](?!\w) | (?:st|nd|rd|th)(?!\w) | -(?:й|я|е|го|му|м|ая|ое|ой|х|ми)(?!\w) )?
     | [ap]\.m\. | [^\W\d_]+(?:['-][^\W\d_]+)*[+#]* | [%€$£₽№] | [—–](?=\s)
@@ -49,6 +50,8 @@ class Token:
 def tokenize(text: str) -> Iterator[Token]:
     """Split a fact into its tokens."""
     plain = normalize(text)
+    if is_cyrillic(plain.casefold()):
+        plain = plain.replace(": ", " — ")
     is_first = True
     for found in _TOKEN.finditer(plain):
         surface, word = found[0], found[0].casefold()
