@@ -99,8 +99,6 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
 def _russian_head_length(tokens: Sequence[Token]) -> int:
     if tokens[0].word == "у" and len(tokens) > 1:
         return 2
-    if tokens[0].word == "есть":
-        return 0
     words = [token.word for token in tokens]
     for at, word in enumerate(words[:_LOOKED_AT]):
         if word in "—–" or not grammemes(word).isdisjoint(_PREDICATES):
