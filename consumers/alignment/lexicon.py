@@ -7,13 +7,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain
 from threading import Lock
 from typing import Any, Final
 
-from consumers.alignment.morphology import forms, is_cyrillic, lemmas, normalize, stem
+from consumers.alignment.morphology import WORDS, forms, is_cyrillic, lemmas, normalize, stem
 
 LANGUAGES: Final = ("en", "ru")
 
@@ -72,9 +72,12 @@ class Entry:
 
     def matches(self, words: Sequence[frozenset[str]]) -> bool:
         """Whether words that begin a text are this phrase."""
-        return len(words) >= len(self.words) and not any(
-            ours.isdisjoint(theirs) for ours, theirs in zip(self.words, words, strict=False)
-        )
+        if len(words) < len(self.words):
+            return False
+        for ours, theirs in zip(reversed(self.words), reversed(words[: len(self.words)]), strict=True):
+            if ours.isdisjoint(theirs):
+                return False
+        return True
 
 
 @dataclass(slots=True)
@@ -99,7 +102,7 @@ class Lexicon:
             id(entry): entry
             for form in words[0]
             for entry in self.entries.get(form, ())
-            if entry.matches(words)
+            if len(entry.words) == 1 or entry.matches(words)
         }
         return sorted(found.values(), key=lambda entry: -len(entry.words))
 
@@ -138,6 +141,7 @@ def _load() -> Lexicon:
     return loaded
 
 
+@lru_cache(maxsize=WORDS)
 def lookup(word: str) -> frozenset[str]:
     """The forms by which a lower-case word is looked up."""
     return forms(word).union(map(exact, lemmas(word)))

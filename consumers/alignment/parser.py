@@ -70,9 +70,9 @@ class _Parser:
 
     def parse(self) -> Statement:
         at, role = 0, ""
+        lookups = [token.lookup for token in self._tokens]
         while at < len(self._tokens):
-            lookups = [token.lookup for token in self._tokens[at : at + LONGEST_PHRASE]]
-            entries = self._usable(lexicon().phrases(lookups))
+            entries = self._usable(lexicon().phrases(lookups[at : at + LONGEST_PHRASE]))
             self._slots.update(entry.concept for entry in entries if entry.table == "slots")
             entries = [entry for entry in entries if entry.table != "slots"]
             length = max((len(entry.words) for entry in entries), default=1)

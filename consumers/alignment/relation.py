@@ -7,7 +7,7 @@ from typing import Final
 
 from consumers.alignment.lexicon import lexicon
 from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
-from consumers.alignment.morphology import grammemes, is_cyrillic, is_verb
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_past_verb, is_verb
 from consumers.alignment.parser import parse_both
 from consumers.alignment.replacement import Replacement, is_listed, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
@@ -31,7 +31,7 @@ class Verdict:
         evidence: for a person. It repeats no word of a fact: it outlives the facts.
         score: how much of both is accounted for, 0 to 1: ranks candidates.
         is_covered: the older fact says all that the newer one does, and more.
-        is_related: both are about the same person, have something in common, and nothing contradicts it.
+        is_related: both say something of the same, and nothing contradicts it.
         is_contradicted: a person, a value, a direction or a denial says that they are not the same.
         is_about_other: they are about different people or things.
         is_open: nothing speaks against sameness but other words: the similarity of both may decide.
@@ -52,6 +52,9 @@ SAME_SHARE: Final = 0.5
 
 UNDECIDED_SHARE: Final = 0.3
 """Below it on either side, two facts are different."""
+
+RELATED_SHARE: Final = 0.4
+"""From here on, a fact may take the place of another one if a model says so."""
 
 SUBSTITUTED_SHARE: Final = 0.5
 """From here on, words in the same order are the same sentence with something replaced."""
@@ -88,7 +91,7 @@ class _Comparison:
         if self.old.text == self.new.text:
             return self._same("they have the same words", is_covered=True)
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
-            return self._open(Relation.DIFFERENT, "they have no word in common", is_related=False)
+            return self._open(Relation.DIFFERENT, "they have no word in common")
         if problem := self._other_subject():
             return Verdict(Relation.DIFFERENT, problem, self.score, is_contradicted=True, is_about_other=True)
         is_against = (
@@ -96,6 +99,8 @@ class _Comparison:
         )
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
             return self._undecided("one names a kind of thing, the other perhaps another kind")
+        if self._is_another_part():
+            return self._undecided("one of them names a part of a series")
         if stage := self._next_stage():
             return self._update(f"it has come to the next stage: {stage}")
         if problem := self._contrary():
@@ -108,10 +113,15 @@ class _Comparison:
         return Verdict(Relation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
 
     def _undecided(self, evidence: str) -> Verdict:
-        return Verdict(Relation.UNDECIDED, evidence, self.score, is_related=True)
+        return Verdict(Relation.UNDECIDED, evidence, self.score, is_related=self._is_related())
 
-    def _open(self, relation: Relation, evidence: str, *, is_related: bool = True) -> Verdict:
-        return Verdict(relation, evidence, self.score, is_related=is_related, is_open=True)
+    def _open(self, relation: Relation, evidence: str) -> Verdict:
+        return Verdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
+
+    def _is_related(self) -> bool:
+        """Whether both say something of the same, not only of the same person."""
+        says_same = self.score >= RELATED_SHARE and self._says_same_of_subject()
+        return says_same or self._shares_slot()
 
     def _update(self, evidence: str) -> Verdict:
         return Verdict(Relation.UPDATE, evidence, self.score, is_related=True)
@@ -206,6 +216,18 @@ class _Comparison:
             for term in _nouns(side)
         )
 
+    def _is_another_part(self) -> bool:
+        """Whether a number behind a name stands in one fact only: "Dune 2"."""
+        left = self.alignment
+        sides = ((left.old, left.new, 0), (left.new, left.old, 1))
+        return any(
+            term.kind is Kind.NUMBER and pair[at].kind is Kind.NAME and term.place - pair[at].place == 1
+            for side, other, at in sides
+            if Kind.NUMBER not in kinds_of(other)
+            for term in side
+            for pair in left.pairs
+        )
+
     def _next_stage(self) -> str | None:
         """Tell what follows in time on the older fact about the same thing: "looks for", "has found"."""
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
@@ -242,7 +264,8 @@ class _Comparison:
                 break
             if have_contrary_roles(a, b) and a.kind is not Kind.LIGHT:
                 return "the directions are contrary, such as from and to"
-        return "who does it and to whom is the other way round" if self._is_swapped() else None
+        is_swapped = self._is_swapped() or self._is_compared_otherwise()
+        return "who does it and to whom is the other way round" if is_swapped else None
 
     def _has_turned(self) -> bool:
         """Whether a Russian fact says that something has changed, so that contraries follow each other."""
@@ -257,15 +280,41 @@ class _Comparison:
         if (
             self.new.is_changed
             or is_over
-            or any(is_cyrillic(each.text) and not is_verb(each.text) for each in (verb, other))
+            or any(is_cyrillic(each.text) and not _is_predicate(each.text) for each in (verb, other))
         ):
             return False
+        objects = lexicon().grammar["objects"]
+        is_told = not (objects.isdisjoint(self.old.raw) and objects.isdisjoint(self.new.raw))
         return any(
-            a.kind in (Kind.NAME, Kind.PERSON)
+            (a.kind in (Kind.NAME, Kind.PERSON) or (a.kind is Kind.WORD and is_told))
             and a.is_head != b.is_head
             and not (self.new if a.is_head else self.old).has_head
             for a, b in self.alignment.pairs
         )
+
+    def _is_compared_otherwise(self) -> bool:
+        """Whether two things that both facts name stand the other way round: "tea over coffee"."""
+        if self._is_passive():
+            return False
+        comparisons = lexicon().grammar["comparisons"]
+        is_comparison = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
+        pairs = [
+            (a, b) for a, b in self.alignment.pairs if a.kind not in (Kind.LIGHT, Kind.DATE, Kind.NUMBER)
+        ]
+        return any(
+            is_comparison or self._have_changed_places(first, second)
+            for first in pairs
+            for second in pairs
+            if first[0].place < second[0].place and first[1].place > second[1].place
+        )
+
+    def _have_changed_places(self, first: tuple[Term, Term], second: tuple[Term, Term]) -> bool:
+        """Whether two people or names stand on the other side of the verb."""
+        (a, b), (c, d) = first, second
+        if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:
+            return False
+        are_names = all(_is_someone(x) or _is_someone(y) for x, y in (first, second))
+        return are_names and _has_word_between(self.old, a, c) and _has_word_between(self.new, d, b)
 
     def _is_passive(self) -> bool:
         return "by" in self.old.raw or "by" in self.new.raw
@@ -433,17 +482,18 @@ class _Comparison:
         return None
 
     def _has_changed_topic(self) -> bool:
-        """Whether a Russian fact says of the same thing, not of the same time, that it is other now."""
+        """Whether the newer fact says of the same thing, not of the same person or time, that it is other now."""
+        topics = [
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.DATE) and not (a.is_head and b.is_head and _is_someone(a))
+        ]
         if self.new.is_english:
-            return True
+            return bool(topics)
         adds = {"и", "тоже", "также"}
         is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
-        topics = [
-            a
-            for a, _ in self.alignment.pairs
-            if a.kind not in (Kind.LIGHT, Kind.DATE) and not is_listed(a, "changed")
-        ]
-        return bool(topics) and not (is_added or self.old.is_changed)
+        is_same = any(not is_listed(a, "changed") for a, _ in topics)
+        return is_same and not (is_added or self.old.is_changed)
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""
@@ -466,6 +516,8 @@ class _Comparison:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
         if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
             return self._update("the newer one says the same with another amount, or more exactly")
+        if self._is_of_another_time():
+            return self._undecided("one of them is about another time")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
@@ -476,7 +528,7 @@ class _Comparison:
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
         if one_head and (self.score < 0.75 or self._is_person_narrowed()):
-            return self._open(self._doubt(), "one of them may be about something else")
+            return Verdict(self._doubt(), "one of them may be about something else", self.score)
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
         )
@@ -499,6 +551,14 @@ class _Comparison:
         if pairs and not self._says_same_of_subject():
             return self._undecided("both may be about the same, and say different things of it")
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+
+    def _is_of_another_time(self) -> bool:
+        """Whether the same verb stands in another tense, or only the newer fact speaks of a plan."""
+        if self.new.is_ended or self.new.is_changed or self.new.is_resumed or self._is_carried_out():
+            return False
+        if self.new.is_planned and not self.old.is_planned and self.share_old >= SUBSET_SHARE:
+            return True
+        return any(_have_one_form(a, b) and _is_past(a) != _is_past(b) for a, b in self.alignment.pairs)
 
     def _is_person_narrowed(self) -> bool:
         """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
@@ -547,6 +607,25 @@ class _Comparison:
 def _have_one_form(a: Term, b: Term) -> bool:
     """Whether two terms are the same word, not only words for the same."""
     return any(" " not in key or not key.startswith("same ") for key in a.keys & b.keys)
+
+
+def _is_someone(term: Term) -> bool:
+    return term.kind in (Kind.NAME, Kind.PERSON)
+
+
+def _is_predicate(word: str) -> bool:
+    return is_verb(word) or "ADJS" in grammemes(word)
+
+
+def _has_word_between(statement: Statement, first: Term, second: Term) -> bool:
+    return any(term.kind is Kind.WORD and first.place < term.place < second.place for term in statement.terms)
+
+
+def _is_past(verb: Term) -> bool:
+    """Whether a word is a verb in the past tense; of an English word only its ending or a list tells it."""
+    if is_cyrillic(verb.text):
+        return is_past_verb(verb.text)
+    return verb.text.endswith("ed") or verb.text in lexicon().grammar["past"]
 
 
 def _weekdays(terms: tuple[Term, ...]) -> list[Term]:

@@ -113,6 +113,8 @@ class Replacement:
             return is_amount and self._has_grown() and not self._is_numbered()
         if not self.values or not self.is_current:
             return False
+        if Kind.NUMBER in kinds_of(self.left) and any(map(_is_part_of_day, self.left)):
+            return False  # an amount in the morning, another one in the evening
         if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
         return self._is_scheduled() and not self._is_numbered()
@@ -287,6 +289,10 @@ def _is_event(term: Term) -> bool:
 def _is_habitual(term: Term) -> bool:
     """Whether a date is that of a habit: "on Mondays", "по понедельникам"."""
     return term.kind is Kind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
+
+
+def _is_part_of_day(date: Term) -> bool:
+    return not date.keys.isdisjoint(("dates morning", "dates afternoon", "dates evening", "dates night"))
 
 
 def _has_profession(left: tuple[Term, ...]) -> bool:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from consumers.alignment.matching import WordSimilarity
 from consumers.alignment.parser import parse
-from consumers.alignment.relation import Relation, Verdict, relate
+from consumers.alignment.relation import UNDECIDED_SHARE, Relation, Verdict, relate
 from consumers.alignment.statement import Kind, Statement
 from consumers.dedupe.state import KnownFact
 from contracts.settings import Dedupe
@@ -14,9 +14,6 @@ from infra.models.embedding import Thresholds
 
 CANDIDATES: Final = 12
 """Facts that share the most terms with a new one and are aligned with it, besides the nearest in meaning."""
-
-MANY_WORDS: Final = 4
-"""Words with content of two facts from which on one in common says nothing: the score stays below 0.3."""
 
 MOST_UNDECIDED: Final = 3
 """Facts that a decision names as undecided: each is a question to a language model."""
@@ -127,8 +124,7 @@ def _candidates(
     for known in facts:
         old = parse(known.fact.text)
         common = sum(not keys.isdisjoint(term.keys) for term in old.terms) + len(old.slots & new.slots)
-        is_one_of_many = common == 1 and min(len(new.words), len(old.words)) >= MANY_WORDS
-        if common and not is_one_of_many:
+        if common and common >= UNDECIDED_SHARE * min(len(new.words), len(old.words)):
             shared.append((common, similarities.get(known.id, 0.0), known.id))
     shared.sort(key=lambda each: (-each[0], -each[1]))
     chosen |= {fact_id for _, _, fact_id in shared[:CANDIDATES]}

@@ -14,7 +14,6 @@ import structlog
 from cachetools import LRUCache
 from nats.aio.client import Client
 
-from consumers.alignment.lexicon import lexicon
 from consumers.alignment.parser import parse
 from consumers.dedupe.comparison import Likeness, NearestFact
 from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, settle, undecidable
@@ -75,7 +74,6 @@ class Deciding:
         self._settings = settings
         self._users: LRUCache[Owner, Known] = LRUCache(USERS)
         self._exchanges = finding.gate.exchanges
-        self._is_loaded = False
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
@@ -94,10 +92,6 @@ class Deciding:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and it can be asked for again.
         """
-        if not self._is_loaded:
-            # In a thread: it takes a second.
-            await asyncio.to_thread(lexicon)
-            self._is_loaded = True
         async with self._finding.gate.passed(), locked(self._database, *owner):
             if self._exchanges != self._finding.gate.exchanges:
                 # Of the points that are there now nothing is known.

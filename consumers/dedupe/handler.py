@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import nats.errors
 import structlog
 
+from consumers.alignment.lexicon import lexicon
 from consumers.dedupe.deciding import Deciding
 from consumers.dedupe.turns import FAILED, Turns
 from contracts.streams import LOG, WORK
@@ -94,6 +95,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
         consume=limit,
         dead_limit=deployment.dead_limit,
     )
+    await asyncio.to_thread(lexicon)  # it takes a second
     async with (
         connected(broker) as connection,
         settings.watched(connection),

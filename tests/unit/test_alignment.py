@@ -206,6 +206,31 @@ KEPT = {
     "en: another exam": ("Passed the biology exam", "Passed the chemistry exam"),
     "en: another weekday of a habit with someone": ("Meets Nora on Mondays", "Meets Nora on Fridays"),
     "en: works with": ("Works with Peter", "Works with Maria"),
+    "en: an animal's allergy": ("Is allergic to penicillin", "The hamster is allergic to penicillin"),
+    "en: a client's allergy": ("Is allergic to penicillin", "The client is allergic to penicillin"),
+    "en: one animal of two": ("The parrot takes antibiotics", "Takes antibiotics"),
+    "en: who teaches whom": ("Anna teaches Boris the violin", "Boris teaches Anna the violin"),
+    "en: who is older": ("Anna is older than Boris", "Boris is older than Anna"),
+    "en: what is preferred": ("Prefers tea to coffee", "Prefers coffee to tea"),
+    "en: who owes whom": ("Owes the bank 900 euros", "The bank owes him 900 euros"),
+    "en: two sisters": ("Has a sister Kate who is a nurse", "Has a sister Mary who is a nurse"),
+    "en: a relative of a name": ("Anna plays the harp", "Anna's husband plays the harp"),
+    "en: relatives of a name": ("Anna's father plays the harp", "Anna's husband plays the harp"),
+    "en: a volume": ("Has read Dune", "Has read Dune 2"),
+    "en: what was and what is": ("Worked at Siemens in Ulm", "Works at Siemens in Ulm"),
+    "en: doses": ("First dose of the vaccine was in May", "Second dose of the vaccine was in June"),
+    "en: a morning and an evening dose": ("Takes 5 mg in the morning", "Takes 10 mg in the evening"),
+    "ru: аллергия зверя": ("Аллергия на пенициллин", "У хомяка аллергия на пенициллин"),
+    "ru: аллергия клиента": ("Аллергия на пенициллин", "У клиента аллергия на пенициллин"),
+    "ru: кто кого учит": ("Анна учит Бориса играть на скрипке", "Борис учит Анну играть на скрипке"),
+    "ru: кто старше": ("Анна старше Бориса", "Борис старше Анны"),
+    "ru: что больше": ("Любит чай больше, чем кофе", "Любит кофе больше, чем чай"),
+    "ru: кто кому должен": ("Должен банку 900 рублей", "Банк должен ему 900 рублей"),
+    "ru: две сестры": ("Сестра Катя работает медсестрой", "Сестра Маша работает медсестрой"),
+    "ru: родня имени": ("Отец Анны играет на арфе", "Муж Анны играет на арфе"),
+    "ru: было и есть": ("Жил в Самаре у моря", "Живёт в Самаре у моря"),
+    "ru: дозы": ("Первая доза вакцины была в мае", "Вторая доза вакцины была в июне"),
+    "ru: утром и вечером": ("Пьёт 5 мг утром", "Пьёт 10 мг вечером"),
     "ru: работает с": ("Работает с Петром", "Работает с Марией"),
     "ru: размер чего": ("Размер шапки 57", "Размер перчаток 8"),
     "ru: пароль от чего": ("Пароль от ноутбука fox12", "Пароль от роутера owl34"),
@@ -265,6 +290,11 @@ SHRUNK = {
     "ru": ("Посетил 14 стран", "Посетил 11 стран"),
 }
 
+PLANNED = {
+    "en": ("Lives in Ulm", "Plans to live in Ulm"),
+    "ru": ("Живёт в Самаре", "Хочет жить в Самаре"),
+}
+
 READ_AGAIN = {
     "en": ("Read 14 pages of Dracula", "Read 11 pages of Dracula"),
     "ru": ("Прочёл 14 страниц «Бесов»", "Прочёл 11 страниц «Бесов»"),
@@ -290,7 +320,7 @@ def test_facts_say_the_same(old: str, new: str) -> None:
     assert verdict.relation is Relation.SAME, verdict.evidence
 
 
-@pytest.mark.parametrize(("old", "new"), _cases(KEPT) + _cases(SHRUNK) + _cases(READ_AGAIN))
+@pytest.mark.parametrize(("old", "new"), _cases(KEPT) + _cases(SHRUNK) + _cases(READ_AGAIN) + _cases(PLANNED))
 def test_both_facts_are_kept(old: str, new: str) -> None:
     verdict = relate(old, new, SIMILARITY)
 
@@ -326,3 +356,22 @@ def test_any_two_texts_have_a_relation(old: str, new: str) -> None:
 
     assert 0 <= verdict.score <= 1
     assert verdict.evidence
+
+
+UNRELATED = {
+    "en: an allergy, a hobby": ("Wife is allergic to nuts", "Wife likes sailing"),
+    "en: an allergy, a flat": ("Emma is allergic to nuts", "Emma moved to a new flat"),
+    "en: an allergy, a dislike": ("Has a severe allergy to nuts", "Has a severe dislike of rain"),
+    "en: two allergies": ("Is allergic to penicillin", "Is allergic to boat varnish"),
+    "ru: аллергия и увлечение": ("У жены аллергия на орехи", "Жена любит парусный спорт"),
+    "ru: аллергия и квартира": ("У Эммы аллергия на орехи", "Эмма переехала в новую квартиру"),
+    "ru: две сильных": ("Сильная аллергия на орехи", "Сильная неприязнь к дождю"),
+    "ru: две аллергии": ("Аллергия на пенициллин", "Аллергия на лодочный лак"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), _cases(UNRELATED))
+def test_a_fact_about_something_else_takes_the_place_of_none(old: str, new: str) -> None:
+    verdict = relate(old, new, SIMILARITY)
+
+    assert not verdict.is_related, verdict.evidence
