@@ -46,9 +46,7 @@ def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
     if not all(_has_same_tense(word, other) for word, other in pairs):
         return False
     query, known = take_apart(asked.text), take_apart(fact.text)
-    marks, known_marks = (
-        (each.is_planned, each.is_ended or each.is_quit) for each in (query, known)
-    )
+    marks, known_marks = ((each.is_planned, each.is_ended or each.is_quit) for each in (query, known))
     if marks == known_marks:
         return True
     return not any(marks) and not any(_is_verb(word) or _is_verb(other) for word, other in pairs)

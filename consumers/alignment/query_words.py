@@ -57,8 +57,7 @@ _BASES: Final[Mapping[str, str]] = {
 }
 """English verbs whose forms have no common stem, each form with its base."""
 
-_ADJECTIVES: Final = frozenset(
-    """
+_ADJECTIVES: Final = """
 red blue green yellow black white brown grey gray pink purple orange dark light bright
 big small large little huge tiny tall short long high low deep wide narrow thick thin heavy
 good bad great nice best worst better worse happy sad angry nervous calm kind friendly shy
@@ -66,8 +65,7 @@ new old young early late fast slow quick hot cold warm cool wet dry clean dirty 
 hard soft easy difficult loud quiet rich poor cheap expensive free busy strong weak sweet sour bitter spicy
 real true false right wrong left other same different next last first own main whole half important
 special public private local foreign beautiful pretty ugly funny strange dangerous safe healthy sick ill tired
-""".split()
-)
+"""
 """English adjectives of which one alone says nothing of what it describes."""
 
 _NEGATIONS: Final = """
@@ -118,7 +116,7 @@ class ContentWord(NamedTuple):
         """Whether it only describes what another word names."""
         if is_cyrillic(self.text):
             return not self.is_name and not grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
-        return self.text in _ADJECTIVES
+        return self.text in _ADJECTIVES.split()
 
 
 @dataclass(frozen=True, slots=True)
