@@ -10,6 +10,7 @@ from consumers.policy.secrets.values import (
     SPOKEN_NUMBERS,
     UNIT,
     first_token,
+    has_number_word,
     is_placeholder,
     is_strong,
     trimmed,
@@ -17,12 +18,12 @@ from consumers.policy.secrets.values import (
 from consumers.policy.wording import pattern, word_set
 
 _SENTENCE_END: Final = re.compile(r"[.;!]\s+")
-_EVIDENCE: Final = re.compile(rf"\d|[\"«“„`'‘]|login|{SPOKEN_NUMBERS}", re.IGNORECASE)
+_EVIDENCE: Final = re.compile(r"\d|[\"«“„`'‘]|login", re.IGNORECASE)
 """Cheap check: a value that an action tells has a digit, stands in quotes, or is typed at a login."""
 
 _ENTRY: Final = pattern(
     r"""\b(?:log(?:s|ged|ging)?[ -]?(?:in|on|into|onto)|sign(?:s|ed|ing)?[ -]?(?:in|on|into)|
-    g[eo]t(?:s|ting)?\s(?:in|into|on|onto|past)|unlock\w*|log-?ins?|lock\sscreen|portal|mailbox|inbox|
+    g[eo]t(?:s|ting)?\s(?:in|into|on|onto|past)(?!\s(?:argu|fight|troubl|touch|line|contact|debat|well|bed))|unlock\w*|log-?ins?|lock\sscreen|portal|mailbox|inbox|
     admin\spanel|wi-?fi|wlan|vpn|nas|router|hotspot|(?:join|connect)\w*\s(?:to\s)?[^.;!?]{0,24}(?:network|server)|shared\sdrive)\b|
     (?<!\w)(?:вход\w*|вош\w+|войти|заход\w*|заш[её]л|зашл\w+|зайти|логин\w*|авториз\w+|разблок\w+|
     подключ\w+|админк\w+|вай-?фа\w+|впн|почт(?:у|е|ой|ы)|учётк\w+|аккаунт\w*|личн\w+\sкабинет\w*|
@@ -66,10 +67,11 @@ _LOCK: Final = (
     r"графическ\w+\sключ\w*|ячейк\w+)"
 )
 _GROUPS: Final = pattern(
-    rf"""(?<!\w){_LOCK}(?!\w)(?:[^.;!?\d]{{0,50}}?\s(?P<said>\S+)|:)?\s(?P<value>\d{{1,2}}(?P<by>[ -])\d{{1,2}}
+    rf"""(?<!\w){_LOCK}(?!\w)(?:[^.;!?\d]{{0,50}}?\s(?P<said>\S+)|:)?\s
+    (?P<value>\d{{1,2}}(?P<by>[ -])\d{{1,2}}
     (?:(?P=by)\d{{1,2}}){{1,4}})(?![\w-]|[.,:/]\d|\s\d)"""
 )
-_DATE: Final = re.compile(r"(?:0?[1-9]|[12]\d|3[01])-(?:0?[1-9]|1[0-2])-\d\d")
+_DATE: Final = re.compile(r"(?:0[1-9]|[12]\d|3[01])-(?:0[1-9]|1[0-2])-\d\d")
 _UNLOCKING: Final = word_set("with by using to через комбинацией по")
 _LETTING_IN: Final = pattern(
     r"(?<!\S)(?P<value>\S{4,40})\s(?:gets|lets|got|let)\s(?:you|me|him|her|us|them|anyone)\s(?:in|into|on|onto|past)\b"
@@ -105,7 +107,7 @@ _MONEY: Final = re.compile(
 
 def says_access(text: str) -> bool:
     """Whether a text tells a credential or a code by the action of using it."""
-    if not _EVIDENCE.search(text):
+    if not _EVIDENCE.search(text) and not has_number_word(text):
         return False
     if _opens_by_code(text):
         return True
@@ -135,7 +137,9 @@ def _gets_in(sentence: str) -> bool:
 def _is_credential(value: str) -> bool:
     """Whether words begin with a token of letters and digits, or with a quotation that is no button."""
     if quoted := QUOTED.match(value):
-        words = (quoted[1] or quoted[2]).lower()
+        if re.fullmatch(r"[^\W\d_]+", said := quoted[1] or quoted[2]) and said[0].isupper():
+            return False
+        words = said.lower()
         is_thing = _NAMED_THING.match(value[quoted.end() :]) or is_placeholder(words)
         return not is_thing and words not in SERVICES and not words.startswith(("sign in", "log in", "войти"))
     token = first_token(value)

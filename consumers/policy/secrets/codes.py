@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from consumers.policy.secrets.values import SPOKEN_NUMBERS, UNIT, is_ordinary, is_placeholder
+from consumers.policy.secrets.values import SPOKEN_NUMBERS, UNIT, has_number_word, is_ordinary, is_placeholder
 from consumers.policy.wording import pattern
 
 _LOCKED: Final = (
@@ -147,7 +147,7 @@ _MENTIONED: Final = pattern(
 )
 """Cheap check before the slow rules: each of them needs one of these words."""
 
-_DIGITS: Final = re.compile(rf"\d{{2}}|\d[ -]\d|{SPOKEN_NUMBERS}|\d\w", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"\d{2}|\d[ -]\d|\d\w", re.IGNORECASE)
 
 _CVV: Final = pattern(r"(?:cvv2?|cvc2?|cvn|цвв|security number|security digits)")
 _DATE_AFTER: Final = re.compile(
@@ -162,7 +162,7 @@ _MONTHS: Final = pattern(
 
 def says_code(text: str) -> bool:
     """Whether a text gives a code that opens, confirms or recovers something."""
-    if not _MENTIONED.search(text) or not _DIGITS.search(text):
+    if not _MENTIONED.search(text) or not (_DIGITS.search(text) or has_number_word(text)):
         return False
     for noun in _NOUN.finditer(text):
         if _HARMLESS.search(text[max(0, noun.start() - 30) : noun.start()]):

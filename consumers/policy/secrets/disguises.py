@@ -18,7 +18,7 @@ _JOINED_NOUN: Final = re.compile(
 _SPELLINGS: Final = (
     (
         re.compile(
-            r"\b(?:pass?w[au]?rd|pasword|paswd|passowrd|passwrod|passord|psswo?rd|passwordd)\b",
+            r"\b(?:pass?w[au]?rd|pasword|paswd|passowrd|passwrod|passord|psswo?rd|psswd|passwordd)\b",
             re.IGNORECASE,
         ),
         "password",

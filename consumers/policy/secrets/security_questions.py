@@ -9,7 +9,10 @@ _NAME: Final = r"(?:[\"«“„'‘]\S|(?-i:[A-ZА-ЯЁ][^\W\d_]{2,}))"
 _BANK: Final = (
     r"(?:bank\w*|security|verification|банк\w*|безопасност\w+|контрольн\w+|секретн\w+|восстановлен\w+)"
 )
-_QUESTION: Final = r"(?:(?:security|secret|recovery)\squestions?|вопрос\w*\s(?:безопасности|восстановления)|(?:контрольн|секретн)\w+\sвопрос\w*)"
+_QUESTION: Final = (
+    r"(?:(?:security|secret|recovery)\squestions?|"
+    r"вопрос\w*\s(?:безопасности|восстановления)|(?:контрольн|секретн)\w+\sвопрос\w*)"
+)
 _MAIDEN: Final = (
     r"(?:mother|mum|mom)(?:['’]?s)?\smaiden\sname|девичь\w+\sфамили\w+\s(?:е[её]\s|его\s)?(?:матери|мамы)"
 )

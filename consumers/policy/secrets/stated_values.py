@@ -22,7 +22,8 @@ _FILLER: Final = pattern(
     the word|the words|the phrase|today|
     in\s(?:english|spanish|french|german|italian|latin|russian|polish|finnish|dutch|japanese|
     lowercase|uppercase|lower\scase|
-    upper\scase|capitals)(?=\s?[:,—–-])|теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|
+    upper\scase|capitals)(?=\s?[:,—–-])|
+    теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|
     фраза|такое|
     это)\s*(?:[:,—–-]\s*|(?=\s)))\s*"""
 )

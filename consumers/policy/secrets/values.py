@@ -81,6 +81,15 @@ SPOKEN_NUMBERS: Final = (
 """Numbers in words, as a code is dictated: "twenty-two forty thirteen", "three five eight"."""
 
 
+_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}"))
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+def has_number_word(text: str) -> bool:
+    """Whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
+    return not _NUMBER_WORDS.isdisjoint(_WORD.findall(text.lower()))
+
+
 def trimmed(token: str) -> str:
     """Return the token without the quotation marks and the punctuation around it."""
     token = token.strip(_TRIMMED) or token
