@@ -77,6 +77,19 @@ def is_proper_name(word: str) -> bool:
     return not grammemes(word).isdisjoint(NAME_TAGS)
 
 
+@lru_cache(maxsize=WORDS)
+def name_lemmas(word: str) -> frozenset[str]:
+    """Dictionary forms of a lower-case Russian word as a proper name; none where it is no name.
+
+    "Валентина" may be a woman, or a man in the genitive: a form that may be the nominative counts as that.
+    """
+    if not is_cyrillic(word):
+        return frozenset()
+    readings = [each for each in _morphology().parse(word) if any(tag in each.tag for tag in NAME_TAGS)]
+    nominative = [each for each in readings if {"nomn", "sing"} in each.tag]
+    return frozenset(each.normal_form.replace("ё", "е") for each in nominative or readings)
+
+
 def is_verb(word: str) -> bool:
     """Whether a Russian word is a verb; of an English word alone that cannot be told."""
     return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from consumers.policy.secrets.detection import secret_in
+from contracts.settings import Policy
 from infra.models.language.port import Answer, Request
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
@@ -15,7 +17,7 @@ ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
 """Words in a row that an answer has from the instructions, or from the messages, when it repeats them."""
 
-Reason = Literal["empty", "cut_off", "preamble", "fence", "json", "echo", "too_long"]
+Reason = Literal["empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"]
 
 _WHY: Final[Mapping[Reason, str]] = {
     "empty": "it has no words",
@@ -23,6 +25,8 @@ _WHY: Final[Mapping[Reason, str]] = {
     "preamble": "it has words around the summary, such as “Here is a summary”",
     "fence": "it has a code fence or tags",
     "json": "it is JSON",
+    "no_summary": "it says that there is no summary, or refuses to write one",
+    "secret": "it holds a secret, such as a password",
     "echo": "it repeats the instructions or the messages",
     "too_long": f"it has more than {MOST_WORDS} words or {MOST_CHARACTERS:,} characters",
 }
@@ -47,8 +51,10 @@ _OF_TALK_RUSSIAN: Final = (
 )
 _PREAMBLE: Final = re.compile(
     rf"""
-    \A[\W_]*(?:sure|certainly|of\ course|okay|ok|absolutely|understood|got\ it|конечно|хорошо|разумеется
+    \A[\W_]*(?:sure|certainly|of\ course|absolutely|understood|got\ it|конечно|хорошо|разумеется
         |готово|ладно|понятно|с\ удовольствием|без\ проблем)\s*[,.!:—–-]
+    |\A[\W_]*(?:okay|ok)\s*(?:[.!:—–-]|,\s*(?:so\s+|then\s+)?
+        (?:here|below|the\ following|this\ is|I\b|let|sure|вот|ниже|я\b|давай|сейчас|[^.:]{{0,60}}\bsummar))
     |\A[\W_]*(?:
         here(?:['’]s|\ is|\ are|\ you\ go)\b(?=.{{0,80}}(?:summar|sentence|recap|overview|version|text|:))
         |(?:below|the\ following)\ (?:is|are)\b
@@ -72,6 +78,48 @@ _AFTERWORD: Final = re.compile(
     r"обращайтесь)[^.!?]*[.!?]*\W*\Z",
     re.IGNORECASE,
 )
+_HEADING: Final = re.compile(r"\A\s*#{1,6}\s+\S[^\n]*(?:\n|\Z)")
+_REFUSAL: Final = re.compile(
+    r"""
+    \A[\W_]*(?:
+        (?:(?:I['’]?m|I\ am|we['’]?re|so)\ )?(?:(?:very|really|so|truly|terribly|deeply)\ )?
+            (?:sorry|afraid)\b\W+(?:(?:but|that|this|to\ say)\b\W*)*(?:\w+\ ){0,2}?
+            (?:I\b|as\ an?\ (?:AI|assistant|language)|there\b|no\b|we\b|the\ (?:conversation|messages?)\b)
+        |(?:I\ )?apologi(?:[sz]e|es)\b|(?:my\ )?apologies\b
+        |(?:unfortunately|regrettably)\W+(?:I\b|there\ (?:is|are|was)\b|no\b|as\b|the\ (?:conversation
+            |messages?)\b)
+        |as\ an?\ (?:\w+\ ){0,2}(?:AI|model|assistant)\s*(?:,|I\b)
+        |(?:I(?:['’]m|\ am)\ (?:just\ |only\ )?an?\ (?:\w+\ ){0,2}(?:AI|language\ model))\b
+        |I\ (?:(?:really|simply|just)\ )?(?:cannot|can['’]?t|can\ not|could\ ?n['’]t|could\ not
+            |won['’]?t|will\ not
+            |must\ decline|decline\ to|do\ not\ have|don['’]t\ have|am\ (?:not\ able|unable)|refuse\ to)\b
+        |I['’]m\ (?:not\ able|unable)\b
+        |(?:there\ (?:is|was|are)\ )?(?:no|nothing|not\ enough)\ (?:\w+\ ){0,3}?
+            (?:summar(?:y|ies|ise|ize)|content|messages?|conversation|information)
+            (?:\ (?:is|was|are|were|to|can|could|available|provided|given|found|possible|needed
+            |here)\b[^.]*)?[\W_]*\Z
+        |(?:a\ |the\ )?(?:summary|conversation)\ (?:is\ )?(?:not\ available|unavailable|empty
+            |not\ possible)[\W_]*\Z
+        |(?:n/?a|none|null|nil|undefined|unknown|not\ applicable|empty|todo|tbd|нет|пусто|н/д
+            |неизвестно)[\W_]*\Z
+        |(?:извините|простите|прошу\ прощения|сожалею|приношу\ извинения|мне\ (?:очень\ )?жаль)\b
+        |к\ сожалению\b\W+(?:я\b|не\b|у\ меня\b|нет\b|мне\b|как\b|невозможно\b|(?:это|этот|эту
+            |данн\w+)\b|в\ (?:бесед|разговор|диалог|сообщени)\w*\ нет)
+        |(?:я\W+)?(?:как|являюсь)\ (?:(?:\w+\ ){0,2}(?:ии|языков\w+\ модел\w+|нейросет\w+
+            |(?:искусственн\w+\ )?интеллект)\s*(?:,|я\b))
+        |я\ (?:(?:всего\ )?лишь\ |просто\ )?(?:ии|языковая\ модель|не\ (?:могу|смогу|имею|буду
+            |в\ состоянии))\b
+        |не\ (?:могу|удалось|получилось)\ (?:\w+\ ){0,3}(?:помочь|выполнить|обобщ|резюм|содержани|сводк
+            |пересказ|составить)
+        |(?:резюме|содержание|сводка|содержания|сводки|информации|сообщений)\ (?:нет|отсутству\w+
+            |недоступн\w+)[\W_]*\Z
+        |нет\ (?:\w+\ ){0,2}(?:резюме|содержания|сводки|информации|сообщений|данных)[^.]*[\W_]*\Z
+    )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""An answer that begins as the model's own words about the task, or says that there is nothing to tell."""
+
 _ECHOED_PROMPT: Final = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d|(?i:earlier summaries, oldest first|\A\W*messages:)|"
     r"\buser(?: \([^)]*\))?: .*\bassistant(?: \([^)]*\))?: ",
@@ -124,8 +172,12 @@ def _reason(text: str, line: str, answer: Answer, request: Request) -> Reason | 
         return "json"
     if _is_echo(line, request):
         return "echo"
-    if _PREAMBLE.search(text) or _AFTERWORD.search(text):
+    if _REFUSAL.search(text):
+        return "no_summary"
+    if _PREAMBLE.search(text) or _HEADING.search(_THOUGHT.sub("", answer.text)) or _AFTERWORD.search(text):
         return "preamble"
+    if secret_in(line, Policy()) is not None:
+        return "secret"
     if answer.is_cut:
         return "cut_off"
     if len(line.split()) > MOST_WORDS or len(line) > MOST_CHARACTERS:

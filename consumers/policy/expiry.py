@@ -9,7 +9,7 @@ moment: "until Friday" ends when Saturday begins, "until June" when July begins.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -27,6 +27,10 @@ REMEMBERED: Final = 10_000
 _LANGUAGES: Final = (expiry_english.LANGUAGE, expiry_russian.LANGUAGE)
 _PLAIN: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е"})
 _SEVERAL_SENTENCES: Final = re.compile(r"[.!?;]\s+\w")
+_QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|„[^“]*“|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
+_TITLE: Final = re.compile(r"[\w,]\W*\s\W*(?:Until|Till|Through|Thru|By|For|До|По|На|К)(?= \w)")
+"""A capital in the middle of a sentence begins the title of a song, a film or a book."""
+_SENTENCE_END: Final = re.compile(r"[.!?:;—–]")
 _YEAR: Final = re.compile(r"20\d\d")
 
 
@@ -68,7 +72,10 @@ def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | N
 
 @lru_cache(maxsize=REMEMBERED)
 def _ends(text: str) -> tuple[_End, ...]:
-    plain = " ".join(text.lower().translate(_PLAIN).split()).strip(" .!")
+    unquoted = _QUOTED.sub("…", text)
+    if any(not _SENTENCE_END.search(title[0]) for title in _TITLE.finditer(unquoted)):
+        return ()
+    plain = " ".join(unquoted.lower().translate(_PLAIN).split()).strip(" .!")
     if _SEVERAL_SENTENCES.search(plain):
         return ()
     return next((ends for language in _LANGUAGES if (ends := tuple(_ends_in(plain, language)))), ())
@@ -82,6 +89,8 @@ def _ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
     marked = sum(language.mark.search(match[0]) is not None for match in matches)
     if len(language.mark.findall(text)) > marked:
         return
+    if any(text.startswith("'s", match.end()) for match in matches) or _has_more(text, matches, language):
+        return
     for match in matches:
         group = match.lastgroup
         assert group is not None, "each alternative of the pattern is a group"
@@ -89,6 +98,20 @@ def _ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
         rest = text[: match.start()] + text[match.end() :]
         if (needs is None or needs.search(rest)) and not (forbids and forbids.search(rest)):
             yield _End(language, group, match[group])
+
+
+def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLanguage) -> bool:
+    """Whether another clause says something by itself, as in "is away until Friday, loves sushi"."""
+    # Within "14 May, 2027" a comma separates no clauses.
+    plain = text
+    for match in matches:
+        plain = plain[: match.start()] + "\0" * len(match[0]) + plain[match.end() :]
+    clauses = language.clause.split(plain)
+    ending = [clause for clause in clauses if "\0" in clause]
+    if all(not re.search(r"\w", clause) for clause in ending):
+        # "Until Friday, the user is in Rome".
+        return sum(language.verb.search(clause) is not None for clause in clauses) > 1
+    return any(language.verb.search(clause) for clause in clauses if "\0" not in clause)
 
 
 def _day_after(end: _End, day: date) -> date | None:

@@ -92,6 +92,16 @@ _STATES: Final = re.compile(
 _BE: Final = re.compile(r"(?:\b(?:is|are|am|be|being|gets?|stays)|'s|'m|'re)(?: \w+)?\s*\Z")
 
 
+_VERB: Final = pattern(
+    r"""
+    \b(?:is|am|are|has|have|does|do|can|could|will|would|should|must|may|might)\b|\b(?:i|you|he|she|it|we|they)\b|
+    ^\W*(?:the user |user )?(?:(?:also|really|still|usually|only|\w+ly) )*
+    (?:\w+(?:[^\Wsui])s|\w+(?:ss|sh|ch|x|z)es|love|like|hate|work|live|want|need|prefer|enjoy|plan)\b
+    """
+)
+"""A verb of a clause: one that helps another, or the word in which the clause begins."""
+
+
 def _in_past(text: str) -> bool:
     if _PAST.search(text):
         return True
@@ -112,6 +122,8 @@ LANGUAGE: Final = ExpiryLanguage(
     needs={"date_by": _OBLIGED, "period_by": _OBLIGED, "duration": _STATE},
     forbids={},
     doubt=_DOUBT,
+    clause=re.compile(r"[,;]|\band\b(?! \w*[^\Ws] \0)|\b(?:while|although)\b|&"),
+    verb=_VERB,
     in_past=_in_past,
     shown=_shown,
     ahead="in",

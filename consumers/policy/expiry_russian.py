@@ -128,6 +128,13 @@ _NO_PAST: Final = re.compile(
 """Words that only look like a past tense, or that begin a state which lasts."""
 
 
+_VERB: Final = re.compile(
+    r"\b(?:\w{2,}(?:[её]т|ит|ют|ут|ат|ят)(?:ся)?|\w{2,}(?:аю|яю|ую|ею)(?:сь)?|люблю|хочу|живу|могу|есть|"
+    r"долж(?:ен|на|ны)|нужн?[оаы]|нужен|надо|боится|боюсь)\b"
+)
+"""A verb of a clause, by its ending: verbs in the past make an end doubtful anyway."""
+
+
 def _in_past(text: str) -> bool:
     return any(not _NO_PAST.fullmatch(match[0]) for match in _PAST.finditer(text))
 
@@ -155,6 +162,8 @@ LANGUAGE: Final = ExpiryLanguage(
     },
     forbids=dict.fromkeys(("date", "period", "date_through", "duration"), _DUE),
     doubt=_DOUBT,
+    clause=re.compile(r"[,;]|\bи\b(?! \w*[^\Wтюуя] \0)|\b(?:а|но)\b| [—–] "),
+    verb=_VERB,
     in_past=_in_past,
     shown=_shown,
     ahead="через",

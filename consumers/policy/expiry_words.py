@@ -16,6 +16,8 @@ class ExpiryLanguage(NamedTuple):
         needs: by group, words that the rest of the text must have.
         forbids: by group, words that the rest of the text must not have.
         doubt: words that make the end doubtful, anywhere in the text.
+        clause: what separates the clauses of a sentence in which NUL stands for the end.
+        verb: a verb of a clause; a word too many only means that a text has no end.
         in_past: whether the words before the end speak of the past.
         shown: a phrase as dateparser reads it.
         ahead: the word that makes a duration a date.
@@ -29,6 +31,8 @@ class ExpiryLanguage(NamedTuple):
     needs: Mapping[str, re.Pattern[str]]
     forbids: Mapping[str, re.Pattern[str]]
     doubt: re.Pattern[str]
+    clause: re.Pattern[str]
+    verb: re.Pattern[str]
     in_past: Callable[[str], bool]
     shown: Callable[[str], str]
     ahead: str

@@ -84,6 +84,94 @@ def test_what_disagrees_or_is_missing_counts_against_a_fact(query: str, text: st
     assert choose_fact(query, [("ar_001", text)]).named is None
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Martin", "Drinks martini with olives"),
+        ("martin", "Drinks martini with olives"),
+        ("Roman", "Visited Romania in May"),
+        ("Anton", "Meets Antonio weekly"),
+        ("anton", "Meets Antonio weekly"),
+        ("Mary", "Meets Marie weekly"),
+        ("Антон", "Встречается с Антонио"),
+        ("Anton", "Встречается с Антонио"),
+        ("Валентина", "Брата зовут Валентин"),
+        ("Валентина", "Зовут Валентин"),
+        ("валентина", "Зовут Валентин"),
+        ("Valentin", "Зовут Валентина"),
+        ("Евгений", "Сестру зовут Евгения"),
+        ("Евгений", "Зовут Евгения"),
+        ("Александр", "Дружит с Александрой"),
+    ],
+)
+def test_a_name_is_no_other_name_and_no_other_word(query: str, text: str) -> None:
+    assert choose_fact(query, [("ar_001", text)]).named is None
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("six", "Has six cats"),
+        ("6", "Has six cats"),
+        ("Sunday", "Rests on Sunday"),
+        ("March", "Visited Oslo in March"),
+        ("blue", "Likes blue"),
+        ("шесть", "Есть шесть кошек"),
+        ("воскресенье", "Отдыхает в воскресенье"),
+        ("синий", "Любит синий цвет"),
+    ],
+)
+def test_a_number_a_date_or_an_adjective_alone_names_no_fact(query: str, text: str) -> None:
+    choice = choose_fact(query, [("ar_001", text)])
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["ar_001"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("owes Anna 50 euros", "Anna owes him 50 euros"),
+        ("Anna lent Tom a drill", "Tom lent Anna a drill"),
+        ("Петя любит Машу", "Маша любит Петю"),
+        ("Петя любит Машу", "Петю любит Маша"),
+        ("prefers coffee to tea", "Prefers tea to coffee"),
+        ("предпочитает кофе чаю", "Предпочитает чай кофе"),
+        ("bought a boat", "Wants to buy a boat"),
+        ("moved to Porto", "Will move to Porto"),
+        ("will move to Porto", "Moved to Porto"),
+        ("smokes cigars", "Used to smoke cigars"),
+        ("smoking cigars", "Quit smoking cigars"),
+        ("курит сигары", "Раньше курил сигары"),
+        ("купил лодку", "Хочет купить лодку"),
+        ("переехал в Сочи", "Переедет в Сочи"),
+    ],
+)
+def test_another_order_or_tense_names_no_fact(query: str, text: str) -> None:
+    choice = choose_fact(query, [("ar_001", text)])
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["ar_001"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Martin", "Meets Martin weekly"),
+        ("Антон", "Дружит с Антоном"),
+        ("Anna", "Дружит с Анной"),
+        ("six cats", "Has six cats"),
+        ("owes Anna 50 euros", "Owes Anna 50 euros to share"),
+        ("Петя любит Машу", "Петя очень любит Машу"),
+        ("the kayak", "Wants to buy a kayak"),
+        ("prefers tea to coffee", "Prefers tea to coffee in winter"),
+        ("wants to buy a boat", "Wants to buy a boat in May"),
+        ("moved to Porto", "Moved to Porto in May"),
+        ("переехал в Сочи", "Переехал в Сочи в мае"),
+    ],
+)
+def test_the_same_name_order_and_tense_name_the_fact(query: str, text: str) -> None:
+    assert choose_fact(query, [("ar_001", text), ("ar_002", "Keeps bees")]).named == "ar_001"
+
+
 def test_of_two_facts_that_fit_alike_none_is_named() -> None:
     two = [("ar_001", "Likes green tea"), ("ar_002", "Likes green tea with milk")]
     choice = choose_fact("green tea", two)

@@ -216,6 +216,11 @@ HOSTILE = (
     "пароль от почты ",
     "код от ",
     "A1",
+    "twenty ",
+    "log in with ",
+    "safe opens ",
+    "сейф 1-2 ",
+    "security question ",
 )
 
 
@@ -248,3 +253,93 @@ def test_a_secret_in_a_long_text_is_seen(text: str) -> None:
 
 def test_a_long_text_without_a_secret_is_none() -> None:
     assert secret_in_long_text(json.dumps({"note": "Его пароль слишком простой"}), Policy()) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Log in with hunter2",
+        "Use Sunflower77 to get into the wifi",
+        "Cheese42 gets you into the wifi",
+        'For the VPN he types in "grey pelican"',
+        "The user enters sunnyday at the login screen",
+        "Заходит под qwerty123",
+        "Для входа в почту набирает Zima2025!",
+        "В консоль входит по слову «фиолетовый ёж»",
+        "Вайфай на даче: сирень77",
+    ],
+)
+def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
+    assert reason(text) == "secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The safe opens with 13-27-42",
+        "The gate answers to 9031#",
+        "Enter 5519 on the keypad to open the garage",
+        "The safe is 18 left, 4 right, 33 left",
+        "Safe code twenty-two forty thirteen",
+        "Сейф открывается 13-27-42",
+        "Разблокировка телефона 4-7-9-1",
+        "Код от сейфа двенадцать сорок пять",
+        "Чтобы снять сигнализацию, вводят 8812",
+        "Social security number five three six, ninety, 4399",
+    ],
+)
+def test_a_code_told_by_an_action_or_in_words_is_refused(text: str) -> None:
+    assert reason(text) == "secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mother's maiden name for the bank is Kowalski",
+        "For the security question about a first pet she answers Pickles",
+        "Девичья фамилия матери для банка Ковальская",
+        "Ответ на контрольный вопрос Пушок",
+        "На вопрос безопасности отвечает Барсик",
+    ],
+)
+def test_the_answer_to_a_security_question_is_refused(text: str) -> None:
+    assert reason(text) == "secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Её пасворд солнышко",
+        "Пороль: зимний лес",
+        "His pasword is teapot",
+        "wifi pass sunnyhill",
+        "Password is in Spanish: perro feliz azul",
+        "The pass for her mailbox is k1ttens",
+    ],
+)
+def test_a_misspelled_or_short_name_of_a_password_is_known(text: str) -> None:
+    assert reason(text) == "secret"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Log in with Google",
+        "Use Chrome to get into the portal",
+        "The shop opens with a bell",
+        "Opens at 13:27",
+        "The garage opens from 7 to 19",
+        "The vault was sealed on 12-05-98",
+        "The answer to the question is yes",
+        "Mother's maiden name is Kowalski",
+        "Заходит под вечер",
+        "Набирает вес",
+        "Код ревью занимает два часа",
+        "Шлагбаум открывают в 7-00",
+        "Подключил вайфай с iPhone15",
+        "Девичья фамилия матери Ковальская",
+        "Ответ на контрольный вопрос забыла",
+    ],
+)
+def test_the_same_action_without_a_value_is_kept(text: str) -> None:
+    assert reason(text) is None

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from consumers.policy.secrets.values import SPOKEN_DIGITS, UNIT, is_ordinary, is_placeholder
+from consumers.policy.secrets.values import SPOKEN_NUMBERS, UNIT, has_number_word, is_ordinary, is_placeholder
 from consumers.policy.wording import pattern
 
 _LOCKED: Final = (
@@ -78,11 +78,11 @@ _NOUN: Final = re.compile(
 _BARE_NOUN: Final = re.compile(_BARE + r"(?![^\W_])", re.IGNORECASE)
 
 _VALUE: Final = (
-    rf"(?P<value>{SPOKEN_DIGITS}|[#*]?\d{{3}}[ -]\d{{3}}(?![\d-])|"
+    rf"(?P<value>{SPOKEN_NUMBERS}|[#*]?\d{{3}}[ -]\d{{3}}(?![\d-])|"
     rf"\d{{1,2}}(?:[ -]\d{{1,2}}){{2,5}}(?![\d-])|\d(?:[ -]\d){{3,}}|"
     r"\d{2}[ -]\d{2}(?![\d-])|[#*]?\d{3,10}[#*]?(?![\w.]\w)|[A-ZА-Я]-\d{4,8}|"
     r"(?=[\w-]*\d)(?=[\w-]*[^\W\d_])[#*]?[\w]{3,12}(?:-[\w]{2,12}){0,6}[#*]?|"
-    r"(?=[\w-]*\d)[\w]{4,12}(?:-[\w]{4,12}){1,6}|\d{1,4}[ ]?[кКkK][ ]?\d{2,6})"
+    r"(?=[\w-]*\d)[\w]{4,12}(?:-[\w]{4,12}){1,6}|\d{1,4}[ ]?(?:[кКkK]|ключ)[ ]?\d{2,6})"
 )
 _AFTER: Final = re.compile(
     rf"(?P<gap>(?:[ ,]+(?!\d)[^\s:=.;!?—–\d«\"“]+){{0,9}}?(?:\s*\([^)\d]{{0,30}}\))?)"
@@ -147,7 +147,7 @@ _MENTIONED: Final = pattern(
 )
 """Cheap check before the slow rules: each of them needs one of these words."""
 
-_DIGITS: Final = re.compile(rf"\d{{2}}|\d[ -]\d|{SPOKEN_DIGITS}|\d\w", re.IGNORECASE)
+_DIGITS: Final = re.compile(r"\d{2}|\d[ -]\d|\d\w", re.IGNORECASE)
 
 _CVV: Final = pattern(r"(?:cvv2?|cvc2?|cvn|цвв|security number|security digits)")
 _DATE_AFTER: Final = re.compile(
@@ -162,7 +162,7 @@ _MONTHS: Final = pattern(
 
 def says_code(text: str) -> bool:
     """Whether a text gives a code that opens, confirms or recovers something."""
-    if not _MENTIONED.search(text) or not _DIGITS.search(text):
+    if not _MENTIONED.search(text) or not (_DIGITS.search(text) or has_number_word(text)):
         return False
     for noun in _NOUN.finditer(text):
         if _HARMLESS.search(text[max(0, noun.start() - 30) : noun.start()]):
@@ -209,7 +209,7 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
 
 def _is_code(value: str, *, is_cvv: bool, has_sign: bool) -> bool:
     digits = sum(map(str.isdigit, value))
-    if re.fullmatch(SPOKEN_DIGITS, value, re.IGNORECASE):
+    if re.fullmatch(SPOKEN_NUMBERS, value, re.IGNORECASE):
         return True
     is_combination = re.fullmatch(r"\d{1,2}(?:-\d{1,2}){2,5}", value) is not None
     if not is_combination and (is_ordinary(value) or is_ordinary(value.lower())):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from consumers.policy.secrets.access import says_access
 from consumers.policy.secrets.accounts import account_in
 from consumers.policy.secrets.cards import card_in
 from consumers.policy.secrets.codes import says_code
@@ -10,6 +11,7 @@ from consumers.policy.secrets.disguises import readings
 from consumers.policy.secrets.documents import document_in
 from consumers.policy.secrets.keys import key_in
 from consumers.policy.secrets.passwords import says_password
+from consumers.policy.secrets.security_questions import says_answer
 from consumers.policy.secrets.seed_phrases import seed_phrase_in
 from consumers.policy.wording import one_line
 from contracts.settings import Policy
@@ -55,6 +57,8 @@ def _secret_in(text: str, policy: Policy) -> str | None:
         return what
     if says_password(text):
         return "a password"
+    if says_answer(text):
+        return "the answer to a security question"
     if seed_phrase_in(text):
         return "a seed phrase"
     digits = sum(map(str.isdigit, text))
@@ -64,4 +68,6 @@ def _secret_in(text: str, policy: Policy) -> str | None:
         return "a bank account's number"
     if digits >= FEWEST_DIGITS and policy.refuse_documents and (what := document_in(text)) is not None:
         return what
-    return "a PIN or a one-time code" if says_code(text) else None
+    if says_code(text):
+        return "a PIN or a one-time code"
+    return "a password or a code" if says_access(text) else None

@@ -16,9 +16,25 @@ _JOINED_NOUN: Final = re.compile(
     re.IGNORECASE,
 )
 _SPELLINGS: Final = (
+    (
+        re.compile(
+            r"\b(?:pass?w[au]?rd|pasword|paswd|passowrd|passwrod|passord|psswo?rd|psswd|passwordd)\b",
+            re.IGNORECASE,
+        ),
+        "password",
+    ),
+    (re.compile(r"\bwi-?fi\s+pass\b(?!\sto\b)", re.IGNORECASE), "wifi password"),
     (re.compile(r"\bpass[ ._-]words?\b", re.IGNORECASE), "password"),
     (re.compile(r"(?<![A-Za-z0-9])p[a@4][s5$]{2}w[o0]rd(?!\w)", re.IGNORECASE), "password"),
     (re.compile(r"(?<!\w)п[аa@4]р[оo0]ль(?!\w)", re.IGNORECASE), "пароль"),
+    (
+        re.compile(
+            r"(?<!\w)(?:пасс?[ -]?в[оаё]рд|паролька?|парол|пороль|параль|поролль|пароол?ь)(?!\w)",
+            re.IGNORECASE,
+        ),
+        "пароль",
+    ),
+    (re.compile(r"(?<!\w)(?:пасс?[ -]?в[оа]рд|парол)(?=(?:ом|ем)(?!\w))", re.IGNORECASE), "парол"),
     (
         re.compile(r"(?<!\w)парол'|\bparol(?:['’`]|\b)(?=\s*(?:ot|dlya|k|na|eto|[:=—–-]))", re.IGNORECASE),
         "пароль",

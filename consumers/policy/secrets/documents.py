@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from consumers.policy.secrets.values import SPOKEN_NUMBER, SPOKEN_NUMBERS
 from consumers.policy.wording import pattern
 
 _SIGN: Final = r"(?:\s?(?:no|nr|num|ser|сер|ном)\.)?[^.;!?\n\d]{0,45}?"
@@ -24,6 +25,11 @@ _PASSPORT: Final = pattern(
 _SOCIAL_SECURITY: Final = pattern(
     rf"\b(?:ssn|social security(?: number| no\.?|"
     rf" card)?)\b{_SIGN}{_START}\d{{3}}[ -]?\d{{2}}[ -]?\d{{4}}{_END}"
+)
+_SPOKEN_SSN: Final = pattern(
+    rf"""\b(?:ssn|social\ssecurity(?:\snumber|\sno\.?)?)\b[^.;!?\d]{{0,20}}?\s(?:{SPOKEN_NUMBERS}|\d{{3}})[\s,-]+
+    (?:(?:{SPOKEN_NUMBERS}|{SPOKEN_NUMBER}|\d{{2}})[\s,-]+)?\d{{4}}{_END}|
+    \b(?:my|his|her|their)\ssocial(?:\sis|:)?\s\d{{3}}[ -]\d{{2}}[ -]\d{{4}}{_END}"""
 )
 _FORMATTED_SSN: Final = re.compile(r"(?<![\w.+-])\d{3}-\d{2}-\d{4}(?![\w-])")
 _NATIONAL_INSURANCE: Final = re.compile(
@@ -90,6 +96,7 @@ def document_in(text: str) -> str | None:
     for what, rule in (
         ("a passport's number", _PASSPORT),
         ("a social security number", _SOCIAL_SECURITY),
+        ("a social security number", _SPOKEN_SSN),
         ("a driving licence's number", _LICENCE),
         ("the number of an identity document", _IDENTITY),
         ("the number of an identity document", _RUSSIAN),

@@ -11,6 +11,10 @@ _SHORT: Final = pattern(
     пасс)(?![^\W_])(?:\s+(?:for|to|of|on|от|для|к|на)
     (?:\s+[\w'’-]+){1,4}?)?\s*(?:[:=—–-]|is|это)?\s*(?P<value>\S+)"""
 )
+_SHORT_IS: Final = pattern(
+    r"""(?<![^\W_])(?:pass|пасс)\s(?:for|to|of|on|от|для|к|на)(?:\s[\w'’-]+){1,4}?\s?(?:[:=—–-]|is|это)\s?
+    (?P<value>\S+)"""
+)
 """Short words for a password that mean other things too: only a value that nothing else can be counts."""
 _ACCESS: Final = pattern(
     r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|
@@ -31,7 +35,7 @@ _ASSIGNED: Final = re.compile(
 def says_login(text: str) -> bool:
     """Whether a text gives a password as "anna / qwerty123", "pass: qwerty123" or "--password=qwerty"."""
     return (
-        any(is_strong(found["value"]) for found in _SHORT.finditer(text))
+        any(is_strong(found["value"]) for rule in (_SHORT, _SHORT_IS) for found in rule.finditer(text))
         or _says_pair(text)
         or any(_is_assigned(found) for found in _ASSIGNED.finditer(text))
     )

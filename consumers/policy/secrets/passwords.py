@@ -18,7 +18,7 @@ from consumers.policy.wording import pattern, word_set
 
 _ENGLISH: Final = (
     r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|psw|pswd|pw|pass phrase|"
-    r"code ?word|secret word|security answer|"
+    r"code ?word|secret word|magic word|security answer|(?:security|secret) question answer|"
     r"secret answer|(?:wi-?fi|wlan|wpa2?|network|encryption|security|recovery) key|"
     r"answer to (?:\w+ ){1,3}(?:security|secret) question)"
 )
@@ -31,7 +31,8 @@ _NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN})
 
 
 _MENTIONED: Final = pattern(
-    r"""pass|pwd|psw|\bpw\b|code ?word|secret word|(?:security|secret) (?:answer|question)|\bkey\b|пасс|
+    r"""pass|pwd|psw|\bpw\b|code ?word|(?:secret|magic) word|(?:security|secret) (?:answer|question)|
+    \bkey\b|пасс|
     парол|кодов|секретн|вопрос|ключ|
     log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
 )
@@ -92,7 +93,7 @@ _USED_AS: Final = pattern(
     парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
 )
 _VALUE_IS: Final = pattern(
-    r"""(?P<value>\S+)\s+(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
+    r"""(?P<value>\S+)\s+(?:(?:that|this|which)\s)?(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
     мой|его|е[её]|их|наш|
     твой|новый|старый|[\w-]+['’]s)\s+)?)(?:[\w-]+\s+){0,4}?
     (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|
@@ -211,7 +212,10 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
             "мастерпароль",
             "кодовое слово",
             "пассворд",
-        )
+        ) or noun["ru"].lower().startswith(("ответ на", "ключ от "))
+        if noun["ru"].lower() == "паролем":
+            told = re.search(r"(?<!\w)(?:с|под)\s$", text[: noun.start()], re.IGNORECASE)
+            nominative = told is not None and len(clause.split()) == 1
         return nominative and russian.is_bare_value(clause)
     if _USING.search(text[max(0, noun.start() - 40) : noun.start()]):
         return english.is_plain_value(clause)

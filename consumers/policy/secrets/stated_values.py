@@ -20,7 +20,11 @@ _FILLER: Final = pattern(
     r"""(?:(?:now|still|currently|always|just|simply|actually|also|again|the following|set to|called|this|
     as follows|literally|
     the word|the words|the phrase|today|
-    теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|фраза|такое|
+    in\s(?:english|spanish|french|german|italian|latin|russian|polish|finnish|dutch|japanese|
+    lowercase|uppercase|lower\scase|
+    upper\scase|capitals)(?=\s?[:,—–-])|
+    теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|
+    фраза|такое|
     это)\s*(?:[:,—–-]\s*|(?=\s)))\s*"""
 )
 

@@ -64,6 +64,31 @@ _SPOKEN_DIGIT: Final = rf"(?:{'|'.join(_DIGIT_WORDS.split())})"
 SPOKEN_DIGITS: Final = rf"{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{3,}}(?!\w)"
 """Four digits or more, in words."""
 
+_TENS: Final = (
+    "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|двадцать|тридцать|сорок|пятьдесят|шестьдесят|"
+    "семьдесят|восемьдесят|девяносто)"
+)
+_TEEN: Final = (
+    "(?:ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|десять|одиннадцать|"
+    "двенадцать|тринадцать|четырнадцать|пятнадцать|шестнадцать|семнадцать|восемнадцать|девятнадцать)"
+)
+SPOKEN_NUMBER: Final = rf"(?>(?:{_TENS}(?:[ -]{_SPOKEN_DIGIT})?|{_TEEN}|{_SPOKEN_DIGIT})(?!\w))"
+SPOKEN_NUMBERS: Final = (
+    rf"(?:{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{2,}}(?!\w)|"
+    rf"(?=[\w ,-]{{0,40}}?(?<!\w)(?:{_TENS}|{_TEEN}))"
+    rf"{SPOKEN_NUMBER}(?:(?:\s*,\s*|[\s-]){SPOKEN_NUMBER}){{1,6}}+)"
+)
+"""Numbers in words, as a code is dictated: "twenty-two forty thirteen", "three five eight"."""
+
+
+_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}"))
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+def has_number_word(text: str) -> bool:
+    """Whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
+    return not _NUMBER_WORDS.isdisjoint(_WORD.findall(text.lower()))
+
 
 def trimmed(token: str) -> str:
     """Return the token without the quotation marks and the punctuation around it."""
