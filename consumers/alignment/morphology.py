@@ -25,12 +25,20 @@ _STEMMING: Final = Lock()
 
 _CYRILLIC: Final = re.compile("[а-я]")
 
+_KNOWN_LETTERS: Final = re.compile("[a-zа-я]")
+
 
 def normalize(text: str) -> str:
     """Fold compatibility characters, typographic apostrophes and `ё`; the case stays."""
     # NFKC turns № into the English "No", which denies.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
+
+
+def is_of_other_alphabet(word: str) -> bool:
+    """Whether a lower-case word has a letter that neither English, with its accents, nor Russian has."""
+    plain = unicodedata.normalize("NFD", word.replace("й", "и"))
+    return any(each.isalpha() and _KNOWN_LETTERS.match(each) is None for each in plain)
 
 
 def is_cyrillic(word: str) -> bool:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from consumers.alignment.lexicon import AXES, Entry, lexicon
-from consumers.alignment.morphology import forms, is_cyrillic, is_proper_name
+from consumers.alignment.morphology import forms, is_cyrillic, is_of_other_alphabet, is_proper_name
 from consumers.alignment.statement import Kind, Statement, Term
 from consumers.alignment.syntax import (
     head_length,
@@ -25,6 +25,9 @@ STATEMENTS: Final = 5_000
 
 LONGEST_PHRASE: Final = 6
 """Words of the longest phrase of the lexicon."""
+
+STRANGE_WORDS: Final = 3
+"""Words that show another language if the lexicon knows none of them."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
 _CURRENCIES: Final = {"€": "euro", "$": "dollar", "£": "pound", "₽": "рубль"}
@@ -100,7 +103,19 @@ class _Parser:
             is_copular=is_copular(self._tokens, self._head),
             is_resumed="resumed" in self._marks,
             is_quit="quit" in self._marks,
+            is_foreign=self._is_foreign(lookups),
         )
+
+    def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
+        """Whether letters, or three words of which the lexicon knows none, show another language."""
+        if any(is_of_other_alphabet(token.word) for token in self._tokens):
+            return True
+        words = [
+            each
+            for token, each in zip(self._tokens, lookups, strict=True)
+            if token.word.isalpha() and (token.is_first or token.surface.islower())
+        ]
+        return len(words) >= STRANGE_WORDS and not any(map(lexicon().phrases, ([each] for each in words)))
 
     def _usable(self, entries: Sequence[Entry]) -> list[Entry]:
         for entry in entries:

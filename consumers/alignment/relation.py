@@ -88,8 +88,10 @@ class _Comparison:
         self.replacement = Replacement(old, new, left)
 
     def verdict(self) -> Verdict:
-        if self.old.text == self.new.text:
+        if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
             return self._same("they have the same words", is_covered=True)
+        if self.old.is_foreign or self.new.is_foreign:
+            return Verdict(self._doubt(), "one of them is in a language without rules", self.score)
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             return self._open(Relation.DIFFERENT, "they have no word in common")
         if problem := self._other_subject():
@@ -146,13 +148,26 @@ class _Comparison:
                     or self._is_in_both(term)
                 ):
                     return "only one of them is about that person"
-        if self._is_of_other_relatives() or self._is_another_of_a_kind():
+        if self._has_other_names() or self._is_of_other_relatives() or self._is_another_of_a_kind():
             return "one of them is about another person or thing of the same kind"
         old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
         if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is Kind.NAME):
             return "they are about different people or things"
         names = [term for term in (*old, *new) if term.kind is Kind.NAME]
         return "only one of them is about that name" if names else None
+
+    def _has_other_names(self) -> bool:
+        """Whether people of whom somebody may have several have different names: "sister Kate"."""
+        sides = (self.alignment.old, self.alignment.new)
+        return any(
+            a.kind is Kind.PERSON
+            and not is_listed(a, "roles_of_one")
+            and all(
+                any(term.kind is Kind.NAME and term.place - person.place == 1 for term in side)
+                for person, side in zip((a, b), sides, strict=True)
+            )
+            for a, b in self.alignment.pairs
+        )
 
     def _is_of_other_relatives(self) -> bool:
         """Whether the facts are about people who are different to somebody, such as a brother and a son."""
@@ -482,7 +497,7 @@ class _Comparison:
         return None
 
     def _has_changed_topic(self) -> bool:
-        """Whether the newer fact says of the same thing, not of the same person or time, that it is other now."""
+        """Whether the newer fact says of the same thing, not of the same person, that it is other now."""
         topics = [
             (a, b)
             for a, b in self.alignment.pairs

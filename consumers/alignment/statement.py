@@ -60,6 +60,7 @@ class Statement:
         is_planned: it speaks of a plan or a wish.
         is_resumed: it says that something is so again.
         is_quit: it says that a person has given up a habit.
+        is_foreign: its language has no words in the lexicon.
         is_past: it tells of something that happened.
         is_english: it has no Cyrillic letter.
         reason_at: the token from which on it gives a reason.
@@ -86,6 +87,7 @@ class Statement:
     is_copular: bool = False
     is_resumed: bool = False
     is_quit: bool = False
+    is_foreign: bool = False
 
     def word_before(self, term: Term) -> str:
         """The word before a term, in lower case; empty at the beginning."""

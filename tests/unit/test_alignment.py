@@ -213,6 +213,13 @@ KEPT = {
     "en: who is older": ("Anna is older than Boris", "Boris is older than Anna"),
     "en: what is preferred": ("Prefers tea to coffee", "Prefers coffee to tea"),
     "en: who owes whom": ("Owes the bank 900 euros", "The bank owes him 900 euros"),
+    "de: dogs": ("Mag große Hunde sehr gern", "Mag große Hunde überhaupt nicht gern"),
+    "uk: work": ("Працює у школі", "Більше не працює у школі"),
+    "ja: cats": ("猫が好きです", "猫が好きではありません"),
+    "en: the jobs of two sisters": (
+        "Has a sister Kate who is a nurse",
+        "Has a sister Mary who works as a teacher",
+    ),
     "en: two sisters": ("Has a sister Kate who is a nurse", "Has a sister Mary who is a nurse"),
     "en: a relative of a name": ("Anna plays the harp", "Anna's husband plays the harp"),
     "en: relatives of a name": ("Anna's father plays the harp", "Anna's husband plays the harp"),
@@ -285,6 +292,8 @@ KEPT = {
 }
 
 
+FOREIGN = {"de": "Mag große Hunde sehr gern", "uk": "Працює у школі", "ja": "猫が好きです"}
+
 SHRUNK = {
     "en": ("Has visited 14 countries", "Has visited 11 countries"),
     "ru": ("Посетил 14 стран", "Посетил 11 стран"),
@@ -332,6 +341,13 @@ def test_both_facts_are_kept_in_the_other_order(old: str, new: str) -> None:
     verdict = relate(new, old, SIMILARITY)
 
     assert verdict.relation in (Relation.DIFFERENT, Relation.UNDECIDED), verdict.evidence
+
+
+@pytest.mark.parametrize("text", FOREIGN.values(), ids=list(FOREIGN))
+def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(text: str) -> None:
+    verdict = relate(text, f"{text.lower()}.", SIMILARITY)
+
+    assert verdict.relation is Relation.SAME, verdict.evidence
 
 
 @given(st.text(max_size=300))
