@@ -573,7 +573,9 @@ class _Comparison:
             return False
         if self.new.is_planned and not self.old.is_planned and self.share_old >= SUBSET_SHARE:
             return True
-        return any(_have_one_form(a, b) and _is_past(a) != _is_past(b) for a, b in self.alignment.pairs)
+        return self.new.is_past != self.old.is_past and any(
+            _have_one_form(a, b) and _is_past(a) != _is_past(b) for a, b in self.alignment.pairs
+        )
 
     def _is_person_narrowed(self) -> bool:
         """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
