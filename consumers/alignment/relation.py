@@ -33,7 +33,6 @@ class Verdict:
         is_covered: the older fact says all that the newer one does, and more.
         is_related: both say something of the same, and nothing contradicts it.
         is_contradicted: a person, a value, a direction or a denial says that they are not the same.
-        is_about_other: they are about different people or things.
         is_open: nothing speaks against sameness but other words: the similarity of both may decide.
     """
 
@@ -44,7 +43,6 @@ class Verdict:
     is_related: bool = False
     is_open: bool = False
     is_contradicted: bool = False
-    is_about_other: bool = False
 
 
 SAME_SHARE: Final = 0.5
@@ -95,7 +93,7 @@ class _Comparison:
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             return self._open(Relation.DIFFERENT, "they have no word in common")
         if problem := self._other_subject():
-            return Verdict(Relation.DIFFERENT, problem, self.score, is_contradicted=True, is_about_other=True)
+            return self._different(problem)
         is_against = (
             self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
         )

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from consumers.alignment.matching import WordSimilarity
 from consumers.alignment.parser import parse
-from consumers.alignment.relation import Relation, relate
+from consumers.alignment.relation import relate
 from consumers.alignment.statement import Kind
 from consumers.dedupe.decide import Decided
 from consumers.dedupe.state import KnownFact, UserFacts, joined
@@ -92,10 +92,10 @@ def contradicts(
 ) -> bool:
     """Whether two texts contradict the relation that a model gave them."""
     verdict = relate(older, newer, words)
-    if relation == "update":
-        return verdict.is_about_other or (verdict.relation is Relation.DIFFERENT and verdict.is_contradicted)
+    if verdict.is_contradicted or relation == "update":
+        return verdict.is_contradicted
     before, after = _numbers(older), _numbers(newer)
-    return verdict.is_contradicted or bool(before - after and after - before)
+    return bool(before - after and after - before)
 
 
 def _numbers(text: str) -> set[str]:
