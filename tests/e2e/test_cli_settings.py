@@ -49,29 +49,32 @@ async def test_a_running_process_heeds_it_within_a_second(stack: Up) -> None:
                 said = await client.request(f"chat.{tenant}.u1.-.message.v1", body, timeout=10)
         seen = json.dumps({"min_seq": json.loads(said.data)["seq"]}).encode()
 
-        async def shown(tenant: str) -> int:
+        async def shown(tenant: str) -> str:
+            """What stands before the newest message."""
             reply = await client.request(f"ask.{tenant}.u1.context.v1", seen, timeout=10)
-            # Others may follow, of the role `system`: what is found for the turn.
-            return sum(message["role"] == "user" for message in json.loads(reply.data)["messages"])
+            messages = json.loads(reply.data)["messages"]
+            newest = [each["content"] for each in messages if each["role"] == "user"][-1]
+            assert newest.endswith("4")
+            return str(newest[:-1])
 
-        async def until(tenant: str, messages: int) -> float:
+        async def until(tenant: str, stamp: str) -> float:
             begun = time.monotonic()
-            while await shown(tenant) != messages:
+            while await shown(tenant) != stamp:
                 assert time.monotonic() - begun < 60
             return time.monotonic() - begun
 
-        assert await shown("acme") == await shown("globex") == 5
+        assert await shown("acme") not in ("a ", "b ", "c ")
         took = []
-        for messages in (3, 2, 4):
-            await settings.done("set", f"recent_messages={messages}")
-            took.append(await until("acme", messages))
+        for stamp in ("a ", "b ", "c "):
+            await settings.done("set", f'time_stamps.template="{stamp}{{text}}"')
+            took.append(await until("acme", stamp))
         assert min(took) < 1
 
-        await settings.done("set", "--tenant", "acme", "recent_messages=1")
-        await until("acme", 1)
-        assert await shown("globex") == 4
-        await settings.done("unset", "--tenant", "acme", "recent_messages")
-        await until("acme", 4)
+        await settings.done("set", "--tenant", "acme", 'time_stamps.template="d {text}"')
+        await until("acme", "d ")
+        assert await shown("globex") == "c "
+        await settings.done("unset", "--tenant", "acme", "time_stamps.template")
+        await until("acme", "c ")
 
 
 async def test_set_get_unset(settings: Settings) -> None:
