@@ -67,6 +67,7 @@ real true false right wrong left other same different next last first own main w
 special public private local foreign beautiful pretty ugly funny strange dangerous safe healthy sick ill tired
 """
 """English adjectives of which one alone says nothing of what it describes."""
+_ADJECTIVE: Final = frozenset(_ADJECTIVES.split())
 
 _NEGATIONS: Final = """
 not no never nor neither without cannot longer anymore stopped quit dislike dislikes hate hates
@@ -116,7 +117,7 @@ class ContentWord(NamedTuple):
         """Whether it only describes what another word names."""
         if is_cyrillic(self.text):
             return not self.is_name and not grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
-        return self.text in _ADJECTIVES.split()
+        return self.text in _ADJECTIVE
 
 
 @dataclass(frozen=True, slots=True)

@@ -621,7 +621,7 @@ class _Comparison:
 
 def _have_one_form(a: Term, b: Term) -> bool:
     """Whether two terms are the same word, not only words for the same."""
-    return any(" " not in key or not key.startswith("same ") for key in a.keys & b.keys)
+    return any(not key.startswith("same ") for key in a.keys & b.keys)
 
 
 def _is_someone(term: Term) -> bool:
