@@ -85,30 +85,45 @@ class Lexicon:
     """The words of all languages.
 
     Attributes:
-        entries: by the forms of their first word.
+        words: entries of one word, by its forms.
+        longer: entries of several words, by the forms of their first word and then of their second.
         numbers: by form.
         roles: meanings of prepositions that have a contrary one.
         grammar: lists of words that tell the structure of a sentence.
     """
 
-    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    words: dict[str, list[Entry]] = field(default_factory=dict)
+    longer: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
     roles: dict[str, str] = field(default_factory=dict)
     grammar: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        for form in entry.words[0]:
+            if len(entry.words) == 1:
+                self.words.setdefault(form, []).append(entry)
+                continue
+            for second in entry.words[1]:
+                self.longer.setdefault(form, {}).setdefault(second, []).append(entry)
 
     def phrases(self, words: Sequence[frozenset[str]]) -> list[Entry]:
         """The entries that stand at the beginning of these words, the longest first."""
         found = {
             id(entry): entry
-            for form in words[0]
-            for entry in self.entries.get(form, ())
-            if len(entry.words) == 1 or entry.matches(words)
+            for form in (words[0] if len(words) > 1 else ())
+            if (seconds := self.longer.get(form)) is not None
+            for second in words[1]
+            for entry in seconds.get(second, ())
+            if entry.matches(words)
         }
-        return sorted(found.values(), key=lambda entry: -len(entry.words))
+        longest = sorted(found.values(), key=lambda entry: -len(entry.words))
+        return [*longest, *word_entries(words[0])]
 
     def number(self, word: frozenset[str]) -> float | None:
         """The number that a word stands for."""
-        return next((self.numbers[form] for form in word if form in self.numbers), None)
+        if self.numbers.keys().isdisjoint(word):
+            return None
+        return next(self.numbers[form] for form in word if form in self.numbers)
 
 
 _LOADING: Final = Lock()
@@ -130,8 +145,7 @@ def _load() -> Lexicon:
         thesaurus = (folder / f"{language}.txt").read_text(encoding="utf-8")
         bare = {stem(word) for mark in ("stop", "light") for word in document[mark].split()}
         for entry in chain(_entries(document), _groups(thesaurus, language, bare)):
-            for form in entry.words[0]:
-                loaded.entries.setdefault(form, []).append(entry)
+            loaded.add(entry)
         for role, words in document["roles"].items():
             loaded.roles |= dict.fromkeys(words.split(), role)
         for name, words in document["grammar"].items():
@@ -147,13 +161,17 @@ def lookup(word: str) -> frozenset[str]:
     return forms(word).union(map(exact, lemmas(word)))
 
 
+@lru_cache(maxsize=WORDS)
+def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
+    """The entries that a word is by itself."""
+    words = lexicon().words
+    found = {id(entry): entry for form in forms_of_word for entry in words.get(form, ())}
+    return tuple(found.values())
+
+
 def is_in_table(word: str, table: str) -> bool:
     """Whether a lower-case word stands by itself in a table."""
-    return any(
-        entry.table == table and len(entry.words) == 1
-        for form in lookup(word)
-        for entry in lexicon().entries.get(form, ())
-    )
+    return any(entry.table == table for entry in word_entries(lookup(word)))
 
 
 def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:

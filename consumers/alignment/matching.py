@@ -1,9 +1,9 @@
 """Matching of the terms of two facts: the pairs that say the same, and the terms without a counterpart."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, TypeAlias
 
 from anyascii import anyascii
@@ -26,22 +26,29 @@ _EXACT: Final = (Kind.NUMBER, Kind.DATE, Kind.PERSON)
 """Kinds of terms that are alike only where they are the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Alignment:
     """Two statements beside each other.
 
     Attributes:
+        statements: the older and the newer one.
+        matched: by the place of each term of the older one that has a counterpart, the place of that.
         pairs: terms of the older and of the newer one that say the same.
         old, new: terms without a counterpart that matter, by the order of the text.
-        is_substituted: in words that stand in the same order something took the place of something.
     """
 
+    statements: tuple[Statement, Statement]
+    matched: Mapping[int, int]
     pairs: tuple[tuple[Term, Term], ...]
     old: tuple[Term, ...]
     new: tuple[Term, ...]
-    is_substituted: bool
 
-    @property
+    @cached_property
+    def is_substituted(self) -> bool:
+        """Whether in words that stand in the same order something took the place of something."""
+        return _is_substituted(*self.statements, self.matched)
+
+    @cached_property
     def kind_pairs(self) -> list[tuple[Term, Term]]:
         """The pairs in which one term names a thing exactly, and the other one its kind."""
         return [
@@ -50,16 +57,15 @@ class Alignment:
             if a.keys.isdisjoint(b.keys) and (is_kind_of(a, b) or is_kind_of(b, a))
         ]
 
-    @property
-    def matched(self) -> float:
+    @cached_property
+    def weight(self) -> float:
         """Weight of the terms that say the same."""
         return sum((a.weight + b.weight) / 2 for a, b in self.pairs)
 
     def share(self, left: Sequence[Term]) -> float:
         """The part of a side's weight that has a counterpart, 0 to 1."""
-        matched = self.matched
-        total = matched + sum(term.weight for term in left)
-        return matched / total if total else 0.0
+        total = self.weight + sum(term.weight for term in left)
+        return self.weight / total if total else 0.0
 
 
 def align(old: Statement, new: Statement, similarity: WordSimilarity | None = None) -> Alignment:
@@ -77,9 +83,7 @@ def align(old: Statement, new: Statement, similarity: WordSimilarity | None = No
     ]
     _match(alike, of_old)
     pairs = tuple((old.terms[i], new.terms[j]) for i, j in sorted(of_old.items()))
-    return Alignment(
-        pairs, _left(old, of_old), _left(new, set(of_old.values())), _is_substituted(old, new, of_old)
-    )
+    return Alignment((old, new), of_old, pairs, _left(old, of_old), _left(new, set(of_old.values())))
 
 
 def _common(old: Statement, new: Statement) -> list[tuple[float, int, int, int]]:
@@ -156,7 +160,7 @@ def _have_one_root(a: str, b: str) -> bool:
     return shared >= PREFIX and max(len(a), len(b)) - shared <= 4
 
 
-def _is_substituted(old: Statement, new: Statement, matched: dict[int, int]) -> bool:
+def _is_substituted(old: Statement, new: Statement, matched: Mapping[int, int]) -> bool:
     """Whether all that matches stands in the same order, and words with content replace others in between."""
     places = [matched[i] for i in sorted(matched)]
     if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):

@@ -35,15 +35,18 @@ def normalize(text: str) -> str:
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
 
 
+@lru_cache(maxsize=WORDS)
 def is_of_other_alphabet(word: str) -> bool:
     """Whether a lower-case word has a letter that neither English, with its accents, nor Russian has."""
+    if word.isascii():
+        return False
     plain = unicodedata.normalize("NFD", word.replace("й", "и"))
     return any(each.isalpha() and _KNOWN_LETTERS.match(each) is None for each in plain)
 
 
 def is_cyrillic(word: str) -> bool:
     """Whether a lower-case word has a Cyrillic letter."""
-    return _CYRILLIC.search(word) is not None
+    return not word.isascii() and _CYRILLIC.search(word) is not None
 
 
 @lru_cache(maxsize=WORDS)

@@ -1,12 +1,13 @@
 """Takes a fact apart."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from consumers.alignment.lexicon import AXES, Entry, lexicon
+from consumers.alignment.lexicon import AXES, Entry, lexicon, word_entries
 from consumers.alignment.morphology import forms, is_cyrillic, is_of_other_alphabet, is_proper_name
 from consumers.alignment.statement import Kind, Statement, Term
 from consumers.alignment.syntax import (
@@ -30,6 +31,7 @@ STRANGE_WORDS: Final = 3
 """Words that show another language if the lexicon knows none of them."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
+_POLES: Final = ("opposites", *AXES)
 _CURRENCIES: Final = {"€": "euro", "$": "dollar", "£": "pound", "₽": "рубль"}
 _SCALES: Final = (100.0, 1000.0, 1_000_000.0)
 _SIGNS: Final = ("—", "–", "%", "№")
@@ -74,11 +76,10 @@ class _Parser:
     def parse(self) -> Statement:
         at, role = 0, ""
         lookups = [token.lookup for token in self._tokens]
+        phrases = lexicon().phrases
         while at < len(self._tokens):
-            entries = self._usable(lexicon().phrases(lookups[at : at + LONGEST_PHRASE]))
-            self._slots.update(entry.concept for entry in entries if entry.table == "slots")
-            entries = [entry for entry in entries if entry.table != "slots"]
-            length = max((len(entry.words) for entry in entries), default=1)
+            entries = self._usable(phrases(lookups[at : at + LONGEST_PHRASE]))
+            length = len(entries[0].words) if entries else 1
             known = len(self._terms)
             self._take(at, length, [entry for entry in entries if len(entry.words) == length], role)
             if len(self._terms) > known and self._terms[-1].kind is not Kind.LIGHT:
@@ -115,14 +116,22 @@ class _Parser:
             for token, each in zip(self._tokens, lookups, strict=True)
             if token.word.isalpha() and (token.is_first or token.surface.islower())
         ]
-        return len(words) >= STRANGE_WORDS and not any(map(lexicon().phrases, ([each] for each in words)))
+        return len(words) >= STRANGE_WORDS and not any(map(word_entries, words))
 
     def _usable(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Note the concepts and slots of entries; the others of them are what the term may be."""
+        usable = []
         for entry in entries:
+            if entry.table == "slots":
+                self._slots.add(entry.concept)
+                continue
             if entry.table == "same":
-                (self._compounds if entry.is_compound else self._concepts).add(entry.concept)
-        self._concepts |= self._compounds
-        return [entry for entry in entries if not entry.is_compound or entry.concept in self._allowed]
+                self._concepts.add(entry.concept)
+                if entry.is_compound:
+                    self._compounds.add(entry.concept)
+            if not entry.is_compound or entry.concept in self._allowed:
+                usable.append(entry)
+        return usable
 
     def _take(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
         """Add the term that a token or a phrase is."""
@@ -138,7 +147,7 @@ class _Parser:
             tables = {"dates"}
         self._marks.update(tables.intersection(_MARKS))
         is_user = token.word in lexicon().grammar["user"]
-        number = number_keys(token) if length == 1 else None
+        number = number_keys(token.word) if length == 1 else None
         if number is not None:
             self._add_number(at, number, role)
         elif token.word in _CURRENCIES:
@@ -172,7 +181,7 @@ class _Parser:
         tokens = self._tokens[at : at + length]
         bare = ("stop", "light")
         return is_cyrillic(tokens[0].word) and all(
-            any(entry.table in bare for entry in lexicon().phrases([token.lookup])) for token in tokens
+            any(entry.table in bare for entry in word_entries(token.lookup)) for token in tokens
         )
 
     def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
@@ -184,7 +193,7 @@ class _Parser:
             return frozenset()
         found: set[str] = set()
         for token in tokens:
-            words = lexicon().phrases([token.lookup])
+            words = word_entries(token.lookup)
             tables = {entry.table for entry in words}
             if token.is_denied or not tables.isdisjoint(("negation", "ended")):
                 return frozenset()
@@ -263,12 +272,13 @@ def _concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
     return frozenset(f"{table} {entry.concept}" for entry in entries if entry.table == table)
 
 
-def _poles(entries: Sequence[Entry]) -> dict[str, frozenset[str]]:
+def _poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
     """The poles of axes at which a word stands, by table."""
-    return {
-        table: frozenset(entry.concept for entry in entries if entry.table == table)
-        for table in ("opposites", *AXES)
-    }
+    poles: defaultdict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        if entry.table in _POLES:
+            poles[entry.table].add(entry.concept)
+    return {table: frozenset(concepts) for table, concepts in poles.items()}
 
 
 def _combine(former: float | None, value: float | None) -> float | None:

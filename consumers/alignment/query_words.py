@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from anyascii import anyascii
 
-from consumers.alignment.lexicon import is_in_table, lexicon, lookup
+from consumers.alignment.lexicon import is_in_table, lexicon, lookup, word_entries
 from consumers.alignment.morphology import forms, grammemes, is_cyrillic, lemmas, name_lemmas, normalize
 
 COMMON_WEIGHT: Final = 0.5
@@ -226,7 +226,7 @@ def read_words(text: str) -> ContentWords:
             continue
         entries = [
             each
-            for each in lexicon().phrases([lookup(_BASES.get(word, word))])
+            for each in word_entries(lookup(_BASES.get(word, word)))
             if each.table in ("stop", "people")
         ]
         persons = {each.concept for each in entries if each.table == "people"}

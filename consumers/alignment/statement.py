@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 
 class Kind(Enum):
@@ -45,7 +46,7 @@ class Term:
         return self.kind.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statement:
     """A fact, taken apart.
 
@@ -97,12 +98,17 @@ class Statement:
         """The word behind a term, in lower case; empty at the end."""
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
 
-    @property
+    @cached_property
     def has_head(self) -> bool:
         """Whether it is about anything but the user."""
         return any(term.is_head and term.kind is not Kind.LIGHT for term in self.terms)
 
-    @property
-    def words(self) -> list[Term]:
+    @cached_property
+    def words(self) -> tuple[Term, ...]:
         """The terms whose absence matters."""
-        return [term for term in self.terms if term.kind is not Kind.LIGHT]
+        return tuple(term for term in self.terms if term.kind is not Kind.LIGHT)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of all terms."""
+        return frozenset().union(*(term.keys for term in self.terms))

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from consumers.alignment.lexicon import is_in_table, lexicon, lookup
-from consumers.alignment.morphology import forms, is_cyrillic, normalize
+from consumers.alignment.morphology import WORDS, forms, is_cyrillic, normalize
 
 _TOKEN: Final = re.compile(
     r"""
@@ -31,6 +32,7 @@ class Token:
         surface: as it stands in the text.
         word: in lower case, without a possessive ending.
         forms: by which it is matched.
+        lookup: the forms by which it is looked up in the lexicon.
         is_first: it begins a sentence.
         is_denied: it ends in "n't".
     """
@@ -38,13 +40,9 @@ class Token:
     surface: str
     word: str
     forms: frozenset[str]
+    lookup: frozenset[str]
     is_first: bool
     is_denied: bool
-
-    @property
-    def lookup(self) -> frozenset[str]:
-        """The forms by which it is looked up in the lexicon."""
-        return self.forms | lookup(self.word)
 
 
 def tokenize(text: str) -> Iterator[Token]:
@@ -58,8 +56,15 @@ def tokenize(text: str) -> Iterator[Token]:
         is_denied = word.endswith("n't") or word == "cannot"
         if word.endswith("'s") and word not in _OWN_WORDS:
             surface, word = surface[:-2], word[:-2]
-        yield Token(surface, word, forms(word) | _profession_forms(word), is_first, is_denied)
+        yield Token(surface, word, *_forms(word), is_first, is_denied)
         is_first = plain[found.end() : found.end() + 2] in (". ", "! ", "? ")
+
+
+@lru_cache(maxsize=WORDS)
+def _forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The forms by which a word is matched, and by which it is looked up."""
+    matched = forms(word) | _profession_forms(word)
+    return matched, matched | lookup(word)
 
 
 def _profession_forms(word: str) -> frozenset[str]:
@@ -70,24 +75,25 @@ def _profession_forms(word: str) -> frozenset[str]:
     return frozenset().union(*map(forms, parts))
 
 
-def number_keys(token: Token) -> list[str] | None:
-    """The keys of a number, of a date those of its parts; None for a word."""
-    word = token.word.replace("\u00a0", "").replace(" ", "")
+@lru_cache(maxsize=WORDS)
+def number_keys(word: str) -> tuple[str, ...] | None:
+    """The keys of a token that is a number, of a date those of its parts; None for a word."""
+    word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
-        number = lexicon().number(token.forms)
-        return None if number is None else [f"{number:g}"]
+        number = lexicon().number(_forms(word)[0])
+        return None if number is None else (f"{number:g}",)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", word):
         year, month, day = (int(part) for part in word.split("-"))
-        return [f"{year}", f"dates month {month}", f"{day}"]
+        return f"{year}", f"dates month {month}", f"{day}"
     if ":" in word:
         hour, minute = word.split(":")
-        return [f"{int(hour)}" if minute == "00" else f"{int(hour)}:{minute}"]
+        return (f"{int(hour)}" if minute == "00" else f"{int(hour)}:{minute}",)
     digits = re.sub(r"[^\d.,]", "", word)
     digits = (
         digits.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", digits) else digits.replace(",", ".")
     )
     value = as_number(digits)
-    return [digits if value is None else f"{value * (1000 if word[-1] in 'kк' else 1):.10g}"]
+    return (digits if value is None else f"{value * (1000 if word[-1] in 'kк' else 1):.10g}",)
 
 
 def as_number(key: str) -> float | None:

@@ -116,6 +116,11 @@ class Deciding:
                 self._users[owner] = known
             return waits
 
+    def has_decided(self, owner: Owner, seq: int) -> bool:
+        """Whether this process knows that all of a user up to a log position is decided, and in the log."""
+        known = self._users.get(owner)
+        return known is not None and seq <= known.position and known.next is None
+
     async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> Known:
         stream_context = connection.jetstream()
         # Below either position every event is projected, and every proposal decided.

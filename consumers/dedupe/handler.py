@@ -1,7 +1,7 @@
 """Starts the decisions on each user's proposals and comparisons as they arrive."""
 
 import asyncio
-from collections import Counter
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -52,12 +52,15 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
                 log.exception("not decided, will be tried again", tenant=owner[0])
             return FAILED
 
-    turns = Turns(decide)
+    turns = Turns(decide, deciding.has_decided)
 
     async def propose(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
         owners = [_owner(each) for each in deliveries]
-        users = Counter(owner for owner in owners if owner)
-        taken = await asyncio.gather(*(turns.take(owner, number) for owner, number in users.items()))
+        users: defaultdict[Owner, list[int]] = defaultdict(list)
+        for owner, each in zip(owners, deliveries, strict=True):
+            if owner:
+                users[owner].append(each.sequence)
+        taken = await asyncio.gather(*(turns.take(*each) for each in users.items()))
         waits = dict(zip(users, taken, strict=True))
         return [
             turns.end(owner, waits[owner], each.sequence) if owner else POISON

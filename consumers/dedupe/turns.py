@@ -5,7 +5,7 @@ behind them come at once, and the user goes on turn by turn without deliveries.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -30,11 +30,16 @@ Turn = Callable[[Owner], Awaitable[int | None]]
 another turn, None when none does, or `FAILED`; it raises nothing."""
 
 
+IsDecided = Callable[[Owner, int], bool]
+"""Whether all that a user proposed up to a log position is known to be decided."""
+
+
 class Turns:
     """Gives users their turns; how many at the same time is the turn's own business."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, is_decided: IsDecided) -> None:
         self._turn = turn
+        self._is_decided = is_decided
         self._waiting: dict[Owner, int] = {}
         self._put_off: dict[Owner, int] = {}
         self._taking: dict[Owner, asyncio.Event] = {}
@@ -51,18 +56,21 @@ class Turns:
             if self._going_on:
                 await asyncio.wait(self._going_on)
 
-    async def take(self, owner: Owner, deliveries: int) -> int | None:
+    async def take(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
         """Have a user's turn, and see to it that the rest has its turns later; gives what `Turn` gives.
 
         Args:
             owner: the user.
-            deliveries: how many there are. For more than a turn nothing is waited for.
+            deliveries: their log positions. For more than a turn nothing is waited for, and for what an earlier
+                turn has decided there is none.
         """
         # What a first turn leaves is seen then, and a second would only wait for it.
         while owner in self._taking:
             await self._taking[owner].wait()
         if owner not in self._waiting:
-            waits = ALL if deliveries > TURN else await self._first(owner)
+            if self._is_decided(owner, max(deliveries)):
+                return None
+            waits = ALL if len(deliveries) > TURN else await self._first(owner)
             if not waits or not self._is_open:
                 return waits
             self._begin(owner, waits)
