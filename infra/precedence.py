@@ -22,10 +22,13 @@ class _Front:
         self.quiet.set()
         self.turn = asyncio.Lock()
 
+    def left(self) -> float:
+        """Seconds of `REST` that are left."""
+        return self.answered_at + REST - asyncio.get_running_loop().time()
+
     async def rested(self) -> None:
         """Wait until nothing is asked, and has not been for `REST`."""
-        loop = asyncio.get_running_loop()
-        while (left := self.answered_at + REST - loop.time()) > 0 or self.requests:
+        while (left := self.left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 
 
@@ -64,6 +67,8 @@ async def give_way() -> None:
     front = _front()
     async with front.turn:
         await asyncio.sleep(0)
+        if not front.requests and front.left() <= 0:
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await front.rested()

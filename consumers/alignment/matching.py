@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from anyascii import anyascii
@@ -26,7 +26,7 @@ _EXACT: Final = (Kind.NUMBER, Kind.DATE, Kind.PERSON)
 """Kinds of terms that are alike only where they are the same."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Alignment:
     """Two statements beside each other.
 
@@ -35,6 +35,7 @@ class Alignment:
         matched: by the place of each term of the older one that has a counterpart, the place of that.
         pairs: terms of the older and of the newer one that say the same.
         old, new: terms without a counterpart that matter, by the order of the text.
+        weight: of the terms that say the same.
     """
 
     statements: tuple[Statement, Statement]
@@ -42,13 +43,14 @@ class Alignment:
     pairs: tuple[tuple[Term, Term], ...]
     old: tuple[Term, ...]
     new: tuple[Term, ...]
+    weight: float
 
-    @cached_property
+    @property
     def is_substituted(self) -> bool:
         """Whether in words that stand in the same order something took the place of something."""
         return _is_substituted(*self.statements, self.matched)
 
-    @cached_property
+    @property
     def kind_pairs(self) -> list[tuple[Term, Term]]:
         """The pairs in which one term names a thing exactly, and the other one its kind."""
         return [
@@ -56,11 +58,6 @@ class Alignment:
             for a, b in self.pairs
             if a.keys.isdisjoint(b.keys) and (is_kind_of(a, b) or is_kind_of(b, a))
         ]
-
-    @cached_property
-    def weight(self) -> float:
-        """Weight of the terms that say the same."""
-        return sum((a.weight + b.weight) / 2 for a, b in self.pairs)
 
     def share(self, left: Sequence[Term]) -> float:
         """The part of a side's weight that has a counterpart, 0 to 1."""
@@ -83,7 +80,8 @@ def align(old: Statement, new: Statement, similarity: WordSimilarity | None = No
     ]
     _match(alike, of_old)
     pairs = tuple((old.terms[i], new.terms[j]) for i, j in sorted(of_old.items()))
-    return Alignment((old, new), of_old, pairs, _left(old, of_old), _left(new, set(of_old.values())))
+    weight = sum((a.weight + b.weight) / 2 for a, b in pairs)
+    return Alignment((old, new), of_old, pairs, _left(old, of_old), _left(new, set(of_old.values())), weight)
 
 
 def _common(old: Statement, new: Statement) -> list[tuple[float, int, int, int]]:

@@ -89,6 +89,8 @@ class _Parser:
         return Statement(
             text=self._text,
             terms=tuple(self._terms),
+            words=tuple(term for term in self._terms if term.kind is not Kind.LIGHT),
+            keys=frozenset().union(*(term.keys for term in self._terms)),
             tokens=tuple(self._order),
             slots=frozenset(self._slots),
             is_negated="negation" in self._marks,

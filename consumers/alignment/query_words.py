@@ -225,9 +225,7 @@ def read_words(text: str) -> ContentWords:
             denies = True
             continue
         entries = [
-            each
-            for each in word_entries(lookup(_BASES.get(word, word)))
-            if each.table in ("stop", "people")
+            each for each in word_entries(lookup(_BASES.get(word, word))) if each.table in ("stop", "people")
         ]
         persons = {each.concept for each in entries if each.table == "people"}
         if (

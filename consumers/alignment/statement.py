@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
 
 
 class Kind(Enum):
@@ -46,13 +45,15 @@ class Term:
         return self.kind.value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Statement:
     """A fact, taken apart.
 
     Attributes:
         text: as it was given.
         terms: with content, in the order of the text.
+        words: the terms whose absence matters.
+        keys: of all terms.
         tokens: for every token its term's place in `terms`, or the token itself where it has no content.
         slots: attributes that it gives a value to, such as `residence`.
         is_negated: it denies something.
@@ -73,6 +74,8 @@ class Statement:
 
     text: str
     terms: tuple[Term, ...]
+    words: tuple[Term, ...]
+    keys: frozenset[str]
     tokens: tuple[int | str, ...]
     slots: frozenset[str]
     is_negated: bool
@@ -98,17 +101,7 @@ class Statement:
         """The word behind a term, in lower case; empty at the end."""
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
 
-    @cached_property
+    @property
     def has_head(self) -> bool:
         """Whether it is about anything but the user."""
         return any(term.is_head and term.kind is not Kind.LIGHT for term in self.terms)
-
-    @cached_property
-    def words(self) -> tuple[Term, ...]:
-        """The terms whose absence matters."""
-        return tuple(term for term in self.terms if term.kind is not Kind.LIGHT)
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The keys of all terms."""
-        return frozenset().union(*(term.keys for term in self.terms))

@@ -16,7 +16,7 @@ from consumers.dedupe.rewriting import restated, rewritten
 from consumers.dedupe.room import Eviction, make_room
 from consumers.dedupe.state import KnownFact, UserFacts
 from consumers.policy.refusing import refusal
-from consumers.policy.wording import words
+from consumers.policy.wording import one_line, words
 from contracts.base import ID_LIMIT, Event
 from contracts.memory import (
     Decision,
@@ -80,14 +80,21 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
         return [_rejected(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
         return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
-    candidate = Candidate(proposal, classify(event, at, settings))
-    other = _find_same_words(candidate.fact.text, known.live(at))
-    if other is None or (event.supersedes and known.live_fact(event.supersedes, at)):
-        return candidate
+    other = _find_repeated(proposal, known)
+    if other is None:
+        return Candidate(proposal, classify(event, at, settings))
     by = Decision(
         proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
     )
-    return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
+    return _write(proposal, other, restated(other.fact, event, at, settings), by, known, settings)
+
+
+def text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
+    """Return the text whose meaning `settle` will ask for; None where a rule or the words alone decide."""
+    event = proposal.event
+    if refusal(event.text, settings.policy) or _find_repeated(proposal, known):
+        return None
+    return one_line(event.text)
 
 
 def settle(
@@ -139,9 +146,9 @@ def settle(
     is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
     keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
     if is_said and keeps_words and not is_longer:
-        return _write(candidate, other, restated(other.fact, event, at, settings), by, known, settings)
+        return _write(proposal, other, restated(other.fact, event, at, settings), by, known, settings)
     return _write(
-        candidate, other, rewritten(other.fact, candidate.fact, event, at, settings), by, known, settings
+        proposal, other, rewritten(other.fact, candidate.fact, event, at, settings), by, known, settings
     )
 
 
@@ -158,6 +165,14 @@ def _doubt(proposal: Proposal, known: KnownFact) -> str | None:
 def undecidable(proposal: Proposal, error: str) -> Decided:
     """The end of a proposal that cannot be decided: nothing ends silently."""
     return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
+
+
+def _find_repeated(proposal: Proposal, known: UserFacts) -> KnownFact | None:
+    """The fact whose words a proposal repeats, unless it is to replace another one."""
+    event, at = proposal.event, proposal.at
+    if event.supersedes and known.live_fact(event.supersedes, at):
+        return None
+    return _find_same_words(event.text, known.live(at))
 
 
 def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
@@ -183,7 +198,7 @@ def _supersede(
             proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
         )
         fact = restated(other.fact, proposal.event, proposal.at, settings)
-        return [("fact.forgotten", forgotten), *_write(candidate, other, fact, by, known, settings)]
+        return [("fact.forgotten", forgotten), *_write(proposal, other, fact, by, known, settings)]
     by = Decision(
         proposal_id=proposal.id,
         nearest=replaced.id,
@@ -191,7 +206,7 @@ def _supersede(
         evidence=f"the model names it: {verdict.evidence}",
     )
     fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
-    return _write(candidate, replaced, fact, by, known, settings)
+    return _write(proposal, replaced, fact, by, known, settings)
 
 
 def _compared(
@@ -234,10 +249,9 @@ def save(candidate: Candidate, by: Decision, known: UserFacts, settings: Setting
 
 
 def _write(
-    candidate: Candidate, other: KnownFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
+    proposal: Proposal, other: KnownFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[Decided]:
     """The fact as it is to be from now on; confirmed when that is what it is already."""
-    proposal = candidate.proposal
     event_id, lineage = decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
         confirmed = FactConfirmedV1(id=event_id, fact_id=other.id, decision=by, lineage=lineage)

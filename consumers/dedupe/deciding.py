@@ -16,7 +16,15 @@ from nats.aio.client import Client
 
 from consumers.alignment.parser import parse
 from consumers.dedupe.comparison import Likeness, NearestFact
-from consumers.dedupe.decide import Candidate, Decided, Proposal, examine, settle, undecidable
+from consumers.dedupe.decide import (
+    Candidate,
+    Decided,
+    Proposal,
+    examine,
+    settle,
+    text_to_compare,
+    undecidable,
+)
 from consumers.dedupe.known import TURN_SECONDS, Known, Undecided
 from consumers.dedupe.log_events import event_of, log_event
 from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
@@ -25,7 +33,6 @@ from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.identity import point_id
 from contracts.memory import (
-    Fact,
     FactEvictedV1,
     FactForgottenV1,
     FactProposedV1,
@@ -238,9 +245,8 @@ class Deciding:
         texts = []
         for proposal in proposals:
             with suppress(ValueError):  # said when it is decided
-                match examine(proposal, known.facts, settings):
-                    case Candidate(fact=Fact(text=text)):
-                        texts.append(text)
+                if (text := text_to_compare(proposal, known.facts, settings)) is not None:
+                    texts.append(text)
         meanings = {text: known.meanings[text] for text in texts if text in known.meanings}
         new = list(dict.fromkeys(text for text in texts if text not in meanings))
         if new:

@@ -61,8 +61,8 @@ class Turns:
 
         Args:
             owner: the user.
-            deliveries: their log positions. For more than a turn nothing is waited for, and for what an earlier
-                turn has decided there is none.
+            deliveries: their log positions. For more than a turn nothing is waited for, and there is none for
+                what an earlier one has decided.
         """
         # What a first turn leaves is seen then, and a second would only wait for it.
         while owner in self._taking:

@@ -20,7 +20,11 @@ READABLE: Final = 10_000
 """Characters of a text that are examined; a fact has far fewer."""
 
 FEWEST_DIGITS: Final = 4
-"""Fewest digits of a text that is checked for cards, accounts and documents."""
+"""Fewest digits of a text that is checked for documents."""
+
+CARD_DIGITS: Final = 7
+ACCOUNT_DIGITS: Final = 6
+"""Fewest digits of a card's expiry with its code, and of a bank account's number."""
 
 PIECE: Final = 1_000
 OVERLAP: Final = 300
@@ -62,9 +66,9 @@ def _secret_in(text: str, policy: Policy) -> str | None:
     if seed_phrase_in(text):
         return "a seed phrase"
     digits = sum(map(str.isdigit, text))
-    if digits >= FEWEST_DIGITS and card_in(text):
+    if digits >= CARD_DIGITS and card_in(text):
         return "a card number"
-    if digits >= FEWEST_DIGITS and policy.refuse_bank_accounts and account_in(text):
+    if digits >= ACCOUNT_DIGITS and policy.refuse_bank_accounts and account_in(text):
         return "a bank account's number"
     if digits >= FEWEST_DIGITS and policy.refuse_documents and (what := document_in(text)) is not None:
         return what

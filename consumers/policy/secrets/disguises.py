@@ -9,6 +9,12 @@ _WORD: Final = re.compile(r"\w+")
 _LATIN: Final = re.compile(r"[A-Za-z]")
 _CYRILLIC: Final = re.compile(r"[А-Яа-яЁё]")
 _LOOKALIKE: Final = re.compile(r"[^\W\d_A-Za-z]")
+_TWO_SCRIPTS: Final = re.compile(
+    r"[A-Za-z]\w*?[^\W\d_A-Za-z]|[^\W\d_A-Za-z]\w*?[A-Za-z]|[^\W\d_A-Za-zА-Яа-яЁё]"
+)
+_PLAIN: Final = re.compile(r"[\n -~«»А-Яа-яЁё—–…]*")
+"""Texts without marks and compatibility forms."""
+
 _SPACED_OUT: Final = re.compile(r"(?<!\w)[^\W\d_](?:([ .*·•|_-])\w)(?:\1\w){2,}(?!\w)")
 _JOINED_NOUN: Final = re.compile(
     r"(passwords?|passcode|passphrase|pincode|pin|code|cvv|пароль|парол[яеию]|пинкод|пин|код)"
@@ -64,7 +70,7 @@ def readings(text: str) -> tuple[str, ...]:
 
 
 def _without_marks(text: str) -> str:
-    if text.isascii():
+    if _PLAIN.fullmatch(text):
         return text
     composed = unicodedata.normalize("NFKC", text.replace("№", "#"))
     return "".join(
@@ -76,7 +82,7 @@ def _without_marks(text: str) -> str:
 
 def _in_one_script(text: str) -> list[str]:
     """The text with each mixed word in Latin letters, and with each in Cyrillic ones, where they differ."""
-    if text.isascii():
+    if text.isascii() or not _TWO_SCRIPTS.search(text):
         return []
     to_latin, to_cyrillic = _tables()
 

@@ -69,6 +69,7 @@ _RUSSIAN: Final = pattern(
 _FORMATTED_SNILS: Final = re.compile(r"(?<![\w+-])(\d{3})-(\d{3})-(\d{3})[ -](\d{2})(?![\w-])")
 _FORMATTED_CPF: Final = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])")
 _INDIAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{5}\d{4}[A-Z](?![A-Za-z0-9])")
+_ONE_YEAR: Final = re.compile(r"\D*(?<!\w)\d{4}(?!\w)\D*")
 _BEFORE: Final = pattern(
     rf"""(?:{_NUMBER}|{_START}\d{{2}}\s?\d{{2}}\s\d{{6}}{_END})\s*(?:is|was|—|–|-|
     это)\s+(?:это\s+)?(?:[\w'’-]+\s+){{0,3}}?
@@ -85,6 +86,8 @@ _ELSEWHERE: Final = pattern(
 
 def document_in(text: str) -> str | None:
     """Name the sort of document whose number a text holds; None when there is none."""
+    if _ONE_YEAR.fullmatch(text):
+        return "a social security number" if _SPOKEN_SSN.search(text) else None
     if _NATIONAL_INSURANCE.search(text) and not _NOT_INSURANCE.search(text):
         return "a national insurance number"
     if any(_is_social_security(found[0]) for found in _FORMATTED_SSN.finditer(text)):
