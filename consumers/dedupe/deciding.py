@@ -6,7 +6,7 @@ workers come to what one alone would come to. What is decided stands in the log 
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from nats.aio.client import Client
 
 from consumers.alignment.parser import parse
-from consumers.dedupe.comparison import Likeness, NearestFact
+from consumers.dedupe.comparison import Likeness
 from consumers.dedupe.decide import (
     Candidate,
     Decided,
@@ -25,21 +25,15 @@ from consumers.dedupe.decide import (
     text_to_compare,
     undecidable,
 )
-from consumers.dedupe.known import TURN_SECONDS, Known, Undecided
+from consumers.dedupe.known import TURN_SECONDS, Known
 from consumers.dedupe.log_events import event_of, log_event
 from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
+from consumers.dedupe.neighbours import Neighbours
 from consumers.dedupe.trimming import trim
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
-from contracts.identity import point_id
-from contracts.memory import (
-    FactEvictedV1,
-    FactForgottenV1,
-    FactProposedV1,
-    FactSavedV1,
-    FactUpdatedV1,
-)
-from contracts.merging import FactComparedV1, FactMergedV1
+from contracts.memory import FactProposedV1
+from contracts.merging import FactComparedV1
 from contracts.settings import SettingsV1
 from contracts.streams import LOG
 from contracts.subjects import InvalidSubject, thing_filter
@@ -53,20 +47,17 @@ from infra.database.facts import fact_events
 from infra.database.locking import locked
 from infra.database.rows import happened_at, read
 from infra.erased import Erasures
-from infra.finding import Finding, fact, points
+from infra.finding import Finding
 from infra.models.wordllama import word_similarity
 from infra.precedence import give_way
 from infra.settings.store import LiveSettings
 from infra.telemetry import tracing
-from infra.vectors.port import Collection, Dense, Owner
+from infra.vectors.port import Owner
 
 log = structlog.get_logger("dedupe")
 
 USERS = 1000
 """Users whose facts a process remembers from one decision to the next."""
-
-NEAREST = 10
-"""Hits that are compared; some of them belong to facts that have changed or ended."""
 
 PARSED = 50
 """Facts that are taken apart at a time: 5 ms."""
@@ -111,12 +102,15 @@ class Deciding:
             if known is None or known.erased != erased:
                 known = await self._load(connection, owner, erased)
             await self._catch_up(connection, owner, known)
-            events = await self._decide(owner, known, known.turn())
+            neighbours = Neighbours(self._finding, owner, known)
+            events = await self._decide(owner, known, neighbours)
             waits = known.next
             if waits is None:
                 known.meanings = {}
             if limits_at is not None and waits is None:
-                events += await self._trim(owner, known, limits_at)
+                decided = trim(known.facts, self._settings.of(owner[0]).limits, limits_at)
+                events += _applied(owner, known, decided, limits_at, neighbours)
+            await neighbours.write()
             await give_way()
             appended = await append(connection, events)
             if not any(each.known for each in appended):
@@ -176,10 +170,10 @@ class Deciding:
                 else:
                     known.apply(event, event_id, at)
 
-    async def _decide(self, owner: Owner, known: Known, undecided: Sequence[Undecided]) -> list[LogEvent]:
-        settings = self._settings.of(owner[0])
+    async def _decide(self, owner: Owner, known: Known, neighbours: Neighbours) -> list[LogEvent]:
+        settings, undecided = self._settings.of(owner[0]), known.turn()
         proposals = [each for each in undecided if isinstance(each, Proposal)]
-        meanings = known.meanings = await self._meanings(known, proposals, settings)
+        await neighbours.look_up(_texts_to_compare(proposals, known, settings))
         events: list[LogEvent] = []
         begun = time.monotonic()
         for each in undecided:
@@ -190,123 +184,51 @@ class Deciding:
                 if isinstance(each, Comparison):
                     decided = _merged(owner, known, each, settings)
                 else:
-                    decided = await self._decided(owner, known, each, settings, meanings)
-                await self._write(owner, known, decided, each.at, meanings)
-                events += [log_event(owner, one) for one in decided]
+                    decided = await self._decided(known, each, settings, neighbours)
+                events += _applied(owner, known, decided, each.at, neighbours)
             known.waiting.pop(each.id)
         return events
 
     async def _decided(
-        self,
-        owner: Owner,
-        known: Known,
-        proposal: Proposal,
-        settings: SettingsV1,
-        meanings: dict[str, Dense],
+        self, known: Known, proposal: Proposal, settings: SettingsV1, neighbours: Neighbours
     ) -> list[Decided]:
         try:
-            return await self._decide_one(owner, known, proposal, settings, meanings)
+            match examine(proposal, known.facts, settings):
+                case Candidate() as candidate:
+                    nearest = await neighbours.nearest(candidate.fact.text, proposal.at)
+                    return settle(candidate, known.facts, nearest, settings, self._likeness())
+                case decided:
+                    return decided
         except ValueError as error:
             # A retry would fail too, and all later proposals of the user would wait for it.
             log.exception("proposal decision failed", event_id=proposal.id)
             return [undecidable(proposal, type(error).__name__)]
-
-    async def _decide_one(
-        self,
-        owner: Owner,
-        known: Known,
-        proposal: Proposal,
-        settings: SettingsV1,
-        meanings: dict[str, Dense],
-    ) -> list[Decided]:
-        match examine(proposal, known.facts, settings):
-            case Candidate() as candidate:
-                nearest = await self._nearest(owner, known, candidate, meanings)
-                return settle(candidate, known.facts, nearest, settings, self._likeness())
-            case decided:
-                return decided
 
     def _likeness(self) -> Likeness:
         model = self._finding.embedder
         words = word_similarity()
         return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 
-    async def _trim(self, owner: Owner, known: Known, at: datetime) -> list[LogEvent]:
-        decided = trim(known.facts, self._settings.of(owner[0]).limits, at)
-        await self._write(owner, known, decided, at, {})
-        return [log_event(owner, each) for each in decided]
 
-    async def _meanings(
-        self, known: Known, proposals: Iterable[Proposal], settings: SettingsV1
-    ) -> dict[str, Dense]:
-        """The vectors of all that may have to be compared: a provider is asked once, and for each once."""
-        if self._finding.embedder is None:
-            return {}
-        texts = []
-        for proposal in proposals:
-            with suppress(ValueError):  # said when it is decided
-                if (text := text_to_compare(proposal, known.facts, settings)) is not None:
-                    texts.append(text)
-        meanings = {text: known.meanings[text] for text in texts if text in known.meanings}
-        new = list(dict.fromkeys(text for text in texts if text not in meanings))
-        if new:
-            meanings |= zip(new, await self._finding.embedder.embed(new), strict=True)
-        return meanings
+def _texts_to_compare(proposals: Iterable[Proposal], known: Known, settings: SettingsV1) -> list[str]:
+    texts = []
+    for proposal in proposals:
+        with suppress(ValueError):  # said when it is decided
+            if (text := text_to_compare(proposal, known.facts, settings)) is not None:
+                texts.append(text)
+    return texts
 
-    async def _nearest(
-        self, owner: Owner, known: Known, candidate: Candidate, meanings: dict[str, Dense]
-    ) -> list[NearestFact]:
-        """The user's facts that are nearest in meaning. A point that stands for no fact is passed over."""
-        text, at = candidate.fact.text, candidate.proposal.at
-        if self._finding.embedder is None or not known.facts.facts:
-            return []
-        if not known.findable:
-            await self._make_findable(owner, known)
-        if text not in meanings:
-            # Words that met a fact at first sight may meet none after what was decided since.
-            (meanings[text],) = await self._finding.embedder.embed([text])
-        (hits,) = await self._finding.vectors.search(Collection.MEMORIES, owner, [meanings[text]], NEAREST)
-        return [
-            NearestFact(fact_id, hit.score)
-            for hit in hits
-            if known.versions.get(fact_id := str(hit.payload["fact_id"])) == hit.payload["event_id"]
-            and known.facts.live_fact(fact_id, at)
-        ]
 
-    async def _make_findable(self, owner: Owner, known: Known) -> None:
-        """Whoever decided these facts may have been killed before their points were written."""
-        found: dict[str, object] = {}
-        async for page in self._finding.vectors.scroll(Collection.MEMORIES, owner):
-            found |= {str(each.payload["fact_id"]): each.payload["event_id"] for each in page}
-        absent = [
-            fact(owner, each.id, known.versions[each.id], each.fact.text)
-            for each in known.facts.facts.values()
-            if found.get(each.id) != known.versions[each.id]
-        ]
-        await self._finding.vectors.upsert(Collection.MEMORIES, await points(self._finding, absent))
-        known.findable = True
-
-    async def _write(
-        self,
-        owner: Owner,
-        known: Known,
-        decided: Iterable[Decided],
-        at: datetime,
-        meanings: Mapping[str, Dense],
-    ) -> None:
-        """Take what is decided into account, and bring the points to it."""
-        findable = known.findable
-        for _, event in decided:
-            known.apply(event, str(event.id), at)
-            match event:
-                case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
-                    written = [fact(owner, event.fact_id, str(event.id), event.fact.text)]
-                    new = await points(self._finding, written, meanings)
-                    await self._finding.vectors.upsert(Collection.MEMORIES, new)
-                case FactEvictedV1() | FactForgottenV1():
-                    place = point_id(*owner, "fact", event.fact_id)
-                    await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
-        known.findable = findable
+def _applied(
+    owner: Owner, known: Known, decided: Iterable[Decided], at: datetime, neighbours: Neighbours
+) -> list[LogEvent]:
+    """Take what is decided into account, and give the events for the log."""
+    events = []
+    for each in decided:
+        neighbours.note(each)
+        known.apply(each[1], str(each[1].id), at)
+        events.append(log_event(owner, each))
+    return events
 
 
 def _merged(owner: Owner, known: Known, comparison: Comparison, settings: SettingsV1) -> list[Decided]:

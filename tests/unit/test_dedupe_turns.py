@@ -1,0 +1,103 @@
+"""Turns of users: who gets one, and who needs none."""
+
+import asyncio
+
+from consumers.dedupe.known import TURN
+from consumers.dedupe.turns import FAILED, Turns
+from infra.broker.outcomes import ACK, Retry
+from infra.vectors.port import Owner
+
+ANNA = ("acme", "anna")
+
+
+class Log:
+    """A user's log in which everything up to a position is decided by each turn."""
+
+    def __init__(self, *, ends: int = 10, fails: bool = False) -> None:
+        self.turns = 0
+        self.ends = ends
+        self.fails = fails
+        self.decided = 0
+
+    async def turn(self, owner: Owner) -> int | None:
+        await asyncio.sleep(0)
+        self.turns += 1
+        if self.fails:
+            return FAILED
+        self.decided = self.ends
+        return None
+
+    def is_decided(self, owner: Owner, seq: int) -> bool:
+        return seq <= self.decided
+
+
+async def test_there_is_no_turn_for_what_an_earlier_one_has_decided() -> None:
+    log = Log(ends=10)
+    turns = Turns(log.turn, log.is_decided)
+    async with turns.open():
+        assert await turns.take(ANNA, [3, 4]) is None
+        assert await turns.take(ANNA, [9, 10]) is None
+    assert log.turns == 1
+    assert turns.end(ANNA, None, 10) == ACK
+
+
+async def test_the_last_of_the_deliveries_counts() -> None:
+    log = Log(ends=10)
+    turns = Turns(log.turn, log.is_decided)
+    async with turns.open():
+        await turns.take(ANNA, [10])
+        log.ends = 11
+        await turns.take(ANNA, [9, 11])
+    assert log.turns == 2
+
+
+async def test_a_batch_that_waited_for_a_turn_needs_none_of_its_own() -> None:
+    log = Log(ends=10)
+    turns = Turns(log.turn, log.is_decided)
+    async with turns.open():
+        taken = await asyncio.gather(turns.take(ANNA, [1]), turns.take(ANNA, [2]))
+    assert list(taken) == [None, None]
+    assert log.turns == 1
+
+
+async def test_after_a_failure_all_is_asked_again() -> None:
+    log = Log(fails=True)
+    turns = Turns(log.turn, log.is_decided)
+    async with turns.open():
+        assert await turns.take(ANNA, [1]) == FAILED
+        assert await turns.take(ANNA, [1]) == FAILED
+    assert log.turns == 2
+    assert turns.end(ANNA, FAILED, 1) == Retry()
+
+
+async def test_many_decided_deliveries_are_not_put_off() -> None:
+    log = Log(ends=10 * TURN)
+    turns = Turns(log.turn, log.is_decided)
+    async with turns.open():
+        await turns.take(ANNA, [1])
+        assert await turns.take(ANNA, range(1, 2 * TURN)) is None
+    assert log.turns == 1
+
+
+async def test_a_turn_in_hand_is_finished_before_the_end() -> None:
+    begun, let_go = asyncio.Event(), asyncio.Event()
+    finished = []
+
+    async def turn(owner: Owner) -> int | None:
+        begun.set()
+        await let_go.wait()
+        finished.append(owner)
+        return None
+
+    turns = Turns(turn, lambda owner, seq: False)
+
+    async def work() -> None:
+        async with turns.open():
+            await turns.take(ANNA, range(2 * TURN))
+            await begun.wait()
+
+    working = asyncio.create_task(work())
+    await begun.wait()
+    let_go.set()
+    await working
+    assert finished == [ANNA]
