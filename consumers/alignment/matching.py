@@ -150,11 +150,10 @@ def _romanized(name: str) -> str:
 
 
 def _have_one_root(a: str, b: str) -> bool:
-    shared = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        shared += 1
+    if a[:PREFIX] != b[:PREFIX]:
+        return False
+    pairs = enumerate(zip(a, b, strict=False))
+    shared = next((at for at, (x, y) in pairs if x != y), min(len(a), len(b)))
     return shared >= PREFIX and max(len(a), len(b)) - shared <= 4
 
 

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What a term is; its value is how much one without a counterpart speaks against sameness."""
+    """What a term is; its weight is how much one without a counterpart speaks against sameness."""
 
     WORD = 1.0
     NAME = 1.5
@@ -13,6 +13,9 @@ class Kind(Enum):
     DATE = 0.8
     PERSON = 1.02
     LIGHT = 0.0
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Term:
 
     @property
     def weight(self) -> float:
-        return self.kind.value
+        return self.kind.weight
 
 
 @dataclass(frozen=True, slots=True)

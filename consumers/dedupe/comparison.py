@@ -125,7 +125,8 @@ def _candidates(
         old = parse(known.fact.text)
         if keys.isdisjoint(old.keys) and new.slots.isdisjoint(old.slots):
             continue
-        common = sum(not keys.isdisjoint(term.keys) for term in old.terms) + len(old.slots & new.slots)
+        common = len([term for term in old.terms if not keys.isdisjoint(term.keys)])
+        common += len(old.slots & new.slots)
         if common and common >= UNDECIDED_SHARE * min(len(new.words), len(old.words)):
             shared.append((common, similarities.get(known.id, 0.0), known.id))
     shared.sort(key=lambda each: (-each[0], -each[1]))
