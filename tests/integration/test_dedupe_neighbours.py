@@ -140,6 +140,7 @@ async def test_what_ended_in_the_turn_is_near_to_nothing(finding: Finding) -> No
 async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ended(finding: Finding) -> None:
     known = Known()
     await turn(finding, known, saved("ar_001", TEA), saved("ar_002", HARP))
+    known.findable = True
     neighbours = Neighbours(finding, ANNA, known)
     apply(
         neighbours,
@@ -152,6 +153,7 @@ async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ende
     await neighbours.write()
 
     assert await versions(finding) == {"ar_001": "updated-ar_001-9", "ar_003": "saved-ar_003"}
+    assert known.findable
 
 
 async def test_a_point_of_a_former_version_stands_for_no_fact(finding: Finding) -> None:

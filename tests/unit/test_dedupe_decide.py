@@ -353,6 +353,14 @@ def test_supersedes_replaces_the_named_fact() -> None:
     assert saved(user.propose("Plays chess well", supersedes="pf_009")).fact_id == "ar_001"  # not there
 
 
+def test_a_fact_superseded_by_its_own_words_is_said_again() -> None:
+    user = User()
+    first = saved(user.propose("Lives in Porto"))
+    (again,) = user.propose("lives in Porto", supersedes=first.fact_id)
+    assert again[0] in ("fact.confirmed", "fact.updated")
+    assert [fact.id for fact in user.known.live(user.now)] == [first.fact_id]
+
+
 def test_what_is_superseded_by_a_known_fact_is_forgotten() -> None:
     user = User()
     saved(user.propose("Lives in Berlin", lineage=Lineage(answer="answer 1")))

@@ -149,6 +149,12 @@ def test_a_fact_that_moves_to_a_full_tier_makes_room_there() -> None:
     assert decided[1][1].fact_id == "ar_001"
 
 
+def test_a_fact_that_is_rewritten_at_the_users_limit_takes_no_more_room() -> None:
+    known = kept([("profile", NORMAL), ("archive", NORMAL), ("archive", NORMAL)])
+    decided = proposed(known, room_for(2), "Fact number 2", tier="profile")
+    assert [name for name, _ in decided] == ["fact.updated"]
+
+
 def test_lowered_limits() -> None:
     profile: Given = ("profile", NORMAL)
     archived: Given = ("archive", LOW)

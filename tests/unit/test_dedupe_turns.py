@@ -3,7 +3,7 @@
 import asyncio
 
 from consumers.dedupe.known import TURN
-from consumers.dedupe.turns import FAILED, Turns
+from consumers.dedupe.turns import FAILED, LATER, Turns
 from infra.broker.outcomes import ACK, Retry
 from infra.vectors.port import Owner
 
@@ -79,7 +79,7 @@ async def test_many_decided_deliveries_are_not_put_off() -> None:
     assert log.turns == 1
 
 
-async def test_a_turn_in_hand_is_finished_before_the_end() -> None:
+async def test_the_end_waits_for_turns_in_hand() -> None:
     begun, let_go = asyncio.Event(), asyncio.Event()
     finished = []
 
@@ -98,6 +98,15 @@ async def test_a_turn_in_hand_is_finished_before_the_end() -> None:
 
     working = asyncio.create_task(work())
     await begun.wait()
+    await asyncio.wait([working], timeout=0.05)
+    assert not working.done()
     let_go.set()
     await working
     assert finished == [ANNA]
+
+
+def test_what_waits_for_another_turn_is_not_acknowledged() -> None:
+    log = Log()
+    turns = Turns(log.turn, log.is_decided)
+    assert turns.end(ANNA, 7, 6) == ACK
+    assert turns.end(ANNA, 7, 7) == Retry(LATER)

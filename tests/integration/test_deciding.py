@@ -1,0 +1,104 @@
+"""Decisions on one user, with a real log, database and vector engine."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import pytest_asyncio
+from nats.aio.client import Client
+
+from consumers.dedupe.decide import decision_id
+from consumers.dedupe.deciding import Deciding
+from consumers.dedupe.known import TURN
+from contracts.identity import scoped
+from contracts.memory import FactProposedV1, FactRejectedV1
+from contracts.settings import Embedding, FactLimits, SettingsV1
+from contracts.subjects import memory_subject, thing_filter
+from infra.broker.appending import LogEvent, append
+from infra.broker.log_reader import events
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.finding import Finding, opened
+from infra.settings.store import LiveSettings
+
+ANNA, BORIS = ("acme", "anna"), ("acme", "boris")
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@dataclass
+class Anna:
+    """A user in the log, whose proposals are decided when asked for."""
+
+    connection: Client
+    finding: Finding
+    settings: LiveSettings
+    deciding: Deciding
+    numbers: Iterator[int] = field(default_factory=count)
+
+    async def propose(self, *texts: str) -> int:
+        """Put proposals `p0`, `p1` and so on into the log; where the last one stands."""
+        subject = memory_subject(*ANNA, "fact.proposed")
+        proposed = [
+            LogEvent(subject, FactProposedV1(text=text).body(), scoped(*ANNA, f"p{next(self.numbers)}"))
+            for text in texts
+        ]
+        return (await append(self.connection, proposed))[-1].seq
+
+    async def decide(self, limits_at: datetime | None = None) -> int | None:
+        return await self.deciding.decide(self.connection, ANNA, limits_at=limits_at)
+
+    async def decided(self) -> list[str]:
+        """What the log has of decisions: the names of the events."""
+        found = [address async for _, address, _ in events(self.connection, thing_filter(*ANNA, "fact"), 0)]
+        return [address.name for address in found if address.name != "fact.proposed"]
+
+
+@pytest_asyncio.fixture
+async def anna(connection: Client, database: Database, tmp_path: Path) -> AsyncIterator[Anna]:
+    async with opened(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
+        settings = LiveSettings()
+        yield Anna(connection, finding, settings, Deciding(database, finding, settings))
+
+
+async def test_what_a_turn_leaves_waits_and_is_not_known_as_decided(anna: Anna) -> None:
+    last = await anna.propose(*(f"Has read book number {each}" for each in range(TURN + 1)))
+
+    waits = await anna.decide()
+
+    assert waits == last
+    assert not anna.deciding.has_decided(ANNA, last)
+    assert await anna.decide() is None
+    assert anna.deciding.has_decided(ANNA, last)
+    assert not anna.deciding.has_decided(ANNA, last + 1_000)
+    assert len(await anna.decided()) == TURN + 1
+
+
+async def test_a_user_of_whom_nothing_was_decided_here_is_not_known(anna: Anna) -> None:
+    assert not anna.deciding.has_decided(ANNA, 0)
+
+
+async def test_what_the_log_did_not_take_is_not_known_as_decided(anna: Anna) -> None:
+    """The decision's id was in the log before: what this process believes of the user is not so."""
+    last = await anna.propose("Keeps bees")
+    decision = scoped(*ANNA, decision_id(scoped(*ANNA, "p0")))
+    other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
+    await append(anna.connection, [LogEvent(memory_subject(*BORIS, "fact.rejected"), other.body(), decision)])
+
+    assert await anna.decide() is None
+
+    assert await anna.decided() == []
+    assert not anna.deciding.has_decided(ANNA, last)
+
+
+async def test_limits_wait_until_nothing_is_proposed(anna: Anna) -> None:
+    await anna.propose(*(f"Has read book number {each}" for each in range(10)))
+    await anna.decide()
+    anna.settings.value = SettingsV1(limits=FactLimits(per_user=5, profile=5, working=5))
+    await anna.propose(*(f"Has read book number {each % 10}" for each in range(10, 11 + TURN)))
+
+    assert await anna.decide(limits_at=NOW) is not None
+    assert "fact.evicted" not in await anna.decided()
+    assert await anna.decide(limits_at=NOW) is None
+    assert (await anna.decided()).count("fact.evicted") == 5
