@@ -16,7 +16,8 @@ from contracts.settings_document import Document, with_value
 from contracts.subjects import thing_filter
 from infra.broker.log_reader import events
 from infra.config import Deployment
-from infra.database.engine import Database
+from infra.database.engine import Connection, Database
+from infra.database.locking import locked
 from infra.finding import Finding
 from infra.rebuilding.making import site_alone
 from infra.settings.store import change
@@ -130,3 +131,26 @@ async def test_shown_then_merged_and_kept_apart_again(decided: Decided) -> None:
         verdict = await verdict_on(place, Told())
     assert verdict.is_settled
     assert [each for each in verdict.first if each.table == "memory_events"] == []
+
+
+async def test_a_user_is_not_decided_anew_while_somebody_else_decides(decided: Decided) -> None:
+    for text in (TEA, SENCHA):
+        await decided.stock.ask("save", "acme.u1", text=text)
+    async with locked(decided.database, "acme", "u1"):
+        making = asyncio.create_task(decided.make(TOGETHER))
+        # The one that waits for the lock is seen in the database.
+        while not await waits_for_lock(decided.database):
+            assert not making.done()
+        assert await decided.made() == []
+    assert (await making).changed == 1
+
+
+async def waits_for_lock(database: Database) -> bool:
+    async def query(connection: Connection) -> bool:
+        cursor = await connection.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
+            " WHERE locktype = 'advisory' AND NOT granted AND datname = current_database())"
+        )
+        return await cursor.fetchone() == (True,)
+
+    return await database.read(query)
