@@ -17,7 +17,7 @@ from bench.talk import TENANT, connected, conversations, publish, user
 from consumers.app import CONSUMERS, FRONT
 from consumers.background import running_beside
 from contracts.ask import ContextReplyV1
-from contracts.memory import FactProposedV1
+from contracts.memory import DocumentAddedV1, FactProposedV1
 from contracts.model_settings import Compaction, Extraction
 from contracts.settings import SettingsV1
 from contracts.subjects import ask_subject, memory_subject, thing_filter
@@ -57,7 +57,8 @@ async def run(
         report: told what is going on.
 
     Returns:
-        `ratios`: of p99 and p50 of `context` with the flood to without; of the time until a fact that is
+        `ratios`: of p99 and p50 of `context` with the flood to without, and of p99 while a document of 1 MB
+        of the other is cut and embedded; of the time until a fact that is
         proposed behind the flood is kept to the time without; and, `saved_to_flood`, to the time until the
         flood's last one is decided. Raw figures in milliseconds and seconds.
 
@@ -78,6 +79,10 @@ async def run(
         alone = await contexts(connection, QUIET, requests)
         saved_alone = await _decided(connection, QUIET, await _propose(connection, QUIET, 1, first=1))
         report(f"alone: p50 and p99 {percentiles(alone)} ms, kept after {saved_alone:.2f} s")
+        document = await _add_document(connection, FLOOD)
+        reading = await contexts(connection, QUIET, requests)
+        report(f"while a document is read: p50 and p99 {percentiles(reading)} ms")
+        await settled(connection, {user(FLOOD): document})
         last = await publish(connection, conversations([FLOOD], messages, first=SAID_BEFORE))
         flood = await _propose(connection, FLOOD, proposals)
         async with _asking(connection):
@@ -90,9 +95,11 @@ async def run(
         report(f"flooded: p50 and p99 {percentiles(flooded)} ms, kept after {saved_flooded:.2f} s")
         await settled(connection, last)
     (p50, p99), (p50_flooded, p99_flooded) = percentiles(alone), percentiles(flooded)
+    p50_reading, p99_reading = percentiles(reading)
     return {
         "ratios": {
             "p99_flooded_to_alone": round(p99_flooded / p99, 2),
+            "p99_reading_to_alone": round(p99_reading / p99, 2),
             "p50_flooded_to_alone": round(p50_flooded / p50, 2),
             "saved_flooded_to_alone": round(saved_flooded / saved_alone, 2),
             "saved_to_flood": round(saved_flooded / flood_over, 3),
@@ -101,6 +108,7 @@ async def run(
         "milliseconds": {
             "alone": {"p50": p50, "p99": p99},
             "flooded": {"p50": p50_flooded, "p99": p99_flooded},
+            "reading": {"p50": p50_reading, "p99": p99_reading, "longest": round(max(reading), 3)},
         },
         "seconds": {
             "saved_alone": round(saved_alone, 3),
@@ -123,6 +131,14 @@ async def _propose(connection: Client, speaker: int, number: int, first: int = 0
         [LogEvent(subject, body, f"{user(speaker)}:{first + place}") for place, body in enumerate(bodies)],
     )
     return begun
+
+
+async def _add_document(connection: Client, speaker: int) -> int:
+    """Add a document as long as a message can be, in a script without spaces; its log position."""
+    text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
+    body = DocumentAddedV1(document_id="long", text=text).body()
+    subject = memory_subject(TENANT, user(speaker), "document.added")
+    return (await append(connection, [LogEvent(subject, body, f"{user(speaker)}:document")]))[-1].seq
 
 
 async def _decided(connection: Client, speaker: int, begun: float) -> float:

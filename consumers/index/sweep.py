@@ -122,7 +122,8 @@ async def _documents(
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.read(documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()
-    absent = [chunk for each in whole for chunk in document(_read(owner, each)) if chunk.id not in there]
+    read = [chunk for each in whole for chunk in await document(_read(owner, each))]
+    absent = [chunk for chunk in read if chunk.id not in there]
     await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, absent))
 
 

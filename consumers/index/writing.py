@@ -1,5 +1,7 @@
 """Writes the points of what is said and kept."""
 
+from typing import Final
+
 from pydantic import JsonValue
 
 from consumers.index import texts
@@ -7,7 +9,11 @@ from consumers.index.chunks import chunks
 from consumers.index.decide import Plan, Read, Said
 from contracts.identity import point_id
 from infra.finding import Findable, Finding, points
+from infra.precedence import give_way
 from infra.vectors.port import Collection
+
+CHUNKS: Final = 10
+"""Chunks of a document that are cut before others have their turn: some milliseconds."""
 
 
 async def write(finding: Finding, batch: Plan) -> None:
@@ -17,7 +23,7 @@ async def write(finding: Finding, batch: Plan) -> None:
         EmbeddingUnavailable, VectorsUnavailable: part of it may be; all of it can be written again.
     """
     said = [message(each) for each in batch.messages]
-    read = [chunk for each in batch.documents for chunk in document(each)]
+    read = [chunk for each in batch.documents for chunk in await document(each)]
     await finding.vectors.upsert(Collection.MESSAGES, await points(finding, said))
     await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, read))
 
@@ -29,22 +35,21 @@ def message(said: Said) -> Findable:
     return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
 
 
-def document(read: Read) -> list[Findable]:
-    """The chunks of a document to be found."""
+async def document(read: Read) -> list[Findable]:
+    """The chunks of a document to be found. Whoever asks goes first, however long the document is."""
     whole = read.document
-    return [
-        Findable(
-            point_id(*read.owner, "chunk", whole.document_id, str(number)),
-            read.owner,
-            {
-                "document_id": whole.document_id,
-                "event_id": read.event_id,
-                "chunk": number,
-                "start": chunk.start,
-                "end": chunk.end,
-                "collection": whole.collection,
-            },
-            *texts.chunk(chunk.text, whole.title),
-        )
-        for number, chunk in enumerate(chunks(whole.text, whole.source))
-    ]
+    found: list[Findable] = []
+    for number, chunk in enumerate(chunks(whole.text, whole.source)):
+        if number % CHUNKS == CHUNKS - 1:
+            await give_way()
+        payload: dict[str, JsonValue] = {
+            "document_id": whole.document_id,
+            "event_id": read.event_id,
+            "chunk": number,
+            "start": chunk.start,
+            "end": chunk.end,
+            "collection": whole.collection,
+        }
+        place = point_id(*read.owner, "chunk", whole.document_id, str(number))
+        found.append(Findable(place, read.owner, payload, *texts.chunk(chunk.text, whole.title)))
+    return found

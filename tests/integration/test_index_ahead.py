@@ -56,6 +56,6 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
             vectors = finding.vectors
             before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
             older = Read(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
-            await vectors.upsert(Collection.DOCUMENTS, await points(finding, document(older)))
+            await vectors.upsert(Collection.DOCUMENTS, await points(finding, await document(older)))
             assert await sweep(stock.connection, database, finding, OWNER, last)
             assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before
