@@ -66,6 +66,7 @@ async def _run(deployment: Deployment) -> tuple[dict[str, Any], int]:
             **os.environ,
             "MNEMON_NATS_URL": str(deployment.nats_url),
             "DATABASE_URL": url.set(drivername="postgresql").render_as_string(hide_password=False),
+            "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
             "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder),
         },
     )

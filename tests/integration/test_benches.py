@@ -1,0 +1,75 @@
+"""Every bench that needs servers, at a small size: it runs, and measures what it says."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import (
+    compact,
+    context,
+    cost,
+    dedupe,
+    extract,
+    fairness,
+    front,
+    ingest,
+    publish,
+    rebuild,
+    retrieve,
+    scale,
+    search,
+    searchable,
+)
+from infra.config import Deployment
+
+FACTS = 2
+"""New facts of each user; as many proposals repeat them."""
+
+SEARCHED = ((search.Memories(1, 400), search.Memories(1, 10_000)), (search.Memories(2, 10),))
+
+Run = Callable[[Deployment], Awaitable[dict[str, Any]]]
+
+SMALL: dict[str, Run] = {
+    "compact": lambda stack: compact.run(stack, messages=60, step=10),
+    "context": lambda stack: context.run(stack, rounds=1, requests=10),
+    "cost": cost.run,
+    "extract": lambda stack: extract.run(stack, users=4, rounds=1),
+    "fairness": lambda stack: fairness.run(stack, messages=100, proposals=20, requests=12),
+    "front": lambda stack: front.run(stack, users=10, rounds=1, requests=10),
+    "ingest": lambda stack: ingest.run(stack, messages=500, rounds=1, large=1_000),
+    "rebuild": lambda stack: rebuild.run(stack, events=400, rounds=1),
+    "retrieve": lambda stack: retrieve.run(stack, rounds=1, requests=20, report=lambda line: None),
+    "scale": lambda stack: scale.run(stack, messages=400, conversations=8, rounds=1),
+    "search": lambda stack: search.run(stack, stages=SEARCHED, rounds=1, requests=5),
+    "searchable": lambda stack: searchable.run(stack, messages=100, rounds=1),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+async def test_a_bench_measures_its_ratios(name: str, deployment: Deployment, tmp_path: Path) -> None:
+    measured = await SMALL[name](deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"}))
+
+    assert measured["ratios"]
+    assert all(ratio > 0 for ratio in measured["ratios"].values())
+    aimed_at = {figure for bounds in measured["targets"].values() for figure in bounds}
+    assert aimed_at <= measured["ratios"].keys() | measured.keys()
+
+
+async def test_publishing_is_measured(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publish, "BATCHED", 200)
+    monkeypatch.setattr(publish, "SINGLE", 20)
+
+    assert all(ratio > 0 for ratio in (await publish.run(nats_url))["ratios"].values())
+
+
+async def test_four_workers_decide_as_one_does(deployment: Deployment) -> None:
+    measured = await dedupe.run(deployment, rounds=1, number=2 * FACTS * dedupe.USERS)
+
+    assert set(measured["decisions_per_second"]) == {"bare", "one", "four"}
+    assert all(rate > 0 for rate in measured["decisions_per_second"].values())
+    outcome = measured["outcome"]
+    assert outcome["fact.proposed"] == 2 * FACTS * dedupe.USERS
+    assert outcome["fact.saved"] >= FACTS * dedupe.USERS
+    assert sum(outcome.values()) == 2 * outcome["fact.proposed"]
