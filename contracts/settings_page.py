@@ -6,6 +6,7 @@ from typing import Any
 
 from contracts.settings_document import FOR_EVERYBODY
 from contracts.settings_fields import SettingField, groups
+from contracts.settings_presets import PRESETS
 
 INTRODUCTION = f"""\
 # Settings
@@ -19,13 +20,35 @@ Everything that can be set while processes run, without a restart.
 A tenant may have any of them of its own, but for {", ".join(f"`{name}`" for name in sorted(FOR_EVERYBODY))}.
 """
 
+PRESETS_INTRODUCTION = """\
+## Presets
+
+Settings that belong together. A preset leaves what else is set as it is, and never changes the embedding.
+
+    mnemon settings preset 004 --tenant acme
+"""
+
 
 def page() -> str:
     """The page, in Markdown."""
     alone, *named = groups()
     sections = [INTRODUCTION, _table(alone.fields)]
     sections += [f"## {name}\n\n{description}\n\n{_table(fields)}" for name, description, fields in named]
-    return "\n".join(sections)
+    return "\n".join([*sections, _presets()])
+
+
+def _presets() -> str:
+    rows = (
+        f"| `{name}` | {each.title} | {'<br>'.join(_assignment(*value) for value in each.values.items())} |"
+        for name, each in PRESETS.items()
+    )
+    return "\n".join(
+        (PRESETS_INTRODUCTION, "| preset | what it is | sets |", "| --- | --- | --- |", *rows, "")
+    )
+
+
+def _assignment(name: str, value: Any) -> str:
+    return f"`{name}={json.dumps(value, ensure_ascii=False)}`"
 
 
 def _table(fields: Iterable[SettingField]) -> str:

@@ -36,6 +36,12 @@ def _known_equals(incomplete: str) -> list[str]:
     return [f"{name}=" for name in _known(incomplete)]
 
 
+def _presets(incomplete: str) -> list[str]:
+    from contracts.settings_presets import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
 Names = Annotated[
     list[str],
     typer.Argument(
@@ -81,6 +87,32 @@ def set_(
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
     _perform(lambda connection: _set(connection, assignments, tenant, as_json), data)
+
+
+@app.command("preset")
+def preset(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="The preset to set; without: show them all.",
+            autocompletion=_presets,
+        ),
+    ] = None,
+    tenant: TenantOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set what belongs together, such as the limits and thresholds of a personal bot.
+
+    What else is set stays. The way back is `rollback`.
+
+    Example: `mnemon settings preset 004 --tenant acme`
+    """
+    if name is None:
+        _show_presets(as_json)
+    else:
+        _perform(lambda connection: _set_preset(connection, name, tenant, as_json), data)
 
 
 @app.command("unset")
@@ -178,6 +210,41 @@ async def _set(connection: "Client", assignments: list[str], tenant: str | None,
     def edit(document: "Document") -> "Document":
         for name, value in pairs:
             document = with_value(document, name, value)
+        return document
+
+    _show_in_force(await change(connection, edit, tenant), as_json)
+
+
+def _show_presets(as_json: bool) -> None:
+    from contracts.settings_presets import PRESETS
+
+    if as_json:
+        shown = {name: {"title": each.title, "values": dict(each.values)} for name, each in PRESETS.items()}
+        typer.echo(json.dumps(shown, ensure_ascii=False))
+        return
+    show_table(
+        ("preset", "what it is", "sets"),
+        [
+            (
+                name,
+                each.title,
+                "\n".join(f"{setting}={_text(value)}" for setting, value in each.values.items()),
+            )
+            for name, each in PRESETS.items()
+        ],
+    )
+
+
+async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
+    from contracts.settings_document import with_value
+    from contracts.settings_presets import preset
+    from infra.settings.store import change
+
+    values = preset(name).values
+
+    def edit(document: "Document") -> "Document":
+        for setting, value in values.items():
+            document = with_value(document, setting, value)
         return document
 
     _show_in_force(await change(connection, edit, tenant), as_json)

@@ -150,3 +150,20 @@ async def test_history_and_rollback(settings: Settings, connection: Client) -> N
     refused = await settings("rollback", str(last + 1))
     assert (refused.code, refused.out) == (2, "")
     assert "recent_messages: " in refused.err
+
+
+async def test_a_preset_is_shown_set_and_taken_back(settings: Settings) -> None:
+    shown = await settings.json("preset")
+    assert shown["004"]["values"]["limits.profile"] == 50
+    before = await settings.done("set", "recent_messages=7", "--tenant", "acme")
+
+    await settings.done("preset", "004", "--tenant", "acme")
+    acme = flat(await settings.json("get", "--tenant", "acme"))
+    everybody = flat(await settings.json("get"))
+
+    assert (acme["dedupe.duplicate_threshold"], acme["recent_messages"]) == (0.9, 7)
+    assert everybody["dedupe.duplicate_threshold"] is None
+    await settings.done("rollback", str(before), "--tenant", "acme")
+    assert flat(await settings.json("get", "--tenant", "acme"))["dedupe.duplicate_threshold"] is None
+    unknown = await settings("preset", "005")
+    assert (unknown.code, "there are 000, 001" in unknown.err) == (2, True)

@@ -1,0 +1,97 @@
+"""Settings that belong together: mnemon as the memory systems whose requirements it meets."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from contracts.base import InvalidBody
+
+
+class Preset(NamedTuple):
+    """What a preset makes of mnemon, and its values by the full names of settings."""
+
+    title: str
+    values: Mapping[str, Any]
+
+
+PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
+    {
+        "000": Preset(
+            "A Telegram bot's conversations: the last 30 messages, with Moscow time, and nothing else",
+            {
+                "recent_messages": 30,
+                "time_stamps.template": "[Текущее время: {time}] {text}",
+                "time_stamps.zone": "Europe/Moscow",
+                "context.language": "ru",
+                "context.budget": 8_000,
+                "context.sections.recent": 8_000,
+                "extraction.enabled": False,
+                "compaction.enabled": False,
+            },
+        ),
+        "001": Preset(
+            "Facts from daily batches, kept for ever; five of them for each answer",
+            {
+                "context.budget": 4_096,
+                "extraction.enabled": True,
+                "extraction.mode": "batch",
+                "extraction.interval_hours": 24,
+                "dedupe.update_threshold": 0.85,
+                "dedupe.duplicate_threshold": 0.95,
+                "limits.per_user": 1_000,
+                "limits.working_days": None,
+                "retrieval.limit": 5,
+                "retrieval.threshold": 0.6,
+                "retrieval.decay": False,
+            },
+        ),
+        "002": Preset(
+            "Ten messages, three summaries and key facts in a context of one size",
+            {
+                "recent_messages": 10,
+                "context.budget": 1_300,
+                "context.summaries": 3,
+                "compaction.enabled": True,
+                "compaction.after_messages": 16,
+                "compaction.messages": 6,
+                "compaction.merge_above": 6,
+            },
+        ),
+        "003": Preset(
+            "Summary, user data, ten messages, facts and earlier messages that fit the question",
+            {
+                "recent_messages": 10,
+                "context.sections.user_data": 300,
+                "context.sections.conversation": 500,
+                "context.sections.documents": 500,
+                "context.budget": 2_500,
+            },
+        ),
+        "004": Preset(
+            "A personal bot's facts in three tiers, with limits, dates and decay",
+            {
+                "policy.min_length": 12,
+                "policy.max_length": 240,
+                "dedupe.duplicate_threshold": 0.9,
+                "limits.per_user": 500,
+                "limits.profile": 50,
+                "limits.working": 50,
+                "retrieval.limit": 5,
+                "retrieval.decay": True,
+                "retrieval.decay_days": 60,
+            },
+        ),
+    }
+)
+"""By the number of the requirements that they meet. None changes the embedding: that takes new vectors."""
+
+
+def preset(name: str) -> Preset:
+    """Return a preset by its name.
+
+    Raises:
+        InvalidBody: there is none of this name.
+    """
+    if name not in PRESETS:
+        raise InvalidBody(name, f"there is no such preset; there are {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,39 @@
+"""Presets: each is valid by itself and over any other, and sets what it says."""
+
+from functools import reduce
+from itertools import permutations
+
+import pytest
+
+from contracts.base import InvalidBody
+from contracts.settings_document import NOTHING, Document, flat, in_force, with_value
+from contracts.settings_presets import PRESETS, preset
+
+
+def laid_on(document: Document, name: str) -> Document:
+    values = preset(name).values
+    return reduce(lambda found, setting: with_value(found, setting, values[setting]), values, document)
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_a_preset_is_in_force_as_it_says(name: str) -> None:
+    shown = flat(in_force(laid_on(NOTHING, name)).model_dump(mode="json"))
+    assert {setting: shown[setting] for setting in PRESETS[name].values} == PRESETS[name].values
+
+
+@pytest.mark.parametrize(("first", "second"), list(permutations(PRESETS, 2)))
+def test_a_preset_may_follow_another(first: str, second: str) -> None:
+    shown = flat(in_force(laid_on(laid_on(NOTHING, first), second)).model_dump(mode="json"))
+    assert {setting: shown[setting] for setting in PRESETS[second].values} == PRESETS[second].values
+
+
+def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(InvalidBody, match="there are 000, 001"):
+        preset("005")
+
+
+def test_document_001_keeps_what_it_says() -> None:
+    values = PRESETS["001"].values
+    assert (values["dedupe.update_threshold"], values["dedupe.duplicate_threshold"]) == (0.85, 0.95)
+    assert (values["retrieval.limit"], values["retrieval.threshold"]) == (5, 0.6)
+    assert (values["limits.per_user"], values["retrieval.decay"]) == (1_000, False)
