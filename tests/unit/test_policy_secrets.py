@@ -267,6 +267,11 @@ def test_a_long_text_without_a_secret_is_none() -> None:
         "Для входа в почту набирает Zima2025!",
         "В консоль входит по слову «фиолетовый ёж»",
         "Вайфай на даче: сирень77",
+        "Sunflower77 is what the Wi-Fi wants",
+        "The home network lets guests in with Marigold58",
+        "Для всех сайтов использует zaychik1990",
+        "The archive is protected with the word birch",
+        "Архив открывается словом берёза",
     ],
 )
 def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
@@ -285,6 +290,14 @@ def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
         "Разблокировка телефона 4-7-9-1",
         "Код от сейфа двенадцать сорок пять",
         "Чтобы снять сигнализацию, вводят 8812",
+        "Keeps the same PIN on every card: 3906",
+        "The safe is his birthday backwards, 9172",
+        "Her voicemail PIN never changed from 0000",
+        "User's banking PIN is four sevens",
+        "Press 77 then 1204 at the intercom",
+        "She unlocks her phone with the pattern 1-4-7-8-9",
+        "Got a text with 714920 to confirm the transfer",
+        "Пин от всех карт — четыре семёрки",
         "Social security number five three six, ninety, 4399",
     ],
 )
@@ -300,6 +313,8 @@ def test_a_code_told_by_an_action_or_in_words_is_refused(text: str) -> None:
         "Девичья фамилия матери для банка Ковальская",
         "Ответ на контрольный вопрос Пушок",
         "На вопрос безопасности отвечает Барсик",
+        "Answers his first pet question with Pickles",
+        "На вопрос о кличке первого питомца отвечает Барсик",
     ],
 )
 def test_the_answer_to_a_security_question_is_refused(text: str) -> None:
@@ -339,6 +354,10 @@ def test_a_misspelled_or_short_name_of_a_password_is_known(text: str) -> None:
         "Подключил вайфай с iPhone15",
         "Девичья фамилия матери Ковальская",
         "Ответ на контрольный вопрос забыла",
+        "The home network lets guests in without a password",
+        "The safe is his birthday present from 2019",
+        "Answers his first email at 7 am",
+        "Архив открывается словом и делом",
     ],
 )
 def test_the_same_action_without_a_value_is_kept(text: str) -> None:

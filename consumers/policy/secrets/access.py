@@ -5,7 +5,9 @@ from typing import Final
 
 from consumers.policy.secrets import english
 from consumers.policy.secrets.values import (
+    HINT,
     QUOTED,
+    REPEATED_DIGITS,
     SERVICES,
     SPOKEN_NUMBERS,
     UNIT,
@@ -24,14 +26,19 @@ _EVIDENCE: Final = re.compile(r"\d|[\"«“„`'‘]|login", re.IGNORECASE)
 _ENTRY: Final = pattern(
     r"""\b(?:log(?:s|ged|ging)?[ -]?(?:in|on|into|onto)|sign(?:s|ed|ing)?[ -]?(?:in|on|into)|
     g[eo]t(?:s|ting)?\s(?:in|into|on|onto|past)(?!\s(?:argu|fight|troubl|touch|line|contact|debat|well|bed))|unlock\w*|log-?ins?|lock\sscreen|portal|mailbox|inbox|
-    admin\spanel|wi-?fi|wlan|vpn|nas|router|hotspot|(?:join|connect)\w*\s(?:to\s)?[^.;!?]{0,24}(?:network|server)|shared\sdrive)\b|
+    admin\spanel|wi-?fi|wlan|vpn|nas|router|hotspot|network|accounts?|sites|websites|
+    (?:let|lets|letting)\s(?:you|me|him|her|us|them|anyone|people|guests)\sin(?:to)?|
+    netflix|spotify|gmail|facebook|instagram|icloud|steam|discord|amazon|dropbox|github|gitlab|yahoo|outlook|
+    (?:join|connect)\w*\s(?:to\s)?[^.;!?]{0,24}(?:network|server)|shared\sdrive)\b|
     (?<!\w)(?:вход\w*|вош\w+|войти|заход\w*|заш[её]л|зашл\w+|зайти|логин\w*|авториз\w+|разблок\w+|
     подключ\w+|админк\w+|вай-?фа\w+|впн|почт(?:у|е|ой|ы)|учётк\w+|аккаунт\w*|личн\w+\sкабинет\w*|
-    в\sполе\sпарол\w+)(?!\w)"""
+    в\sполе\sпарол\w+|сайт(?:ов|ах)|сервис(?:ов|ах)|роутер\w*|стим\w*|нетфликс\w*|госуслуг\w*|инстаграм\w*|
+    дискорд\w*|озон\w*|яндекс\w*)(?!\w)"""
 )
 _INTRODUCED: Final = pattern(
     r"""(?<!\w)(?:with|us(?:es?|ed|ing)|via|through|under|typ(?:es?|ed|ing)(?:\sin)?|enter(?:s|ed|ing)?|
-    put(?:s|ting)?(?:\sin)?|inputs?|key(?:s|ed)?\sin|
+    put(?:s|ting)?(?:\sin)?|inputs?|key(?:s|ed)?\sin|wants?|wanted|takes?|accepts?|expects?|needs|requires?|
+    prefers|reuses?|recycles?|remains|
     под|по|с|со|через|ввод\w+|вв[её]л\w*|ввести|набира\w+|набра\w+|пиш\w+|вбива\w+|вбил\w*|
     использу\w+|указыва\w+)\s
     (?:(?:(?:the|a|just|always|всегда|просто)\s)?(?:words?|phrase|слов\w+|фраз\w+)\s)?
@@ -41,7 +48,7 @@ _TECHNICAL: Final = pattern(
     r"""wpa\d?|802\.11\w*|\w*[25](?:[.,]4)?g(?:hz)?|\d+(?:mbit|mbps|gbit|gbps|мбит|мбит/с|мбс|ггц|ghz)\S*|
     (?:oauth|ed|rsa|yubikey|node|java|usb|fido|id|ie|tls|ntlm|ikev|ssh)-?\d\w*|u2f|l2tp\w*|
     (?:chrome|firefox|safari|edge|opera|macos|ios|okta|intel|amd|ryzen|huawei|samsung|xiaomi|redmi|nokia|
-    thinkpad)\w*-?\d+\w*|(?-i:[A-ZА-Я]{1,2})-?\d{2,4}"""
+    thinkpad)\w*-?\d+\w*|(?-i:[A-ZА-Я]{1,3})-?\d{2,4}(?-i:[A-Z]?)"""
 )
 _NAMED_THING: Final = pattern(
     r"\s*(?:button|option|link|feature|account|app|кнопк\w+|аккаунт\w*|приложени\w+)"
@@ -70,6 +77,53 @@ _GROUPS: Final = pattern(
     rf"""(?<!\w){_LOCK}(?!\w)(?:[^.;!?\d]{{0,50}}?\s(?P<said>\S+)|:)?\s
     (?P<value>\d{{1,2}}(?P<by>[ -])\d{{1,2}}
     (?:(?P=by)\d{{1,2}}){{1,4}})(?![\w-]|[.,:/]\d|\s\d)"""
+)
+_THING: Final = (
+    r"(?:doors?|gates?|garage|safe|vault|alarm|lockers?|padlock|lock|suitcase|keypad|lockbox|key\s?box|barrier|intercom|"
+    r"shed|cellar|bike|gym|studio|office|building|lobby|laptop|computer|pc|mac|macbook|i?phone|tablet|ipad|kindle|console|tv|"
+    r"printer|copier|terminal|till|car|scooter|drawer|cabinet|mailbox|elevator|lift|parking|car\spark|storage|cash\sbox|"
+    r"сейф\w*|чемодан\w*|калитк\w+|ворот\w*|гараж\w*|зам(?:ок|к[аеуи]|ком)|велозам\w+|шкаф\w*|домофон\w*|двер\w+|"
+    r"сигнализаци\w+|шлагбаум\w*|подъезд\w*|ячейк\w+|телефон\w*|ноут\w*|компьютер\w*|комп\w{0,2}|планшет\w*|айфон\w*|"
+    r"айпад\w*|принтер\w*|телевизор\w*|кладов\w+|лифт\w*|паркинг\w*|подвал\w*|офис\w*)"
+)
+"""Things that a code of digits opens."""
+
+_CODE: Final = (
+    rf"(?:[#*]?(?:\d{{4,8}}|\d(?:-\d){{2,7}}|\d{{2,3}}[кkКK]\d{{2,6}})[#*]?|{SPOKEN_NUMBERS}|{REPEATED_DIGITS})"
+    r"(?!\w|[.,:/-]\d)"
+)
+_OPENED: Final = pattern(
+    rf"""(?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:opens?\s(?:with|to|on|by|using)|opened\s(?:with|by|using)|
+    unlocks\s(?:with|to|on|by|using)|unlocked\s(?:with|by|using)|wants|asks\sfor|expects|accepts|answers\sto|responds\sto|listens\sto|
+    lets?\s\w+\sin\s(?:with|on|for|after)|works\s(?:with|on|after|by)|is\s(?:opened|unlocked|disarmed|released|set)\s(?:with|by|to|using))
+    \s(?:(?:typing|entering|pressing|dialling|dialing|punching|keying)\s(?:in\s)?)?(?:the\s)?(?:(?:digits|number|numbers|pattern|word)\s)?(?P<digits>{_CODE})|
+    \b(?:open|unlock|disarm|arm|lock|secure|close|start|get\sinto|got\sinto)(?:s|ed|ing|d)?\s[^.;!?\d]{{0,40}}?{_THING}\b[^.;!?\d]{{0,30}}?
+    \s(?:with|by|using|on|via)\s(?:(?:typing|entering|pressing|dialling|dialing|punching|keying)\s(?:in\s)?)?
+    (?:the\s)?(?:(?:digits|number|numbers|pattern)\s)?(?P<by>{_CODE})|
+    \b(?:key|punch|typ|dial|tapp|enter|press|put)(?:e?s|ed|ing)?\s(?:in\s)?(?:the\s)?(?:(?:digits|number|numbers|pattern)\s)?
+    (?P<typed>{_CODE}|\d{{1,4}}(?:,?\s(?:then|and)\s[#*]?\d{{1,8}})+)[^.;!?\d]{{0,30}}?\b{_THING}(?!\w)|
+    (?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:key|punch|typ|dial|tapp|enter|press|put)(?:s|ed|ing)?\s(?:in\s)?(?:the\s)?
+    (?:(?:digits|number|numbers|pattern)\s)?(?P<after>{_CODE})|
+    (?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:is|was|are|—|–|это)\s[^.;!?:,\d]{{0,30}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
+    \s?(?:[:,(—–]|\s-)\s*(?P<hinted>{_CODE})|
+    (?:^|[.;!?,]\s)(?:the\sdigits\s|цифры\s|комбинация\s)?(?P<first>{_CODE})\s(?:still\s|also\s|всё\sещё\s)?(?:opens|unlocks|disarms|releases|gets\s\w+\s(?:into|past|through)|
+    lets\s\w+\s(?:into|past|through)|works\s(?:for|on|at)|is\swhat|is\sfor|открывает|отпирает|снимает|отключает|подходит\sк|—\sэто)
+    \s[^.;!?\d]{{0,30}}?(?<!\w){_THING}(?!\w)"""
+)
+_SHAPE: Final = pattern(
+    r"""\b(?:unlock|lock|swipe|screen)\w*\s(?:\w+\s){0,3}?(?:pattern|gesture)\b[^.;!?]{0,30}?\s(?:letter|shaped?|like|looks)\b|
+    \bunlock\w*\s[^.;!?]{0,40}?\sdrawing\s|
+    (?<!\w)графическ\w+\sключ\w*[^.;!?]{0,30}?\s(?:букв\w+|в\sвиде|в\sформе|зигзаг\w*|квадрат\w*|спирал\w+)"""
+)
+_FIRST: Final = pattern(
+    r"""(?:^|[.;!?,]\s)(?:the\s(?:word|phrase)\s|слово\s)?(?P<value>\S{4,40})\s(?:(?:still|also|now|usually|всё\sещё|теперь)\s)?
+    (?:is\s(?:what|how|all)|works\s(?:for|on|at|as)|opens|unlocks|logs|signs|gets|lets|goes\sinto|will\s(?:get|let|open|unlock)|
+    подходит\sк|открывает|пускает|пустит|откроет|от)\s"""
+)
+_BY_WORD: Final = pattern(
+    r"""(?:\b(?:open\w*|unlock\w*|decrypt\w*|disarm\w*|log\w*\sin|sign\w*\sin|protected|secured|locked)\s(?:[^.;!?]{0,40}?\s)?(?:with|by|to|using)\s(?:the\s)?(?:words?|phrase)|
+    (?<!\w)(?:открыва|откры|разблок|расшифров|запаролен|защищ|закрыт|вход|заход|отпира|снима)\w*\s(?:[^.;!?]{0,30}?\s)?(?:по\s)?
+    (?:слов\w+|фраз\w+|паролем))\s(?:[:—–-]\s)?(?P<value>\S+)(?=\s(?:for|на|от|для|в|и|and|when|every)\s|\W*$)"""
 )
 _DATE: Final = re.compile(r"(?:0[1-9]|[12]\d|3[01])-(?:0[1-9]|1[0-2])-\d\d")
 _UNLOCKING: Final = word_set("with by using to через комбинацией по")
@@ -107,11 +161,18 @@ _MONEY: Final = re.compile(
 
 def says_access(text: str) -> bool:
     """Whether a text tells a credential or a code by the action of using it."""
+    if _SHAPE.search(text) or any(_is_word(found["value"]) for found in _BY_WORD.finditer(text)):
+        return True
     if not _EVIDENCE.search(text) and not has_number_word(text):
         return False
     if _opens_by_code(text):
         return True
     return any(_gets_in(sentence) for sentence in _SENTENCE_END.split(text) if _ENTRY.search(sentence))
+
+
+def _is_word(value: str) -> bool:
+    bare = trimmed(value)
+    return len(bare) >= 3 and not english.is_description(bare) and bare.lower() not in _NOT_TYPED
 
 
 def _gets_in(sentence: str) -> bool:
@@ -125,7 +186,7 @@ def _gets_in(sentence: str) -> bool:
         for found in _TYPED.finditer(sentence)
     ):
         return True
-    given = (*_NETWORK.finditer(sentence), *_LETTING_IN.finditer(sentence))
+    given = (*_NETWORK.finditer(sentence), *_LETTING_IN.finditer(sentence), *_FIRST.finditer(sentence))
     return any(
         is_strong(found["value"])
         and not _TECHNICAL.fullmatch(trimmed(found["value"]))
@@ -150,6 +211,11 @@ def _is_credential(value: str) -> bool:
 
 def _opens_by_code(text: str) -> bool:
     if _TURNS.search(text) or _PRESSED.search(text):
+        return True
+    if any(
+        not UNIT.match(text[found.end() :]) and not _MONEY.match(text[found.end() :])
+        for found in _OPENED.finditer(text)
+    ):
         return True
     for found in _GROUPS.finditer(text):
         is_date = _DATE.fullmatch(found["value"]) and (found["said"] or "").lower() not in _UNLOCKING

@@ -3,7 +3,15 @@
 import re
 from typing import Final
 
-from consumers.policy.secrets.values import SPOKEN_NUMBERS, UNIT, has_number_word, is_ordinary, is_placeholder
+from consumers.policy.secrets.values import (
+    HINT,
+    REPEATED_DIGITS,
+    SPOKEN_NUMBERS,
+    UNIT,
+    has_number_word,
+    is_ordinary,
+    is_placeholder,
+)
 from consumers.policy.wording import pattern
 
 _LOCKED: Final = (
@@ -132,6 +140,25 @@ _HARMLESS: Final = pattern(
     скидк\w*|заказ\w*|
     почтов\w+|qr|штрих\w*|индекс\w*|регион\w*|страны|города|ошибк\w+|товар\w*)\s*$"""
 )
+_STAYING: Final = pattern(
+    r"""[^.;!?\d]{0,40}?\s(?:(?:has|had|have)\s(?:always\s|long\s)?been|(?:never|not)\schanged\s(?:it\s)?from|stays|stayed|remains|
+    remained|used\sto\sbe|так\sи\s(?:остал\w+|стоит)|остал\w+|до\sсих\sпор|всегда\sбыл)\s[#*]?\d{4,8}[#*]?(?!\w|[.,:/-]\d)"""
+)
+_HINTED: Final = pattern(
+    rf"""[^.;!?:,\d]{{0,60}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?\s?(?:[:,(—–]|\s-)\s*
+    [#*]?\d{{4,8}}[#*]?(?!\w|[.,:/-]\d)"""
+)
+_REPEATED: Final = pattern(rf"[^.;!?\d]{{0,40}}?\s{REPEATED_DIGITS}")
+_AT_END: Final = pattern(r"(?P<gap>[^.;!?\d:]{0,50}?)\s?(?::|—|–|\s-)\s[#*]?\d{4,6}[#*]?\W*$")
+_ELSEWHERE: Final = pattern(
+    r"""(?<!\w)(?:call\w*|phone\snumber|tel|order|error|wrong|machine|terminal|room|flight|year|звон\w+|тел|заказ\w*|ошибк\w+|
+    терминал\w*|год\w*)(?!\w)"""
+)
+_TEXTED: Final = pattern(
+    r"""\b(?:text|sms|text\smessage|message|push|robocall|call|e-?mail)\b[^.;!?\d]{0,30}?
+    \s(?:\d{4,8}|\d{3}[ -]\d{3})
+    (?![\w-]|[.,:/]\d)[^.;!?\d]{0,20}\b(?:confirm|log|sign|verif|approv|authori[sz]|access|activat|regist)"""
+)
 _YOURS: Final = pattern(
     r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
     (?<!\w)(?:ваш|твой)\sкод(?:\s[^\W\d]{2,15}){0,3}?\s*(?:[:—–-]|это)?\s*)[#*]?\d{4,8}(?!\w|[.,:]\d|
@@ -143,7 +170,7 @@ _MENTIONED: Final = pattern(
     r"""code|код|pin|пин|puk|пук|cvv|cvc|cvn|otp|цвв|combination|combo|комбинаци|authentic|authy|
     аутентификатор|
     domofon|домофон|подъезд|замок|замк|security|digits|open|unlock|disarm|locked|goes off|turns off|
-    откры|отпира|отпер|снима|разблокир|отключа|набира|набрат|нажать|нажм"""
+    \btext\b|\bsms\b|message|\bcall\b|e-?mail|откры|отпира|отпер|снима|разблокир|отключа|набира|набрат|нажать|нажм"""
 )
 """Cheap check before the slow rules: each of them needs one of these words."""
 
@@ -167,7 +194,7 @@ def says_code(text: str) -> bool:
     for noun in _NOUN.finditer(text):
         if _HARMLESS.search(text[max(0, noun.start() - 30) : noun.start()]):
             continue
-        if _is_given_after(text, noun):
+        if _is_given_after(text, noun) or _is_told_later(text[noun.end() : noun.end() + 160]):
             return True
     if any(not _HARMLESS.search(found["of"] or "") for found in _YOURS.finditer(text)):
         return True
@@ -207,6 +234,14 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
     return _is_code(value, is_cvv=_CVV.fullmatch(noun[0]) is not None, has_sign=has_sign)
 
 
+def _is_told_later(rest: str) -> bool:
+    """Whether a sentence ends in the code that it began to speak of: "the same PIN on every card: 3906"."""
+    if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
+        return True
+    ended = _AT_END.match(rest)
+    return ended is not None and not _ELSEWHERE.search(ended["gap"])
+
+
 def _is_code(value: str, *, is_cvv: bool, has_sign: bool) -> bool:
     digits = sum(map(str.isdigit, value))
     if re.fullmatch(SPOKEN_NUMBERS, value, re.IGNORECASE):
@@ -233,7 +268,7 @@ def _named_within(noun: str) -> bool:
 
 def _came_by_message(text: str) -> bool:
     """Whether a number is given together with a code and the message that brought it, in any order."""
-    return _BY_MESSAGE.search(text) is not None
+    return _BY_MESSAGE.search(text) is not None or _TEXTED.search(text) is not None
 
 
 _BY_MESSAGE: Final = pattern(

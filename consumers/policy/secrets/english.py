@@ -57,7 +57,7 @@ _NOT_BY_SUFFIX: Final = word_set(
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:and|but|or|because|so|since|although|"
     r"though|while|when|which|for|on|at|"
-    r"in|from|as|if|until|unless|like|by|with|everywhere|too|there|here|now|again|since|"
+    r"in|from|as|if|until|unless|like|by|with|after|before|during|last|yesterday|everywhere|too|there|here|now|again|since|"
     r"please|btw|instead)\b"
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")

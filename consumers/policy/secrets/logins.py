@@ -19,8 +19,11 @@ _SHORT_IS: Final = pattern(
 _ACCESS: Final = pattern(
     r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|
     account|admin\spanel|access)|
-    (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+))(?![^\W_])"""
+    (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+|кабинет\w*))(?![^\W_])"""
 )
+_PHONE_DIGITS: Final = 10
+"""Fewest digits of a phone number that stands for a login."""
+
 _PAIR: Final = re.compile(
     r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"
 )
@@ -47,7 +50,7 @@ def _says_pair(text: str) -> bool:
     return access is not None and any(
         is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()
         for found in _PAIR.finditer(text, access.end())
-        if not found["user"].isdigit()
+        if not found["user"].isdigit() or len(found["user"]) >= _PHONE_DIGITS
     )
 
 

@@ -8,7 +8,10 @@ from consumers.policy.secrets import english, russian
 from consumers.policy.secrets.logins import says_login
 from consumers.policy.secrets.stated_values import is_certain_value, is_named_value, is_used_value, is_value
 from consumers.policy.secrets.values import (
+    HINT,
+    SERVICES,
     UNIT,
+    first_token,
     is_placeholder,
     is_strong,
     quoted_value,
@@ -131,6 +134,24 @@ _NAMING: Final = pattern(
 """A token with digits behind these words names another thing than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
+_HINTED: Final = pattern(
+    rf"""(?:\s(?:is|was)|\s?[—–=]|\s-|['’]s|\sэто)\s[^.;!?:,]{{0,50}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
+    (?:\s?[:,(—–]|\s-)\s*(?P<value>[^\s].*)"""
+)
+_ADDED: Final = pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
+"""A quotation behind a comma: "set a new password, 'violet umbrella'"."""
+
+_PHRASE: Final = pattern(r"(?:passphrase|pass\sphrase|(?:парольн|кодов|секретн)\w+\sфраз\w+)")
+_SERVICE_PASS: Final = pattern(
+    r"""(?<!\w)(?:wi-?fi|netflix|spotify|gmail|facebook|instagram|icloud|steam|discord|amazon|dropbox|github|account|login|
+    логин\w*|акк\w*|почт\w+|вай-?фа\w+|стим\w*|нетфликс\w*|инст\w*|роутер\w*)(?!\w)(?:[^.;!?]|\.(?=\w)){0,40}?[\s,]
+    (?:pass|пасс?)(?:\s?[:=—–-]|\s(?:is|это))?\s(?P<value>[^\W\d_]{5,}\S*)\W*$|
+    (?<!\w)пасс(?:\s(?:от|для|к|на)\s[\w-]+)?(?:\s?[:=—–-])?\s(?P<bare>[A-Za-z]\S{4,})\W*$"""
+)
+_CHANGED_BEFORE_RUSSIAN: Final = pattern(
+    r"""(?<!\w)парол[ьяи](?P<gap>(?:\s+[\w-]+){0,4}?)\s+(?:смен|измен|помен|постав)\w*\s+(?:[\w-]+\s+){0,2}?на\s+
+    (?P<value>.*)"""
+)
 
 
 def says_password(text: str) -> bool:
@@ -142,6 +163,7 @@ def says_password(text: str) -> bool:
         or any(is_named_value(found["value"]) for found in _changes(text))
         or any(is_used_value(found["value"]) for found in _USED_AS.finditer(text))
         or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
+        or any(_is_service_pass(found) for found in _SERVICE_PASS.finditer(text))
         or says_login(text)
     )
 
@@ -162,6 +184,11 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
             elif is_certain_value(value):
                 return True
     sentence = re.split(r"[.;!?]\s", rest, maxsplit=1)[0][:80]
+    hinted = _HINTED.search(sentence)
+    if hinted and _is_hinted(hinted["value"], is_russian=is_russian):
+        return True
+    if not _LOSING.search(text) and _ADDED.match(rest):
+        return True
     if any(
         is_strong(later["value"]) and not UNIT.match(sentence[later.end() :])
         for later in _LATER.finditer(sentence)
@@ -218,7 +245,11 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
             nominative = told is not None and len(clause.split()) == 1
         return nominative and russian.is_bare_value(clause)
     if _USING.search(text[max(0, noun.start() - 40) : noun.start()]):
-        return english.is_plain_value(clause)
+        return english.is_plain_value(clause) or (
+            _PHRASE.fullmatch(noun[0]) is not None
+            and len(clause.split()) >= 3
+            and english.is_plain_value(clause, follows_colon=True)
+        )
     named_account = _ACCOUNT.search(text[: noun.start()])
     return bool(named_account) and len(clause.split()) == 1 and english.is_plain_value(clause)
 
@@ -242,10 +273,29 @@ _GOVERNING: Final = word_set(
 
 
 def _changes(text: str) -> Iterator[re.Match[str]]:
-    for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN):
+    for rule in (_CHANGED_TO, _CHANGED_TO_RUSSIAN, _CHANGED_BEFORE_RUSSIAN):
         found = rule.search(text)
         if found and not _ASKING.search(text[: found.start()]):
             yield found
+
+
+def _is_hinted(value: str, *, is_russian: bool) -> bool:
+    """Whether the words after a hint such as "his dog's name," are the value that it hints at."""
+    bare = trimmed(first_token(value))
+    if is_strong(bare):
+        return True
+    if bare.isdigit():
+        return len(bare) >= 4 and not UNIT.match(value[len(bare) :])
+    if len(value.split()) > 4:
+        return False
+    if bare.isascii():
+        return english.is_plain_value(value)
+    return is_russian and russian.is_plain_value(value)
+
+
+def _is_service_pass(found: re.Match[str]) -> bool:
+    value = found["value"] or found["bare"]
+    return trimmed(value).lower() not in SERVICES and english.is_plain_value(value)
 
 
 def _is_value_of(found: re.Match[str]) -> bool:

@@ -27,11 +27,23 @@ _MAIDEN_NAME: Final = pattern(
     (?:(?:is|was|это)\s)?{_NAME}|
     (?<!\w){_BANK}(?!\w)[^.;!?]{{0,50}}?(?:{_MAIDEN})(?:\s?[:,=—–-]\s?|\s(?:is|was|as|как)\s){_NAME}"""
 )
-_MENTIONED: Final = re.compile(r"question|вопрос|maiden|девич", re.IGNORECASE)
+_SUBJECT: Final = (
+    r"(?:first\s(?:pet|school|car|teacher|job|kiss|concert|dog|cat|boss|street)|childhood|(?:favou?rite|best)\s(?:teacher|friend|"
+    r"book|film|movie|team)|(?:pet|school|teacher|street|city|car|birthplace)\squestion|maiden|middle\sname|"
+    r"where\s(?:he|she|they|i)\s\w+|перв\w+\s(?:питом\w+|школ\w+|учител\w+|машин\w+|собак\w+|кошк\w+|работ\w+)|"
+    r"любим\w+\s(?:учител\w+|книг\w+|фильм\w*)|девичь\w+|друг\w*\sдетства|кличк\w+)"
+)
+_SUBJECT_ANSWERED: Final = pattern(
+    rf"""\banswers?\s[^.;!?]{{0,40}}?{_SUBJECT}[^.;!?]{{0,20}}?(?:\s(?:with|as)|\s?[:—–]|question\sis)\s{_NAME}|
+    (?<!\w)вопрос\w*\s[^.;!?]{{0,30}}?{_SUBJECT}[^.;!?]{{0,40}}?(?:ответ\w*|отвеча\w+)\s?(?:[:—–-]\s?)?{_NAME}|
+    (?:security|recovery|secret|reset)\s(?:answer|question|hint)\b[^.;!?]{{0,50}}?(?:\sis|,|\s?[:=—–])\s{_NAME}|
+    {_SUBJECT}[^.;!?]{{0,30}}?(?:\sis)\s{_NAME}[^.;!?]{{0,30}}?(?:security|recovery|secret|reset)\s(?:answer|question)"""
+)
+_MENTIONED: Final = re.compile(r"question|вопрос|maiden|девич|answer", re.IGNORECASE)
 
 
 def says_answer(text: str) -> bool:
     """Whether a text gives the answer to a security question."""
     if not _MENTIONED.search(text):
         return False
-    return _ANSWERED.search(text) is not None or _MAIDEN_NAME.search(text) is not None
+    return any(rule.search(text) is not None for rule in (_ANSWERED, _SUBJECT_ANSWERED, _MAIDEN_NAME))

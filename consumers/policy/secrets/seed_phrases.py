@@ -5,7 +5,7 @@ import unicodedata
 from functools import cache
 from typing import Final
 
-from consumers.policy.secrets import english
+from consumers.policy.secrets import english, russian
 from consumers.policy.wording import pattern
 
 SHORTEST: Final = 12
@@ -33,7 +33,9 @@ def seed_phrase_in(text: str) -> bool:
         return False
     rest = named["rest"]
     said = rest.rpartition(":")[2]
-    is_plain = len(_WORD.findall(said)) >= _PLAIN and english.is_plain_value(said)
+    is_plain = len(_WORD.findall(said)) >= _PLAIN and (
+        english.is_plain_value(said) or (":" in rest and russian.is_row_of_nouns(said))
+    )
     return is_plain or _longest_row(rest, _FEW) >= _FEW
 
 

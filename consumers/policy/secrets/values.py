@@ -81,6 +81,23 @@ SPOKEN_NUMBERS: Final = (
 """Numbers in words, as a code is dictated: "twenty-two forty thirteen", "three five eight"."""
 
 
+REPEATED_DIGITS: Final = (
+    r"(?:(?:two|three|four|five|six|eight|all)\s(?:zero(?:e?s)?|ones|twos|threes|fours|fives|sixes|sevens|eights|"
+    r"nines)|(?:три|четыре|пять|шесть|восемь|все)\s(?:нол\w+|нул\w+|единиц\w*|единичк\w*|двойк\w*|двоек|тройк\w*|"
+    r"троек|четв[её]рк\w*|четв[её]рок|пят[её]рк\w*|пят[её]рок|шест[её]рк\w*|шест[её]рок|сем[её]рк\w*|"
+    r"сем[её]рок|восьм[её]рк\w*|восьм[её]рок|девятк\w*|девяток))(?!\w)"
+)
+"""A digit that a code repeats, in words: "four sevens"."""
+
+HINT: Final = (
+    r"(?:(?:nick|sur|maiden\s)?name|birthday|birth\syear|birth\sdate|date\sof\sbirth|anniversary|year|initials|"
+    r"street|city|town|team|band|song|lyrics?|word|words|phrase|title|character|breed|pet|dog|cat|colou?r|plate|"
+    r"hometown|village|flower|fruit|drink|dish|number|zip\scode|postcode|digits|combination|mix|"
+    r"имя|кличк\w|фамили\w|прозвищ\w|д(?:ень|ата|нь)\sрождени\w|год\w?(?:\sрождени\w)?|дат\w|город\w?|улиц\w|"
+    r"слов\w+|фраз\w+|назван\w+|команд\w|групп\w|песн\w|героин?\w|номер|индекс|цифр\w|сочетани\w)"
+)
+"""Nouns that say what a value is made of, before the value itself: "his dog's name, biscuit"."""
+
 _NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}"))
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
