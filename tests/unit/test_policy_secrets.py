@@ -272,6 +272,9 @@ def test_a_long_text_without_a_secret_is_none() -> None:
         "Для всех сайтов использует zaychik1990",
         "The archive is protected with the word birch",
         "Архив открывается словом берёза",
+        "Her Instagram is protected by sparklepony22",
+        'Wi-Fi at work is "Staff", key "brewery-lamp-11"',
+        "Login for the tax office: bkeller, Steuer!2024",
     ],
 )
 def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
@@ -298,6 +301,12 @@ def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
         "She unlocks her phone with the pattern 1-4-7-8-9",
         "Got a text with 714920 to confirm the transfer",
         "Пин от всех карт — четыре семёрки",
+        "To open the locker she turns it to 14, then 32, then 7",
+        "The nanny lets herself in with 2580",
+        "The kids know the parental control code, 4567",
+        "Just memorised the new bank PIN (7294)",
+        "Трёхзначный код на обороте карты 771",
+        "У бабушки на планшете код 1945",
         "Social security number five three six, ninety, 4399",
     ],
 )
@@ -315,6 +324,7 @@ def test_a_code_told_by_an_action_or_in_words_is_refused(text: str) -> None:
         "На вопрос безопасности отвечает Барсик",
         "Answers his first pet question with Pickles",
         "На вопрос о кличке первого питомца отвечает Барсик",
+        "First car, for the PayPal recovery, was a Renault Clio",
     ],
 )
 def test_the_answer_to_a_security_question_is_refused(text: str) -> None:
@@ -358,6 +368,25 @@ def test_a_misspelled_or_short_name_of_a_password_is_known(text: str) -> None:
         "The safe is his birthday present from 2019",
         "Answers his first email at 7 am",
         "Архив открывается словом и делом",
+        "He set the volume to 3, then 5, then 7",
+        "The office is on Elm Street, 4512",
+        "The building opens to 2000 visitors a day",
+        "Put 2000 dollars in the safe",
+        "Entered 4512 rows on the office computer",
+        "Got into the building by 2015",
+        "Bought Cyberpunk2077 on Steam",
+        "First car she bought with a bank loan was a Renault",
+        "Security question is Mother's maiden name",
+        "The password is a mix of numbers, letters and symbols",
+        "Email from 2021 confirms the contract",
+        "The letter opens with the word dear",
+        "Her Steam account got a season pass discount",
+        "The word for bank in French is banque",
+        "The course code is 44712",
+        "Книга открывается словом мама",
+        "Пришло 1500 рублей за вход",
+        "Пароль стоит сменить",
+        "Архив открывается паролем длиной 12",
     ],
 )
 def test_the_same_action_without_a_value_is_kept(text: str) -> None:

@@ -41,6 +41,8 @@ _ENGLISH: Final = rf"""
     (?:(?:the|a|an|my|his|her|our|their|your|this|that|last|[\w-]+['’]s)\s)*(?:[\w-]+\s)?(?:{_LOCKED}|
     {_SENT})|
     (?:lock|safe|locker|padlock)\s(?:combination|combo|code)|
+    [a-z][\w’'-]{{2,}}\scode(?=(?:\s(?:of|for|to|on|at|from)\s(?:\w+\s?){{1,3}})?(?:['’]s|\sis|\swas|
+    \s?[:=—–]|,)\s)|
     pin(?:[ -]?(?:codes?|numbers?))?|puk(?:[ -]?\d)?(?:[ -]?code)?|cvv2?|cvc2?|cvn|otps?|totp|passcode|
     (?:door|gate|alarm|safe|lock|intercom|entry)\s?pin|(?:the\s)?security\s(?:number|digits))
 """
@@ -50,7 +52,7 @@ _OF_LOCK: Final = (
     r"сигнализаци\w+|квартир\w+|дом\w{0,2}|чемодан\w*|ячейк\w+|шкафчик\w*|камер\w+ хранения|"
     r"офис\w*|двор\w*|лифт\w*|"
     r"телефон\w{0,2}|планшет\w*|симк\w+|карт\w{1,2}|банк\w*|сбер\w*|тинькофф\w*|госуслуг\w*|"
-    r"велосипед\w*|велозамк\w+|склад\w*|дач\w+|кладов\w+|раздевалк\w+|паркинг\w*|бокс\w*)"
+    r"постамат\w*|велосипед\w*|велозамк\w+|склад\w*|дач\w+|кладов\w+|раздевалк\w+|паркинг\w*|бокс\w*)"
 )
 _RUSSIAN: Final = rf"""
     (?:(?:пин|pin)(?:[ -]?код)?(?:а|у|ом|ы|ов)?|пук(?:[ -]?код)?|puk(?:[ -]?код)|cvv[ -]?код|цвв|
@@ -60,7 +62,8 @@ _RUSSIAN: Final = rf"""
     (?:двухфакторн\w+\s)(?:код\w{{0,2}})|
     код\w{{0,2}}\s(?:от|к|на)\s|
     код\w{{0,2}}\s(?:для\s)?(?:(?:их|его|е[её]|моего|моей|нашего|нашей|вашего|своего|своей|общего|старого|
-    нового|аварийного|гостевого|служебного)\s)?(?:подтверждени\w+|доступа|авторизации|аутентификации|входа|разблокировки|восстановлени\w+|
+    нового|аварийного|гостевого|служебного)\s)?(?:подтверждени\w+|доступа|авторизации|аутентификации|входа|
+    разблокировки|восстановлени\w+|
     активации|
     безопасности|проверки|двухфакторк\w+|двухфакторн\w+\s\w+|2fa|домофона|подъезда|двери|сейфа|замка|
     шлагбаума|ворот|калитки|
@@ -126,38 +129,81 @@ _CHANGED_TO: Final = pattern(
 )
 _PREPOSITION: Final = pattern(r"[ ,]+(?:of|for|to|on|at|in|from|by|via|which|that|sent|i|he|she|they|we)\b")
 _QUANTITY: Final = pattern(
-    r"""(?<![^\W_])(?:(?:январ|феврал|март|апрел|ма[йея]|июн|июл|август|сентябр|октябр|ноябр|декабр)[^\W_]{0,3}|
-    (?:january|february|march|april|may|june|july|august|september|october|november|december)|since|after|before|until|till|every|within|in|by|at|over|under|about|around|than|
+    r"""(?<![^\W_])(?:(?:январ|феврал|март|апрел|ма[йея]|июн|июл|август|сентябр|октябр|ноябр|
+    декабр)[^\W_]{0,3}|
+    (?:january|february|march|april|may|june|july|august|september|october|november|december)|since|after|
+    before|until|till|every|within|in|by|at|over|under|about|around|than|
     up\sto|least|from|
     с|до|после|через|в|к|около|более|менее|больше|меньше|кажды[ей]|за|из|по|не\sменее|apartment|flat|room|
     квартир\w+|кв\.?|дом|
     \$|€|₽|£|terminal|iphone|galaxy|windows|version|верси\w+)\s*$"""
 )
 _HARMLESS: Final = pattern(
-    r"""(?:discount|promo|coupon|voucher|gift|booking|reservation|order|flight|hotel\sbooking|book(?:ed)?|
+    r"""(?:discount|promo|coupon|morse|currency|airport|iata|icao|python|java|legacy|machine|penal|civil|
+    criminal|
+    moral|cheat|class|course|project|department|vin|bic|iso|referral|invite|invitation|tracking|fault|
+    trouble|obd|icd|
+    merchant|hex|location|state|school|article|part|batch|lot|hs|customs|rate|fare|genetic|binary|sample|
+    model|
+    stock|product|supplier|vendor|client|customer|store|library|dial(?:l)?ing|cost|budget|job|activity|
+    diagnosis|paint|
+    postcode|sku|ean|upc|group|team|occupation|industry|http|response|return|event|ticket|voucher|gift|
+    booking|reservation|order|flight|hotel\sbooking|book(?:ed)?|
     item|product|color|colour|tax|
     source|language|country|area|postal|zip|dress|error|status|exit|sort|branch|swift|bar|qr|промо\w*|
     скидк\w*|заказ\w*|
     почтов\w+|qr|штрих\w*|индекс\w*|регион\w*|страны|города|ошибк\w+|товар\w*)\s*$"""
 )
 _STAYING: Final = pattern(
-    r"""[^.;!?\d]{0,40}?\s(?:(?:has|had|have)\s(?:always\s|long\s)?been|(?:never|not)\schanged\s(?:it\s)?from|stays|stayed|remains|
-    remained|used\sto\sbe|так\sи\s(?:остал\w+|стоит)|остал\w+|до\sсих\sпор|всегда\sбыл)\s[#*]?\d{4,8}[#*]?(?!\w|[.,:/-]\d)"""
+    r"""[^.;!?\d]{0,40}?\s(?:(?:has|had|have)\s(?:always\s|long\s)?been|(?:never|
+    not)\schanged\s(?:it\s)?from|stays|stayed|remains|
+    remained|used\sto\sbe|так\sи\s(?:остал\w+|стоит)|остал\w+|до\sсих\sпор|
+    всегда\sбыл)\s[#*]?\d{4,8}[#*]?(?!\w|[.,:/-]\d)"""
 )
 _HINTED: Final = pattern(
     rf"""[^.;!?:,\d]{{0,60}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?\s?(?:[:,(—–]|\s-)\s*
     [#*]?\d{{4,8}}[#*]?(?!\w|[.,:/-]\d)"""
 )
 _REPEATED: Final = pattern(rf"[^.;!?\d]{{0,40}}?\s{REPEATED_DIGITS}")
-_AT_END: Final = pattern(r"(?P<gap>[^.;!?\d:]{0,50}?)\s?(?::|—|–|\s-)\s[#*]?\d{4,6}[#*]?\W*$")
+_AT_END: Final = pattern(
+    r"""(?P<gap>[^.;!?\d:]{0,50}?)(?:\s?(?::|—|–|\s-)\s[#*]?\d{4,6}|(?:,|['’]s)\s(?!(?:19|
+    20)\d\d)[#*]?\d{4,8}|
+    \s\([#*]?\d{4,8}(?=\)))[#*]?\W*$"""
+)
+_COUNTED: Final = pattern(
+    r"""(?<!\w)(?:\d|four|five|six|eight|четыр\w+|пят\w+|шест\w+)[ -](?:digits?|
+    цифр\w*)(?:\s\w+)?\s?(?:[,:—–(]|\s-)\s?[#*]?\d{4,8}
+    (?![\w-]|[.,:/]\d|\s?(?:руб|евро|доллар|[€$£₽%])|\s[a-z]{3,}s\b)"""
+)
+_BY_CARD: Final = pattern(
+    r"""(?:card\s(?:security|verification)\scode|(?:three|3)[- ]digit\s(?:code|number)|
+    (?:security\s)?code\son\sthe\sback|
+    (?:тр[её]хзначн\w+\sкод|код\w{0,2}\s(?:на|с)\sоборот\w+)(?:\s(?:на\s)?(?:оборот\w+\s)?(?:моей\s|его\s|
+    е[её]\s)?карт\w+)?)
+    [^.;!?\d]{0,30}?\s\d{3}(?![\w-]|[.,:/]\d)"""
+)
+_ON_THING: Final = pattern(
+    r"""(?<!\w)(?:на|у|для)\s(?:[\w-]+\s){0,2}?(?:планшет|телефон|ноутбук|айфон|айпад|двер|калитк|ворот|
+    сейф|домофон|подъезд|шлагбаум|дач|офис|
+    гараж|замк|чемодан|кладовк|сигнализац)\w*\s(?:стоит\s)?(?:код|пин)\s[#*]?\d{4,8}[#*]?(?!\w|[.,:/-]\d|
+    \sгод)"""
+)
+_CAME: Final = pattern(
+    r"""(?<!\w)(?:приш[её]л|пришл\w|прислал\w?|получил\w?|скинул\w?)\s[^.;!?\d]{0,20}?(?:\d{3}[ -]\d{3}|
+    \d{4,8})
+    (?!\w|[.,:/-]\d|\s?(?:руб|₽|евро|[€$£%])|\s[а-яё]{2,}(?:ов|ев|ей|ем|ек|ок|ий|ка|ик|им)(?!\w))
+    [^.;!?\d]{0,20}?(?<!\w)(?:вход|подтвержд|логин|регистрац|авториз|код)"""
+)
 _ELSEWHERE: Final = pattern(
-    r"""(?<!\w)(?:call\w*|phone\snumber|tel|order|error|wrong|machine|terminal|room|flight|year|звон\w+|тел|заказ\w*|ошибк\w+|
+    r"""(?<!\w)(?:call\w*|phone\snumber|tel|order|error|wrong|machine|terminal|room|flight|year|звон\w+|тел|
+    заказ\w*|ошибк\w+|street|road|avenue|address|улиц\w*|
     терминал\w*|год\w*)(?!\w)"""
 )
 _TEXTED: Final = pattern(
     r"""\b(?:text|sms|text\smessage|message|push|robocall|call|e-?mail)\b[^.;!?\d]{0,30}?
-    \s(?:\d{4,8}|\d{3}[ -]\d{3})
-    (?![\w-]|[.,:/]\d)[^.;!?\d]{0,20}\b(?:confirm|log|sign|verif|approv|authori[sz]|access|activat|regist)"""
+    \s(?!(?:19|20)\d\d\s)(?:\d{4,8}|\d{3}[ -]\d{3})
+    (?![\w-]|[.,:/]\d|\s[a-z]+s\b)[^.;!?\d]{0,20}\b(?:confirm|log|sign|verif|approv|authori[sz]|access|
+    activat|regist)"""
 )
 _YOURS: Final = pattern(
     r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
@@ -170,7 +216,8 @@ _MENTIONED: Final = pattern(
     r"""code|код|pin|пин|puk|пук|cvv|cvc|cvn|otp|цвв|combination|combo|комбинаци|authentic|authy|
     аутентификатор|
     domofon|домофон|подъезд|замок|замк|security|digits|open|unlock|disarm|locked|goes off|turns off|
-    \btext\b|\bsms\b|message|\bcall\b|e-?mail|откры|отпира|отпер|снима|разблокир|отключа|набира|набрат|нажать|нажм"""
+    цифр|numbers|приш|присл|получ|скинул|\btext\b|\bsms\b|message|\bcall\b|e-?mail|откры|отпира|отпер|снима|
+    разблокир|отключа|набира|набрат|нажать|нажм"""
 )
 """Cheap check before the slow rules: each of them needs one of these words."""
 
@@ -192,7 +239,8 @@ def says_code(text: str) -> bool:
     if not _MENTIONED.search(text) or not (_DIGITS.search(text) or has_number_word(text)):
         return False
     for noun in _NOUN.finditer(text):
-        if _HARMLESS.search(text[max(0, noun.start() - 30) : noun.start()]):
+        named = noun[0].rpartition(" ")[0]
+        if _HARMLESS.search(named or text[max(0, noun.start() - 30) : noun.start()]):
             continue
         if _is_given_after(text, noun) or _is_told_later(text[noun.end() : noun.end() + 160]):
             return True
@@ -268,7 +316,7 @@ def _named_within(noun: str) -> bool:
 
 def _came_by_message(text: str) -> bool:
     """Whether a number is given together with a code and the message that brought it, in any order."""
-    return _BY_MESSAGE.search(text) is not None or _TEXTED.search(text) is not None
+    return any(rule.search(text) for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING))
 
 
 _BY_MESSAGE: Final = pattern(
@@ -284,7 +332,8 @@ _BY_MESSAGE: Final = pattern(
     (?<!\w)(?<!с\s)кодом\s[#*]?\d{3,8}|
     \b(?:opens?|opened|unlock\w*|disarm\w*|enter\w*|dial\w*|typ(?:es?|ed|ing)|punch\w*|use[sd]?|using|
     sent|texted|text|sms|received|got|gets|gave|told|reads?|shared|forwarded|needs?|requires?)
-    [^.!?\d]{0,40}?(?<!error\s)(?<!area\s)(?<!postal\s)(?<!zip\s)(?<!promo\s)(?<!country\s)(?<!discount\s)(?<!coupon\s)(?<!booking\s)
+    [^.!?\d]{0,40}?(?<!error\s)(?<!area\s)(?<!postal\s)(?<!zip\s)(?<!promo\s)(?<!country\s)(?<!discount\s)
+    (?<!coupon\s)(?<!booking\s)
     (?<!status\s)(?<!exit\s)(?<!voucher\s)(?<!referral\s)(?<!tax\s)(?<!product\s)(?<!dialling\s)(?<!dialing\s)
     \bcode\s*[:—–-]?\s*[#*]?(?:\d{4,8}|\d(?:[ -]\d){3,7})|
     \b(?:gate|door|safe|alarm|garage|padlock|locker|suitcase|phone|tablet|lock|barrier|

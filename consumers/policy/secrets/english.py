@@ -44,7 +44,7 @@ _SUBJECTS: Final = word_set(
     nightmare mystery secret luck hygiene security practice nonsense protection business requirement
     requirements feature setting topic thing matter risk question hassle pain barrier manager
     bitwarden keepass lastpass 1password biometrics fingerprint passkey passkeys authentication
-    everybody anyone history"""
+    everybody anyone history memory sms help trouble crackdown theft prompt request protected protection"""
 )
 _SUFFIX: Final = re.compile(
     r".{2,}(?:[^aeiou]ed|[aeiou][a-z]?ed|[^rk]ing|[^i]ly|able|ible|ful|less|ous|ised|ized)$"
@@ -57,7 +57,8 @@ _NOT_BY_SUFFIX: Final = word_set(
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:and|but|or|because|so|since|although|"
     r"though|while|when|which|for|on|at|"
-    r"in|from|as|if|until|unless|like|by|with|after|before|during|last|yesterday|everywhere|too|there|here|now|again|since|"
+    r"in|from|as|if|until|unless|like|by|with|after|before|during|last|yesterday|everywhere|too|there|"
+    r"here|now|again|since|"
     r"please|btw|instead)\b"
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")

@@ -27,6 +27,7 @@ _PHONE_DIGITS: Final = 10
 _PAIR: Final = re.compile(
     r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"
 )
+_COMMA_PAIR: Final = re.compile(r"[:—–]\s(?P<user>[\w.@+-]{3,40})[,;]\s(?P<value>[^\W\d]\S{3,40})\W*$")
 _ASSIGNED: Final = re.compile(
     r"(?i)(?:^|[\s\"'{,;_-])[\w-]{0,30}(?:password|passwd|pwd|"
     r"passphrase)[\"']?\s*(?:[=:]\s*)[\"']?(?P<value>[^\s\"',;&]{3,})"
@@ -49,7 +50,8 @@ def _says_pair(text: str) -> bool:
     access = _ACCESS.search(text)
     return access is not None and any(
         is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()
-        for found in _PAIR.finditer(text, access.end())
+        for rule in (_PAIR, _COMMA_PAIR)
+        for found in rule.finditer(text, access.end())
         if not found["user"].isdigit() or len(found["user"]) >= _PHONE_DIGITS
     )
 

@@ -35,14 +35,15 @@ _NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN})
 
 _MENTIONED: Final = pattern(
     r"""pass|pwd|psw|\bpw\b|code ?word|(?:secret|magic) word|(?:security|secret) (?:answer|question)|
-    \bkey\b|пасс|
+    \bkey\b|пасс|\bword\b|phrase|слово|
     парол|кодов|секретн|вопрос|ключ|
     log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
 )
 """Cheap check before the slow rules: each of them needs one of these words."""
 
 _COMPOUND: Final = pattern(
-    r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|hash\w*|generators?|vaults?|
+    r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|forms|screens|pages|hash\w*|
+    generators?|vaults?|
     rotation|rules?|length|
     strength|expir\w+|requirements?|hygiene|recovery|hints?|reuse|fatigue|prompt|screen|page|form|box|
     file|safe|
@@ -96,7 +97,8 @@ _USED_AS: Final = pattern(
     парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
 )
 _VALUE_IS: Final = pattern(
-    r"""(?P<value>\S+)\s+(?:(?:that|this|which)\s)?(?:is|was|[—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
+    r"""(?P<value>\S+)\s+(?:(?:that|this|which)\s)?(?:is|was|(?:serves|doubles|works|acts)\sas|
+    [—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
     мой|его|е[её]|их|наш|
     твой|новый|старый|[\w-]+['’]s)\s+)?)(?:[\w-]+\s+){0,4}?
     (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|
@@ -138,18 +140,51 @@ _HINTED: Final = pattern(
     rf"""(?:\s(?:is|was)|\s?[—–=]|\s-|['’]s|\sэто)\s[^.;!?:,]{{0,50}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
     (?:\s?[:,(—–]|\s-)\s*(?P<value>[^\s].*)"""
 )
+_PARTS: Final = pattern(
+    r"(?:letters?|symbols?|digits?|numbers?|words?|characters?|capitals?|month|day|year|signs?|букв\w*|"
+    r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
+)
 _ADDED: Final = pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
 """A quotation behind a comma: "set a new password, 'violet umbrella'"."""
 
+_ENDING: Final = pattern(r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$""")
+"""A quotation behind a sign at the end of the sentence: "the password that all know, — «two cats»"."""
+
+_CHOSEN: Final = pattern(
+    r"""[^.;!?]{0,40}?\s(?:goes\swith|went\swith|sticks\s(?:with|to)|stuck\swith|settled\son|служит|
+    является|выступает|стоит|выбрал\w*|
+    остановил\w+\sна)\s(?:(?:just|always|просто|слово)\s)?(?P<value>\S+)(?=\s(?:for|on|everywhere|везде|для|
+    на)\b|\W*$)"""
+)
+_LISTED: Final = pattern(r"(?:^|[:;]\s?|,\s)(?P<service>[\w.-]+)\s$")
+_BESIDE_LOGIN: Final = pattern(
+    r"\b(?:with|as|using|login|user|customer|account|under|member|id|под|с|логин\w*)\b[^.;!?]*\s(?:and|"
+    r"и)\s(?:(?:the|his|her|a)\s)?$"
+)
+_NETWORK_KEY: Final = pattern(
+    r"""(?<!\w)(?:wi-?fi|router|modem|hotspot|network|wlan|вай-?фа\w+|роутер\w*|
+    модем\w*)(?!\w)[^.;!?]{0,60}?[\s,](?:key|ключ)
+    (?:\s?[:=—–-]|\s(?:is|это))?\s(?P<value>["«“„`]?\S+)"""
+)
+_SPOKEN_WORD: Final = pattern(
+    r"""(?<!\w)слово\s(?:для|от)\s[^.;!?:—–]{0,40}?(?:банк|колл-центр|охран|сигнализац|поддержк|
+    вход)\w*[^.;!?:—–]{0,20}?\s?(?:[:—–]|\s-)\s
+    (?P<value>.+)|
+    \b(?:word|phrase)\s(?:for|with)\s[^.;!?:—–]{0,40}?(?:call\scent(?:er|re)|(?:alarm|security)\s(?:company|
+    firm|desk|team)|hotline)\b[^.;!?:—–]{0,20}?
+    (?:\sis|\s?[:—–])\s(?P<said>.+)"""
+)
 _PHRASE: Final = pattern(r"(?:passphrase|pass\sphrase|(?:парольн|кодов|секретн)\w+\sфраз\w+)")
 _SERVICE_PASS: Final = pattern(
-    r"""(?<!\w)(?:wi-?fi|netflix|spotify|gmail|facebook|instagram|icloud|steam|discord|amazon|dropbox|github|account|login|
-    логин\w*|акк\w*|почт\w+|вай-?фа\w+|стим\w*|нетфликс\w*|инст\w*|роутер\w*)(?!\w)(?:[^.;!?]|\.(?=\w)){0,40}?[\s,]
-    (?:pass|пасс?)(?:\s?[:=—–-]|\s(?:is|это))?\s(?P<value>[^\W\d_]{5,}\S*)\W*$|
-    (?<!\w)пасс(?:\s(?:от|для|к|на)\s[\w-]+)?(?:\s?[:=—–-])?\s(?P<bare>[A-Za-z]\S{4,})\W*$"""
+    r"""(?<!\w)(?:wi-?fi|netflix|spotify|gmail|facebook|instagram|icloud|steam|discord|amazon|dropbox|
+    github|account|login|
+    логин\w*|акк\w*|почт\w+|вай-?фа\w+|стим\w*|нетфликс\w*|инст\w*|роутер\w*)(?!\w)(?:[^.;!?]|\.(?=\w)){0,40}?
+    (?:,\s(?:pass|пасс?)|\s(?:pass|пасс?)(?:\s?[:=—–-]|\s(?:is|это)))\s(?P<value>[^\W\d_]{5,}\S*)\W*$|
+    (?<!\w)пасс\s(?:от|для|к)\s[\w-]+(?:\s?[:=—–-])?\s(?P<bare>[A-Za-z]\S{4,})\W*$"""
 )
 _CHANGED_BEFORE_RUSSIAN: Final = pattern(
-    r"""(?<!\w)парол[ьяи](?P<gap>(?:\s+[\w-]+){0,4}?)\s+(?:смен|измен|помен|постав)\w*\s+(?:[\w-]+\s+){0,2}?на\s+
+    r"""(?<!\w)парол[ьяи](?P<gap>(?:\s+[\w-]+){0,4}?)\s+(?:смен|измен|помен|
+    постав)\w*\s+(?:[\w-]+\s+){0,2}?на\s+
     (?P<value>.*)"""
 )
 
@@ -164,6 +199,10 @@ def says_password(text: str) -> bool:
         or any(is_used_value(found["value"]) for found in _USED_AS.finditer(text))
         or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
         or any(_is_service_pass(found) for found in _SERVICE_PASS.finditer(text))
+        or any(
+            is_strong(found["value"]) or quoted_value(found["value"]) for found in _NETWORK_KEY.finditer(text)
+        )
+        or any(is_named_value(found["value"] or found["said"]) for found in _SPOKEN_WORD.finditer(text))
         or says_login(text)
     )
 
@@ -187,7 +226,10 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
     hinted = _HINTED.search(sentence)
     if hinted and _is_hinted(hinted["value"], is_russian=is_russian):
         return True
-    if not _LOSING.search(text) and _ADDED.match(rest):
+    if not _LOSING.search(text) and (_ADDED.match(rest) or _ENDING.match(rest)):
+        return True
+    chosen = _CHOSEN.match(sentence)
+    if chosen and _is_hinted(chosen["value"], is_russian=is_russian):
         return True
     if any(
         is_strong(later["value"]) and not UNIT.match(sentence[later.end() :])
@@ -250,6 +292,10 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
             and len(clause.split()) >= 3
             and english.is_plain_value(clause, follows_colon=True)
         )
+    if len(clause.split()) == 1 and (
+        _BESIDE_LOGIN.search(text[: noun.start()]) or _is_listed(text[: noun.start()])
+    ):
+        return english.is_plain_value(clause)
     named_account = _ACCOUNT.search(text[: noun.start()])
     return bool(named_account) and len(clause.split()) == 1 and english.is_plain_value(clause)
 
@@ -281,6 +327,8 @@ def _changes(text: str) -> Iterator[re.Match[str]]:
 
 def _is_hinted(value: str, *, is_russian: bool) -> bool:
     """Whether the words after a hint such as "his dog's name," are the value that it hints at."""
+    if _PARTS.match(value):
+        return False
     bare = trimmed(first_token(value))
     if is_strong(bare):
         return True
@@ -291,6 +339,12 @@ def _is_hinted(value: str, *, is_russian: bool) -> bool:
     if bare.isascii():
         return english.is_plain_value(value)
     return is_russian and russian.is_plain_value(value)
+
+
+def _is_listed(before: str) -> bool:
+    """Whether a note names a service right before "password": "eBay password teapot"."""
+    named = _LISTED.search(before)
+    return named is not None and named["service"].lower() in SERVICES
 
 
 def _is_service_pass(found: re.Match[str]) -> bool:

@@ -18,9 +18,11 @@ _MAIDEN: Final = (
 )
 _SIGN: Final = r"(?:\s?[:,=—–-]\s?|\s)(?:(?:is|was|это)\s)?"
 _ANSWERED: Final = pattern(
-    rf"""(?<!\w){_QUESTION}(?!\w)[^.;!?]{{0,60}}?[\s,](?:answers?|answered|ответ\w*|отвеча\w+)(?:\s(?:with|as))?
+    rf"""(?<!\w){_QUESTION}(?!\w)[^.;!?]{{0,60}}?[\s,](?:answers?|answered|ответ\w*|отвеча\w+)(?:\s(?:with|
+    as))?
     {_SIGN}{_NAME}|
-    (?<!\w)(?:answers?|answered|ответ\w*|отвеча\w+)\s[^.;!?]{{0,30}}?{_QUESTION}(?:\s(?:with|as|is)|\s?[:—–-])\s?{_NAME}"""
+    (?<!\w)(?:answers?|answered|ответ\w*|отвеча\w+)\s[^.;!?]{{0,30}}?{_QUESTION}(?:\s(?:with|as|is)|
+    \s?[:—–-])\s?{_NAME}"""
 )
 _MAIDEN_NAME: Final = pattern(
     rf"""(?<!\w)(?:{_MAIDEN})(?!\w)[^.;!?:,]{{0,30}}?\s{_BANK}(?:\s\w+){{0,2}}?(?:\s?[:=—–-]\s?|\s)
@@ -28,22 +30,47 @@ _MAIDEN_NAME: Final = pattern(
     (?<!\w){_BANK}(?!\w)[^.;!?]{{0,50}}?(?:{_MAIDEN})(?:\s?[:,=—–-]\s?|\s(?:is|was|as|как)\s){_NAME}"""
 )
 _SUBJECT: Final = (
-    r"(?:first\s(?:pet|school|car|teacher|job|kiss|concert|dog|cat|boss|street)|childhood|(?:favou?rite|best)\s(?:teacher|friend|"
+    r"(?:first\s(?:pet|school|car|teacher|job|kiss|concert|dog|cat|boss|street)|childhood|(?:favou?rite|"
+    r"best)\s(?:teacher|friend|"
     r"book|film|movie|team)|(?:pet|school|teacher|street|city|car|birthplace)\squestion|maiden|middle\sname|"
-    r"where\s(?:he|she|they|i)\s\w+|перв\w+\s(?:питом\w+|школ\w+|учител\w+|машин\w+|собак\w+|кошк\w+|работ\w+)|"
+    r"where\s(?:he|she|they|i)\s\w+|перв\w+\s(?:питом\w+|школ\w+|учител\w+|машин\w+|собак\w+|кошк\w+|"
+    r"работ\w+)|"
     r"любим\w+\s(?:учител\w+|книг\w+|фильм\w*)|девичь\w+|друг\w*\sдетства|кличк\w+)"
 )
 _SUBJECT_ANSWERED: Final = pattern(
-    rf"""\banswers?\s[^.;!?]{{0,40}}?{_SUBJECT}[^.;!?]{{0,20}}?(?:\s(?:with|as)|\s?[:—–]|question\sis)\s{_NAME}|
-    (?<!\w)вопрос\w*\s[^.;!?]{{0,30}}?{_SUBJECT}[^.;!?]{{0,40}}?(?:ответ\w*|отвеча\w+)\s?(?:[:—–-]\s?)?{_NAME}|
-    (?:security|recovery|secret|reset)\s(?:answer|question|hint)\b[^.;!?]{{0,50}}?(?:\sis|,|\s?[:=—–])\s{_NAME}|
-    {_SUBJECT}[^.;!?]{{0,30}}?(?:\sis)\s{_NAME}[^.;!?]{{0,30}}?(?:security|recovery|secret|reset)\s(?:answer|question)"""
+    rf"""\banswers?\s[^.;!?]{{0,40}}?{_SUBJECT}[^.;!?]{{0,20}}?(?:\s(?:with|as)|\s?[:—–]|
+    question\sis)\s{_NAME}|
+    (?<!\w)вопрос\w*\s[^.;!?]{{0,30}}?{_SUBJECT}[^.;!?]{{0,40}}?(?:ответ\w*|
+    отвеча\w+)\s?(?:[:—–-]\s?)?{_NAME}|
+    (?:security|recovery|secret|reset)\s(?:answer|hint)\b[^.;!?]{{0,50}}?(?:\sis|,|\s?[:=—–])\s{_NAME}|
+    {_SUBJECT}[^.;!?]{{0,30}}?(?:\sis)\s{_NAME}[^.;!?]{{0,30}}?(?:security|recovery|secret|
+    reset)\s(?:answer|question)"""
 )
-_MENTIONED: Final = re.compile(r"question|вопрос|maiden|девич|answer", re.IGNORECASE)
+_RECOVERY: Final = (
+    r"(?:recover\w*|resets?|security|verif\w+|(?:bank|support|hotline)\sasks|call\scent(?:er|re)|"
+    r"восстан\w+|сброс\w*|контрольн\w+|секретн\w+|колл-центр\w*|спрашива\w+\sбанк|банк\w*\sспрашива\w+)"
+)
+_ANSWER: Final = (
+    r"(?:,|\s(?:is|was|expects|wants|says|это|был[аои]?)|\s?[:=—–])\s(?:an?\s|"
+    r"the\s)?(?:(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,}|[\"«“])"
+)
+_RECOVERED: Final = pattern(
+    rf"""(?<!\w)(?:{_SUBJECT}|city\sof\sbirth|birth\s?place|nickname|maiden|девичь\w+|
+    город\w?\sрождени\w)(?!\w)
+    (?:[^.;!?]{{0,60}}?{_RECOVERY}[^.;!?]{{0,30}}?{_ANSWER}|
+    [^.;!?]{{0,30}}?{_ANSWER}[^.;!?]{{0,30}}?\s{_RECOVERY}|
+    [^.;!?]{{0,40}}?\b(?:bank|support|hotline|банк)\s(?:expects|wants|hears|жд[её]т|слышит)\s{_NAME})"""
+)
+_MENTIONED: Final = re.compile(
+    r"question|вопрос|maiden|девич|answer|recover|reset|securit|expects|verif|восстан|сброс|банк",
+    re.IGNORECASE,
+)
 
 
 def says_answer(text: str) -> bool:
     """Whether a text gives the answer to a security question."""
     if not _MENTIONED.search(text):
         return False
-    return any(rule.search(text) is not None for rule in (_ANSWERED, _SUBJECT_ANSWERED, _MAIDEN_NAME))
+    return any(
+        rule.search(text) is not None for rule in (_ANSWERED, _SUBJECT_ANSWERED, _MAIDEN_NAME, _RECOVERED)
+    )

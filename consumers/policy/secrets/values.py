@@ -46,7 +46,7 @@ _ADDRESS: Final = re.compile(
 _ORDINARY: Final = pattern(
     r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|
     км|гб|мб|шт|ч|мин|с)|
-    \d*password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
+    1password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
     (?:office|windows|win|outlook|iphone|ipad|android|galaxy|pixel|xbox|playstation|ps|python|web|room|
     flat|gate|
     area|level|unit|box|bitrix|битрикс|office-?|microsoft|m|o|catch|forever|канал)-?\d{1,4}|1c|1с|
@@ -81,22 +81,42 @@ SPOKEN_NUMBERS: Final = (
 """Numbers in words, as a code is dictated: "twenty-two forty thirteen", "three five eight"."""
 
 
+COUNTED: Final = pattern(
+    r"""\s(?:new\s|other\s|more\s|different\s|[\w-]+ых\s|[\w-]+их\s)?(?!(?:always|these|sometimes|this|
+    works|is|has|was|unless|besides|plus|
+    opens|gets|lets|nowadays|mondays|weekdays|weekends|yes)\b)(?:[a-z]{3,}s|people|sheets?|watts?|
+    [а-яё]{2,}(?:ов|ев|ей|ек|ок|ий))(?!\w)"""
+)
+"""A noun in the plural behind a number, which is a quantity then."""
+
 REPEATED_DIGITS: Final = (
-    r"(?:(?:two|three|four|five|six|eight|all)\s(?:zero(?:e?s)?|ones|twos|threes|fours|fives|sixes|sevens|eights|"
-    r"nines)|(?:три|четыре|пять|шесть|восемь|все)\s(?:нол\w+|нул\w+|единиц\w*|единичк\w*|двойк\w*|двоек|тройк\w*|"
+    r"(?:(?:two|three|four|five|six|eight|all)\s(?:zero(?:e?s)?|ones|twos|threes|fours|fives|sixes|sevens|"
+    r"eights|"
+    r"nines)|(?:три|четыре|пять|шесть|восемь|все)\s(?:нол\w+|нул\w+|единиц\w*|единичк\w*|двойк\w*|двоек|"
+    r"тройк\w*|"
     r"троек|четв[её]рк\w*|четв[её]рок|пят[её]рк\w*|пят[её]рок|шест[её]рк\w*|шест[её]рок|сем[её]рк\w*|"
     r"сем[её]рок|восьм[её]рк\w*|восьм[её]рок|девятк\w*|девяток))(?!\w)"
 )
 """A digit that a code repeats, in words: "four sevens"."""
 
 HINT: Final = (
-    r"(?:(?:nick|sur|maiden\s)?name|birthday|birth\syear|birth\sdate|date\sof\sbirth|anniversary|year|initials|"
-    r"street|city|town|team|band|song|lyrics?|word|words|phrase|title|character|breed|pet|dog|cat|colou?r|plate|"
-    r"hometown|village|flower|fruit|drink|dish|number|zip\scode|postcode|digits|combination|mix|"
+    r"(?:(?:nick|sur|maiden\s)?name|birthday|birth\syear|birth\sdate|date\sof\sbirth|anniversary|year|"
+    r"initials|"
+    r"street|city|town|team|band|song|lyrics?|word|words|phrase|title|character|breed|pet|dog|cat|colou?r|"
+    r"plate|"
+    r"hometown|village|flower|fruit|drink|dish|number|zip\scode|postcode|digits|combination|"
     r"имя|кличк\w|фамили\w|прозвищ\w|д(?:ень|ата|нь)\sрождени\w|год\w?(?:\sрождени\w)?|дат\w|город\w?|улиц\w|"
     r"слов\w+|фраз\w+|назван\w+|команд\w|групп\w|песн\w|героин?\w|номер|индекс|цифр\w|сочетани\w)"
 )
 """Nouns that say what a value is made of, before the value itself: "his dog's name, biscuit"."""
+
+DATE_HINT: Final = (
+    r"(?:birthday|birth\syear|birth\sdate|(?:date|year|day)\sof\s\w+|anniversary|zip\scode|postcode|"
+    r"(?:house|room|bus|flat)\snumber|plate|"
+    r"backwards|reversed|д(?:ень|ата|нь)\sрождени\w|год\w?\sрождени\w|годовщин\w|дата\sсвадьбы|наоборот|"
+    r"номер\s(?:дома|квартиры))"
+)
+"""Hints at a number that a person chose."""
 
 _NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}"))
 _WORD: Final = re.compile(r"[^\W\d_]+")
