@@ -21,7 +21,9 @@ from consumers.policy.secrets.values import (
 from consumers.policy.wording import pattern, word_set
 
 _SENTENCE_END: Final = re.compile(r"[.;!]\s+")
-_EVIDENCE: Final = re.compile(r"\d|[\"«“„`'‘_&$@#*]|login", re.IGNORECASE)
+_EVIDENCE: Final = re.compile(
+    r"\d|[\"«“„`'‘_&$@#*]|login|\b(?:types?|enters?|puts?)\s[a-z]+\swhen", re.IGNORECASE
+)
 """Cheap check: a value that an action tells has a digit, stands in quotes, or is typed at a login."""
 
 _SERVICE: Final = pattern(
@@ -71,11 +73,15 @@ _NAMED_THING: Final = pattern(
 )
 _TYPED: Final = pattern(
     r"""\b(?:enter|type|put)(?:s|ed|d)?\s(?P<value>(?-i:[a-z]{5,24}))\s(?:at|on|in|into)\s(?:the|his|her|a)\s
-    (?:login|log-in|sign-in|lock|password)\s(?:screen|box|prompt|page|field|form)"""
+    (?:login|log-in|sign-in|lock|password)\s(?:screen|box|prompt|page|field|form)|
+    \b(?:enter|type|put)(?:s|ed|d)?\s(?P<when>(?-i:[a-z]{5,24}))\s(?:when(?:ever)?|if|as\ssoon\sas|(?:each|
+    every)\stime)\s
+    [^.;!?]{0,40}?\b(?:vpn|wi-?fi|login|laptop|computer|router|portal|screen|server|asks|prompts|prompted|
+    asked)\b"""
 )
 _NOT_TYPED: Final = word_set(
     """credentials details username email login password passwords passcode digits letters number
-    numbers characters nothing something address phone symbols initials"""
+    numbers characters slowly quickly loudly nothing something address phone symbols initials"""
 )
 _NETWORK: Final = pattern(
     r"""(?<!\w)(?:вай-?фа\w+|wi-?fi|wlan|впн|vpn)(?![^\W_])(?P<gap>[^.;!?:—–\d]{0,30}?)\s?(?::|[—–]|\s-\s|
@@ -207,7 +213,10 @@ _LETTING_IN: Final = pattern(
 )
 _TURNS: Final = pattern(
     r"""(?:combination|combo|safe|lock|vault|комбинаци|сейф|зам[ок]к)[^.;!?]{0,40}?\d{1,2}\s
-    (?:left|right|влево|вправо)\W+(?:(?:then|and|потом|и|затем)\s)?\d{1,2}\s(?:left|right|влево|вправо)"""
+    (?:left|right|влево|вправо)\W+(?:(?:then|and|потом|и|затем)\s)?\d{1,2}\s(?:left|right|влево|вправо)|
+    (?:combination|combo|safe|lock|vault|комбинаци|сейф|зам[ок]к)[^.;!?]{0,40}?\s(?:left|right|влево|
+    вправо)\s(?:to\s|на\s)?\d{1,2}\W+
+    (?:(?:then|and|потом|и|затем)\s)?(?:left|right|влево|вправо)\s(?:to\s|на\s)?\d{1,2}"""
 )
 _DIGITS: Final = (
     rf"(?P<value>[#*]?(?:\d{{4,8}}|\d(?:-\d){{2,7}}|\d{{2,3}}[кkКK]\d{{2,6}})[#*]?|{SPOKEN_NUMBERS})"
@@ -262,7 +271,7 @@ def _gets_in(sentence: str) -> bool:
             return True
         start = found.start("value")
     if any(
-        found["value"] not in _NOT_TYPED and not english.is_description(found["value"])
+        (typed := found["value"] or found["when"]) not in _NOT_TYPED and not english.is_description(typed)
         for found in _TYPED.finditer(sentence)
     ):
         return True

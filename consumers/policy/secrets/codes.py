@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from consumers.policy.secrets.values import (
+    COUNTED,
     HINT,
     REPEATED_DIGITS,
     SPOKEN_NUMBERS,
@@ -12,7 +13,7 @@ from consumers.policy.secrets.values import (
     is_ordinary,
     is_placeholder,
 )
-from consumers.policy.wording import pattern
+from consumers.policy.wording import pattern, word_set
 
 _LOCKED: Final = (
     r"(?:front door|back door|door|gate|garage|building|house|home|flat|apartment|office|"
@@ -61,6 +62,11 @@ _RUSSIAN: Final = rf"""
     тайн)\w+\s(?:смс-)?(?:код\w{{0,2}}|пин\w*|замок|замк\w+)|
     (?:двухфакторн\w+\s)(?:код\w{{0,2}})|
     код\w{{0,2}}\s(?:от|к|на)\s|
+    код\s(?!(?:ревью|города|страны|региона|ошибки|товара|проекта|заказа|урока|бронирования|отправления|
+    скидки|купона|валюты|подразделения|группы|
+    краски|модели|налоговой|предмета|классификатора|детали|оквэд|кбк|окпо|октмо|тн|причины|операции|услуги|
+    организации|продавца)\b)(?:для\s)?[а-яё]{{4,}}
+    (?=(?:\s(?:от|для|на|в|к|из)\s\S+){{0,2}}?\s?(?:[:=—–]|\s-)\s)|
     код\w{{0,2}}\s(?:для\s)?(?:(?:их|его|е[её]|моего|моей|нашего|нашей|вашего|своего|своей|общего|старого|
     нового|аварийного|гостевого|служебного)\s)?(?:подтверждени\w+|доступа|авторизации|аутентификации|входа|
     разблокировки|восстановлени\w+|
@@ -182,6 +188,49 @@ _BY_CARD: Final = pattern(
     е[её]\s)?карт\w+)?)
     [^.;!?\d]{0,30}?\s\d{3}(?![\w-]|[.,:/]\d)"""
 )
+_CUE: Final = pattern(
+    r"""(?<!\w)(?:pins?|pin\scode|pass\s?codes?|password(?!\s(?:reset|manage|polic|change|list|leak|sto))|puk|combination|combo|codes?|unlock\w*|disarm\w*|
+    (?:verification|authentication|login|
+    one-time|security)\snumber|lets?\s(?:\w+\s){1,3}?in(?:to)?|letting\s\w+\sin|buzz\w*\s(?:\w+\s)?in|
+    gets?\s(?:\w+\s)?(?:in|into|inside|through|past)|got\s(?:in|into|inside|past)|
+    пин\w{0,2}|пин-код\w{0,2}|код\w{0,2}|парол(?:ь|я|ю|ем)|разблок\w+|комбинаци\w+|пуска\w+|впуска\w+|
+    пуст\w+|номер\sдля\s(?:подтвержд|вход|авториз)\w+)(?!\w)"""
+)
+_THING_CUE: Final = pattern(
+    r"""(?<!\w)(?:doors?|gates?|garage|safe|vault|alarm|lockers?|padlock|suitcase|keypad|lockbox|barrier|
+    intercom|shed|cellar|bike|diary|laptop|computer|
+    phone|tablet|ipad|console|printer|terminal|drawer|cabinet|mailbox|letterbox|lift|elevator|storage|
+    cash\sbox|toolbox|briefcase|trunk|
+    сейф\w*|чемодан\w*|калитк\w+|ворот\w*|гараж\w*|зам(?:ок|к[аеуи]|ком)|шкаф\w*|домофон\w*|двер\w+|
+    сигнализаци\w+|шлагбаум\w*|подъезд\w*|
+    ячейк\w+|телефон\w*|ноут\w*|компьютер\w*|планшет\w*|айфон\w*|айпад\w*|принтер\w*|ящик\w*|кладов\w+|
+    сара[йяе]\w*|дневник\w*)(?!\w)"""
+)
+_ACCESS_VERB: Final = pattern(
+    r"""(?<!\w)(?:open(?:s|ed|ing)?|locks?|locked|unlock\w*|listens?|responds?|reacts?|wakes?|starts?|
+    enter\w*|punch\w*|typ(?:es?|ed|ing)|press\w*|dial\w*|
+    key(?:s|ed|ing)?\sin|tap(?:s|ped|ping)?|quiet|silent|disarm\w*|открыва\w+|откры[тл]\w*|запира\w+|
+    закрыва\w+|закрыт\w*|отпира\w+|
+    набира\w+|набра\w+|ввод\w+|вв[её]л\w*|ввести|вбива\w+|жм[её]т|нажима\w+|снима\w+|отключа\w+|
+    разблок\w+)(?!\w)"""
+)
+_TOLD: Final = re.compile(
+    r"(?P<before>\b(?:listens|waits|asks|asking)\sfor\s|[:;,(—–=?\"“«#]\s?|\s-\s|"
+    r"(?<![^\W_])[^\W\d_]+(?:['’]s)?\s)[#*]?(?P<number>\d{4,8}|(?-i:[A-Z])\d{4,6}|\d{3}[ -]\d{3}|"
+    r"\d(?:[ -]\d){2,7}|"
+    r"\d\d(?:-\d\d){1,3})[#*]?(?!\w|[.,:/]\d|-\w|\s\d)"
+)
+_NEAR: Final = 80
+"""Characters between a number and the words that make it a code."""
+
+_TELLING: Final = word_set(
+    """with on to via using is was be as after enter enters entered entering type types typed typing
+    punch punches punching dial dials dialling dialing press presses pressing tap taps simple same
+    digits it's its be equals reads stays remains becomes became
+    по на под это был была будет набрав набирает набирать набрать вводит вводить ввести ввёл ввел
+    ввела жмёт просто цифры комбинацией комбинация комбинацию кодом код пином пин пин-код
+    подтверждения входа авторизации"""
+)
 _ON_THING: Final = pattern(
     r"""(?<!\w)(?:на|у|для)\s(?:[\w-]+\s){0,2}?(?:планшет|телефон|ноутбук|айфон|айпад|двер|калитк|ворот|
     сейф|домофон|подъезд|шлагбаум|дач|офис|
@@ -205,6 +254,17 @@ _TEXTED: Final = pattern(
     (?![\w-]|[.,:/]\d|\s[a-z]+s\b)[^.;!?\d]{0,20}\b(?:confirm|log|sign|verif|approv|authori[sz]|access|
     activat|regist)"""
 )
+_OTHER_CODE: Final = pattern(
+    r"""\s(?:reviews?|base|bases|name|names|golf|club|camp|school|freeze|size|count|length|style|smell|
+    coverage|quality|generation|editor|comments?|lines?|snippets?|examples?|pads?|entry|letter|
+    ревью|города|страны|региона|ошибки|товара|проекта|заказа|урока|бронирования|отправления|скидки|купона|
+    валюты|подразделения|группы|краски|
+    модели|налоговой|предмета|классификатора|детали|оквэд|кбк|окпо|октмо|тн|причины|операции|услуги|
+    организации|продавца|мсс|mcc)(?!\w)"""
+)
+_PRICED: Final = pattern(
+    r"\s?(?:[€$£₽%]|рубл\w*|руб|тысяч\w*|к\b|euros?|dollars?|pounds?|bucks|kg|km|кг|км|mah|mah|ма\w?ч)"
+)
 _YOURS: Final = pattern(
     r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
     (?<!\w)(?:ваш|твой)\sкод(?:\s[^\W\d]{2,15}){0,3}?\s*(?:[:—–-]|это)?\s*)[#*]?\d{4,8}(?!\w|[.,:]\d|
@@ -216,7 +276,10 @@ _MENTIONED: Final = pattern(
     r"""code|код|pin|пин|puk|пук|cvv|cvc|cvn|otp|цвв|combination|combo|комбинаци|authentic|authy|
     аутентификатор|
     domofon|домофон|подъезд|замок|замк|security|digits|open|unlock|disarm|locked|goes off|turns off|
-    цифр|numbers|приш|присл|получ|скинул|\btext\b|\bsms\b|message|\bcall\b|e-?mail|откры|отпира|отпер|снима|
+    number|номер|passcode|парол|password|\block|\blets?\b|пуска|пуст|закры|запер|запира|ввод|ввел|ввёл|
+    ввест|\benter|punch|\btyp|press|
+    listens|respond|цифр|numbers|приш|присл|получ|скинул|\btext\b|\bsms\b|message|\bcall\b|e-?mail|откры|
+    отпира|отпер|снима|
     разблокир|отключа|набира|набрат|нажать|нажм"""
 )
 """Cheap check before the slow rules: each of them needs one of these words."""
@@ -252,7 +315,49 @@ def says_code(text: str) -> bool:
             r"\s*(?:is|was|:|=|—|–|-|это)\s*[\"'«“]?\d{4,8}(?![\w.,:/-]\w|\w)", rest, re.IGNORECASE
         ) and not UNIT.match(rest[rest.rfind(" ") :]):
             return True
-    return any(_is_given_before(found) for found in _BEFORE.finditer(text)) or _came_by_message(text)
+    if any(_is_given_before(found) for found in _BEFORE.finditer(text)) or _came_by_message(text):
+        return True
+    return any(
+        _is_told(found)
+        and _speaks_of_access(
+            text[max(0, found.start() - _NEAR) : found.end() + _NEAR], is_aside=found["before"][0] == ","
+        )
+        for found in _TOLD.finditer(text)
+    )
+
+
+def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
+    """Whether a text names a code that opens something, or something that is opened or locked.
+
+    A number behind a comma, `is_aside`, needs the name of a code.
+    """
+    for cue in _CUE.finditer(text):
+        around = text[max(0, cue.start() - 30) : cue.start()]
+        is_harmless = _HARMLESS.search(around) or _OTHER_CODE.match(text[cue.end() :])
+        if not is_harmless:
+            return True
+    return not is_aside and _THING_CUE.search(text) is not None and _ACCESS_VERB.search(text) is not None
+
+
+def _is_told(found: re.Match[str]) -> bool:
+    """Whether a number stands where a code does: behind a sign or "with", and counting nothing."""
+    before, number, rest = found["before"].strip().lower(), found["number"], found.string[found.end() :]
+    if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
+        return False
+    if _ELSEWHERE.search(found.string[max(0, found.start() - 24) : found.start("number")]):
+        return False
+    if re.fullmatch(r"(?:19|20)\d\d", number) and before not in (
+        "with",
+        "enter",
+        "enters",
+        "кодом",
+        "код",
+        "пин",
+        "пином",
+        ":",
+    ):
+        return False
+    return before in _TELLING or " " in before or not before[-1].isalpha()
 
 
 def _is_given_after(text: str, noun: re.Match[str]) -> bool:

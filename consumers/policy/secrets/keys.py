@@ -92,7 +92,8 @@ _NAMED: Final = pattern(
     openai)[ -](?:api[ -])?ключ\w{0,2}|(?<!\w)ключ\w{0,2}\s(?:api|апи|доступа|активации|лицензии|от\sapi|
     к\sapi)|
     (?<!\w)секрет\w{0,2})(?![^\W_])
-    (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?|\s[^\W\d_]{2,15}(?=\s?[:=—–])|
+    (?:\s(?:for|of|to|from|in|on|от|для|к|на|из)(?:\s[^\s:=\d]{1,30}){1,4}?|
+    (?:\s[^\W\d_]{2,15}){1,3}(?=\s?[:=—–])|
     \s(?:aws|gcp|azure|github|gitlab|stripe|slack|telegram|openai|google|firebase|discord|hugging\sface|
     яндекс\w*|бота))?
     [\"']?\s*(?:[:=]|\bis\b|—|–|-|\bэто\b|\bnow\b)*\s*[\"'«“]?

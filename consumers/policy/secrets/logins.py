@@ -16,6 +16,10 @@ _SHORT_IS: Final = pattern(
     (?P<value>\S+)"""
 )
 """Short words for a password that mean other things too: only a value that nothing else can be counts."""
+
+_QUOTED_PASS: Final = pattern(
+    r"""(?<!\w)(?:pass|пасс?)(?:\s?[:=—–-]|\sis|\sэто)?\s["«“„'‘][^"»”'’]{3,40}["»”'’]"""
+)
 _ACCESS: Final = pattern(
     r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|
     account|admin\spanel|access)|
@@ -40,6 +44,7 @@ def says_login(text: str) -> bool:
     """Whether a text gives a password as "anna / qwerty123", "pass: qwerty123" or "--password=qwerty"."""
     return (
         any(is_strong(found["value"]) for rule in (_SHORT, _SHORT_IS) for found in rule.finditer(text))
+        or (_ACCESS.search(text) is not None and _QUOTED_PASS.search(text) is not None)
         or _says_pair(text)
         or any(_is_assigned(found) for found in _ASSIGNED.finditer(text))
     )

@@ -68,7 +68,8 @@ _CONNECTOR: Final = re.compile(
     re.IGNORECASE,
 )
 _PREPOSITION: Final = pattern(
-    r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|от|для|к|ко|на|из|в|во|"
+    r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|itself|alone|still|от|для|к|ко|на|"
+    r"из|в|во|"
     r"у|с|со|по)\b|[^\W\d_]*[А-Яа-яЁё])"
 )
 _RELATIVE: Final = pattern(r"[ ,]*(?:that|which|(?:he|she|i|we|they|[A-Z]\w+)\s+\w+(?:s|ed)?\b)")
@@ -77,7 +78,7 @@ _BLOCKING: Final = pattern(
     before|
     expires?|expired|forgot\w*|changed|состоит|содержит|должен|должна|должны|меня\w+|забыл\w*|истека\w+|
     требу\w+|
-    длин\w+|хран\w+|забыва\w+|потеря\w+|придумыва\w+)\b"""
+    длин\w+|хран\w+|забыва\w+|потеря\w+|утек\w+|придумыва\w+)\b"""
 )
 _CHANGED_TO: Final = pattern(
     r"""\b(?:chang|set|reset|updat|switch|mak)\w*\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|
@@ -90,7 +91,8 @@ _CHANGED_TO_RUSSIAN: Final = pattern(
     (?P<value>.*)"""
 )
 _USED_AS: Final = pattern(
-    r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|has|set|использу\w+|ввод\w+|
+    r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|ha(?:s|ve|d)|keeps?|kept|puts?|with|
+    set|использу\w+|ввод\w+|
     вв[её]л\w*|выбрал\w*|
     постав\w+|взял\w*)\s+(?:слово\s+|the\s+word\s+)?(?P<value>\S.{2,60}?)\s+
     (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|
@@ -150,6 +152,17 @@ _ADDED: Final = pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}
 _ENDING: Final = pattern(r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$""")
 """A quotation behind a sign at the end of the sentence: "the password that all know, — «two cats»"."""
 
+_BECAME: Final = pattern(
+    r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:is|was|got|gets|has\sbeen|been)\s(?:set|changed|
+    reset|updated|switched)\sto|стал[оаи]?|поставлен\w*)\s
+    (?P<value>[^\W\d_]\S+)(?=\s(?:after|before|on|in|since|for|last|yesterday|today|после|вчера|на|в|с)\b|
+    \W*$)"""
+)
+_NAMED_WORD: Final = pattern(
+    r"""(?:\b(?:code\s?word|secret\sword|magic\sword|safe\s?word)|(?<!\w)(?:спрос|спраш|назв|назыв|назо|
+    скаж|сказать|ждут|жд[её]т)\w*\s(?:кодовое\s|секретное\s)?слово)\s
+    (?:[:—–-]\s)?(?P<value>(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,})\W*$"""
+)
 _CHOSEN: Final = pattern(
     r"""[^.;!?]{0,40}?\s(?:goes\swith|went\swith|sticks\s(?:with|to)|stuck\swith|settled\son|служит|
     является|выступает|стоит|выбрал\w*|
@@ -202,6 +215,7 @@ def says_password(text: str) -> bool:
         or any(
             is_strong(found["value"]) or quoted_value(found["value"]) for found in _NETWORK_KEY.finditer(text)
         )
+        or _NAMED_WORD.search(text) is not None
         or any(is_named_value(found["value"] or found["said"]) for found in _SPOKEN_WORD.finditer(text))
         or says_login(text)
     )
@@ -227,6 +241,9 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
     if hinted and _is_hinted(hinted["value"], is_russian=is_russian):
         return True
     if not _LOSING.search(text) and (_ADDED.match(rest) or _ENDING.match(rest)):
+        return True
+    became = _BECAME.match(sentence)
+    if became and not became["value"].endswith("er") and _is_hinted(became["value"], is_russian=is_russian):
         return True
     chosen = _CHOSEN.match(sentence)
     if chosen and _is_hinted(chosen["value"], is_russian=is_russian):
@@ -280,6 +297,7 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
             "мастер-пароль",
             "мастерпароль",
             "кодовое слово",
+            "секретное слово",
             "пассворд",
         ) or noun["ru"].lower().startswith(("ответ на", "ключ от "))
         if noun["ru"].lower() == "паролем":

@@ -43,6 +43,11 @@ _SUBJECT_ANSWERED: Final = pattern(
     (?<!\w)вопрос\w*\s[^.;!?]{{0,30}}?{_SUBJECT}[^.;!?]{{0,40}}?(?:ответ\w*|
     отвеча\w+)\s?(?:[:—–-]\s?)?{_NAME}|
     (?:security|recovery|secret|reset)\s(?:answer|hint)\b[^.;!?]{{0,50}}?(?:\sis|,|\s?[:=—–])\s{_NAME}|
+    {_QUESTION}[^.;!?]{{0,60}}?\s(?:put|gave|wrote|entered|typed|chose|uses|used|says|said|указал\w?|
+    вписал\w?|написал\w?)\s(?:a\s)?{_NAME}|
+    (?<!\w)(?:банк\w*|bank)\s[^.;!?]{{0,30}}?(?:спрашива\w+|
+    asks)\s[^.;!?]{{0,30}}?{_SUBJECT}[^.;!?]{{0,20}}?(?:,|\s?[:—–]|\()\s?
+    (?:у\sне[её]\s|у\sнего\s|it\sis\s|it['’]s\s|which\sis\s|это\s)?{_NAME}\W*$|
     {_SUBJECT}[^.;!?]{{0,30}}?(?:\sis)\s{_NAME}[^.;!?]{{0,30}}?(?:security|recovery|secret|
     reset)\s(?:answer|question)"""
 )

@@ -85,7 +85,8 @@ COUNTED: Final = pattern(
     r"""\s(?:new\s|other\s|more\s|different\s|[\w-]+ых\s|[\w-]+их\s)?(?!(?:always|these|sometimes|this|
     works|is|has|was|unless|besides|plus|
     opens|gets|lets|nowadays|mondays|weekdays|weekends|yes)\b)(?:[a-z]{3,}s|people|sheets?|watts?|
-    [а-яё]{2,}(?:ов|ев|ей|ек|ок|ий))(?!\w)"""
+    [а-яё]{2,}(?:ов|ев|ей|ек|ок|ий))(?!\w)|
+    \sas\s(?!(?:[\w'’]+\s){0,3}?(?:pin|code|passcode|combination|password)\b)"""
 )
 """A noun in the plural behind a number, which is a quantity then."""
 
