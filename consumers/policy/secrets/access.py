@@ -7,6 +7,7 @@ from consumers.policy.secrets import english
 from consumers.policy.secrets.values import (
     COUNTED,
     DATE_HINT,
+    DIGIT,
     QUOTED,
     REPEATED_DIGITS,
     SERVICES,
@@ -14,8 +15,10 @@ from consumers.policy.secrets.values import (
     UNIT,
     first_token,
     has_number_word,
+    has_word,
     is_placeholder,
     is_strong,
+    starts,
     trimmed,
 )
 from consumers.policy.wording import pattern, word_set
@@ -244,14 +247,44 @@ _MONEY: Final = re.compile(
 )
 
 
+_LOCKED: Final = starts(
+    """door gate garage safe vault alarm lock padlock suitcase keypad key keybox barrier intercom shed
+    cellar bike gym studio office building lobby laptop computer pc mac macbook phone iphone tablet
+    ipad kindle console tv printer copier terminal till car cars scooter drawer cabinet mailbox
+    elevator lift parking storage cash unlock combo combination dial enter punch type typing typ press
+    tap taps tapp keys keying get gets got getting let lets letting number
+    сейф чемодан калитка ворот гараж замок замк велозамок шкаф домофон дверь двери двер сигнализация
+    шлагбаум подъезд ячейка телефон ноут компьютер комп планшет айфон айпад принтер телевизор кладов
+    лифт паркинг подвал офис разблок графич комбинац попада заход откры отпер"""
+)
+"""Beginnings of words that the rules about codes of digits need."""
+
+_ENTERED_AT: Final = starts(
+    """log logs login logged sign get gets got getting unlock lock portal mailbox inbox admin wifi wi
+    wlan vpn nas router hotspot network let lets letting join connect shared account site websites
+    netflix spotify gmail facebook instagram icloud steam discord amazon dropbox github gitlab yahoo
+    outlook twitch hulu paypal ebay linkedin reddit tiktok zoom slack
+    вход вош вошла вошёл вошел войти заход зашёл зашел зашла зайти логин авториз разблок подключ админ
+    вай вайфай впн почт учётк учетк аккаунт личн поле роутер сайт сервис стим нетфликс госуслуг
+    инстаграм дискорд озон яндекс сбер ютуб фейсбук"""
+)
+"""Beginnings of words that the rules about words and tokens need."""
+
+_DRAWN: Final = starts("pattern gesture drawing word phrase графич слов фраз")
+"""Beginnings of words that the rules about patterns and words need."""
+
+
 def says_access(text: str) -> bool:
     """Whether a text tells a credential or a code by the action of using it."""
-    if _SHAPE.search(text) or any(_is_word(found["value"]) for found in _BY_WORD.finditer(text)):
+    if has_word(text, _DRAWN) and (
+        _SHAPE.search(text) or any(_is_word(found["value"]) for found in _BY_WORD.finditer(text))
+    ):
         return True
-    if not _EVIDENCE.search(text) and not has_number_word(text):
+    is_number = DIGIT.search(text) is not None or has_number_word(text)
+    if is_number and has_word(text, _LOCKED) and _opens_by_code(text):
+        return True
+    if not has_word(text, _ENTERED_AT) or not (is_number or _EVIDENCE.search(text)):
         return False
-    if _opens_by_code(text):
-        return True
     return any(_gets_in(sentence) for sentence in _SENTENCE_END.split(text))
 
 

@@ -10,8 +10,10 @@ from consumers.policy.secrets.values import (
     SPOKEN_NUMBERS,
     UNIT,
     has_number_word,
+    has_word,
     is_ordinary,
     is_placeholder,
+    starts,
 )
 from consumers.policy.wording import pattern, word_set
 
@@ -263,7 +265,7 @@ _OTHER_CODE: Final = pattern(
     организации|продавца|мсс|mcc)(?!\w)"""
 )
 _PRICED: Final = pattern(
-    r"\s?(?:[€$£₽%]|рубл\w*|руб|тысяч\w*|к\b|euros?|dollars?|pounds?|bucks|kg|km|кг|км|mah|mah|ма\w?ч)"
+    r"\s?(?:[€$£₽%]|рубл\w*|руб|тысяч\w*|к\b|euros?|dollars?|pounds?|bucks|kg|km|кг|км|mah|[kmgt]b|[кмгт]б|[mg]hz|rpm|ма\w?ч)"
 )
 _YOURS: Final = pattern(
     r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
@@ -272,17 +274,17 @@ _YOURS: Final = pattern(
 )
 """A code in the words of the message that brought it: "Your Uber code is 4471"."""
 
-_MENTIONED: Final = pattern(
-    r"""code|код|pin|пин|puk|пук|cvv|cvc|cvn|otp|цвв|combination|combo|комбинаци|authentic|authy|
-    аутентификатор|
-    domofon|домофон|подъезд|замок|замк|security|digits|open|unlock|disarm|locked|goes off|turns off|
-    number|номер|passcode|парол|password|\block|\blets?\b|пуска|пуст|закры|запер|запира|ввод|ввел|ввёл|
-    ввест|\benter|punch|\btyp|press|
-    listens|respond|цифр|numbers|приш|присл|получ|скинул|\btext\b|\bsms\b|message|\bcall\b|e-?mail|откры|
-    отпира|отпер|снима|
-    разблокир|отключа|набира|набрат|нажать|нажм"""
+_MENTIONED: Final = starts(
+    """code pass pin pins pinc puk cvv cvc cvn otp otps totp combo combination authentic authy domofon
+    security digits open unlock disarm lock goes turns turn turned number let lets letting enter punch
+    type typing typ press listens responds text sms message call email mail dial tap taps tapping key
+    keys keyed buzz get gets got getting starts wakes reacts quiet silent
+    код кода коды коду кодо пин пины пина пину пино пинк пук цвв комбинация аутентификатор домофон
+    подъезд замок замк номер пароль пуска впуска пуст закр запер запир ввод ввел ввёл ввести цифр приш
+    присл получ скинул откры отпира отпер снима снят снял снять сня разблок отключ набира набра нажа
+    нажм жмёт жмет вбив смскод смс"""
 )
-"""Cheap check before the slow rules: each of them needs one of these words."""
+"""Beginnings of words that the rules need."""
 
 _DIGITS: Final = re.compile(r"\d{2}|\d[ -]\d|\d\w", re.IGNORECASE)
 
@@ -299,7 +301,7 @@ _MONTHS: Final = pattern(
 
 def says_code(text: str) -> bool:
     """Whether a text gives a code that opens, confirms or recovers something."""
-    if not _MENTIONED.search(text) or not (_DIGITS.search(text) or has_number_word(text)):
+    if not (_DIGITS.search(text) or has_number_word(text)) or not has_word(text, _MENTIONED):
         return False
     for noun in _NOUN.finditer(text):
         named = noun[0].rpartition(" ")[0]

@@ -109,6 +109,10 @@ _KEY_LIKE: Final = pattern(
 )
 """Cheap check before the slow rules: each of them needs a token that is no word."""
 
+_SHORTEST: Final = 8
+_LONG: Final = 16
+"""Characters of the shortest key with digits or signs in it, and of the shortest without."""
+
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
 _RANDOM: Final = re.compile(r"(?<![\w+/=.@:-])[A-Za-z0-9+/_-]{32,}={0,2}(?![\w@])")
@@ -138,7 +142,7 @@ _PRIVATE: Final = pattern(
 
 def key_in(text: str) -> str | None:
     """Name the sort of key or token in a text; None when there is none."""
-    if _KEY_LIKE.search(text) is None:
+    if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():
         if rule.search(text):
@@ -163,6 +167,15 @@ def key_in(text: str) -> str | None:
         if any(detector.analyze_string(text)):
             return f"a secret ({detector.secret_type})"
     return None
+
+
+def _has_token(text: str) -> bool:
+    """Whether a text has a token that is no word, or a very long word; cheaper than a search for one."""
+    tokens = [token for token in text.split() if len(token) >= _SHORTEST]
+    return (
+        any(len(token) >= _LONG or not token.rstrip(".,;!?)").isalpha() for token in tokens)
+        or "bearer" in text.lower()
+    )
 
 
 def _is_password(password: str) -> bool:

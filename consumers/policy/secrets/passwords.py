@@ -12,9 +12,11 @@ from consumers.policy.secrets.values import (
     SERVICES,
     UNIT,
     first_token,
+    has_word,
     is_placeholder,
     is_strong,
     quoted_value,
+    starts,
     trimmed,
 )
 from consumers.policy.wording import pattern, word_set
@@ -33,13 +35,16 @@ _RUSSIAN: Final = (
 _NOUN: Final = re.compile(rf"(?<![^\W_])(?:(?P<en>{_ENGLISH})|(?P<ru>{_RUSSIAN}))(?![^\W_])", re.IGNORECASE)
 
 
-_MENTIONED: Final = pattern(
-    r"""pass|pwd|psw|\bpw\b|code ?word|(?:secret|magic) word|(?:security|secret) (?:answer|question)|
-    \bkey\b|пасс|\bword\b|phrase|слово|
-    парол|кодов|секретн|вопрос|ключ|
-    log|sign|cred|account|access|admin panel|логин|уч[её]тк|доступ|вход|заход|curl|\s-p"""
+_MENTIONED: Final = starts(
+    """pass pwd psw pswd pw code codeword safeword secret magic security word words phrase key keys log
+    logs login logged sign signs credentials creds account access admin curl
+    пас пасс пароль мастерпароль кодовое секретное вопрос ключ слово логин учётка учетка доступ вход
+    заход кабинет"""
 )
-"""Cheap check before the slow rules: each of them needs one of these words."""
+"""Beginnings of words that the rules need, but for those that begin amid a word."""
+
+_WITHIN: Final = ("pass", "pwd", " -p", " --p")
+"""Beginnings of an option or a variable such as "dbpassword=hunter2"."""
 
 _COMPOUND: Final = pattern(
     r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|forms|screens|pages|hash\w*|
@@ -204,8 +209,10 @@ _CHANGED_BEFORE_RUSSIAN: Final = pattern(
 
 def says_password(text: str) -> bool:
     """Whether a text gives a password, rather than speaking of one."""
-    if not _MENTIONED.search(text):
-        return False
+    if not has_word(text, _MENTIONED):
+        lower = text.lower()
+        if not any(within in lower for within in _WITHIN):
+            return False
     return (
         any(_says_after(text, noun) for noun in _NOUN.finditer(text))
         or any(is_named_value(found["value"]) for found in _changes(text))

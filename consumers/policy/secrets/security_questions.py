@@ -1,8 +1,8 @@
 """Answers to security questions, and maiden names that a bank asks for."""
 
-import re
 from typing import Final
 
+from consumers.policy.secrets.values import has_word, starts
 from consumers.policy.wording import pattern
 
 _NAME: Final = r"(?:[\"«“„'‘]\S|(?-i:[A-ZА-ЯЁ][^\W\d_]{2,}))"
@@ -66,15 +66,15 @@ _RECOVERED: Final = pattern(
     [^.;!?]{{0,30}}?{_ANSWER}[^.;!?]{{0,30}}?\s{_RECOVERY}|
     [^.;!?]{{0,40}}?\b(?:bank|support|hotline|банк)\s(?:expects|wants|hears|жд[её]т|слышит)\s{_NAME})"""
 )
-_MENTIONED: Final = re.compile(
-    r"question|вопрос|maiden|девич|answer|recover|reset|securit|expects|verif|восстан|сброс|банк",
-    re.IGNORECASE,
+_MENTIONED: Final = starts(
+    """question answer maiden recover reset security expects verify вопрос девичья восстан сброс банк"""
 )
+"""Beginnings of words that the rules need."""
 
 
 def says_answer(text: str) -> bool:
     """Whether a text gives the answer to a security question."""
-    if not _MENTIONED.search(text):
+    if not has_word(text, _MENTIONED):
         return False
     return any(
         rule.search(text) is not None for rule in (_ANSWERED, _SUBJECT_ANSWERED, _MAIDEN_NAME, _RECOVERED)

@@ -1,10 +1,12 @@
 """Shapes of the values that a sentence gives for a credential: tokens, quotations, digits, placeholders."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from consumers.policy.wording import pattern, word_set
 
+DIGIT: Final = re.compile(r"\d")
 OPENING: Final = "\"'«“„`‘(["
 CLOSING: Final = "\"'»”“`’)]"
 
@@ -119,13 +121,42 @@ DATE_HINT: Final = (
 )
 """Hints at a number that a person chose."""
 
-_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}"))
+_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")) | word_set(
+    "zeros zeroes ones twos threes fours fives sixes sevens eights nines"
+)
 _WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+_REMEMBERED: Final = 16
+"""Texts whose words are kept: all rules ask for those of the same text, one after another."""
+
+_START: Final = 4
+"""Letters of a word by which the rules that may see a secret are chosen."""
+
+
+def starts(lines: str) -> frozenset[str]:
+    """Split words that are written over several lines into a set of their first four letters."""
+    return frozenset(word[:_START] for word in lines.split())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _word_starts(text: str) -> frozenset[str]:
+    return frozenset([word[:_START] for word in _words(text)])
+
+
+def has_word(text: str, beginnings: frozenset[str]) -> bool:
+    """Whether a word of a text begins with one of the `starts`; cheaper than a search for a pattern."""
+    return not beginnings.isdisjoint(_word_starts(text))
 
 
 def has_number_word(text: str) -> bool:
     """Whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
-    return not _NUMBER_WORDS.isdisjoint(_WORD.findall(text.lower()))
+    return not _NUMBER_WORDS.isdisjoint(_words(text))
 
 
 def trimmed(token: str) -> str:
