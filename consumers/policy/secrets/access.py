@@ -25,7 +25,8 @@ from consumers.policy.wording import pattern, word_set
 
 _SENTENCE_END: Final = re.compile(r"[.;!]\s+")
 _EVIDENCE: Final = re.compile(
-    r"\d|[\"«“„`'‘_&$@#*]|login|\b(?:types?|enters?|puts?)\s[a-z]+\swhen", re.IGNORECASE
+    r"\d|[\"«“„`'‘_&$@#*]|login|\b(?:types?|enters?|puts?)\s[a-z]+\s(?:when|to\s(?:get|log|unlock|open))",
+    re.IGNORECASE,
 )
 """Cheap check: a value that an action tells has a digit, stands in quotes, or is typed at a login."""
 
@@ -78,13 +79,14 @@ _TYPED: Final = pattern(
     r"""\b(?:enter|type|put)(?:s|ed|d)?\s(?P<value>(?-i:[a-z]{5,24}))\s(?:at|on|in|into)\s(?:the|his|her|a)\s
     (?:login|log-in|sign-in|lock|password)\s(?:screen|box|prompt|page|field|form)|
     \b(?:enter|type|put)(?:s|ed|d)?\s(?P<when>(?-i:[a-z]{5,24}))\s(?:when(?:ever)?|if|as\ssoon\sas|(?:each|
-    every)\stime)\s
+    every)\stime|to\s(?:get|log|unlock|open))\s
     [^.;!?]{0,40}?\b(?:vpn|wi-?fi|login|laptop|computer|router|portal|screen|server|asks|prompts|prompted|
     asked)\b"""
 )
 _NOT_TYPED: Final = word_set(
     """credentials details username email login password passwords passcode digits letters number
-    numbers characters slowly quickly loudly nothing something address phone symbols initials"""
+    numbers characters commands words fast slowly quickly loudly
+    nothing something address phone symbols initials"""
 )
 _NETWORK: Final = pattern(
     r"""(?<!\w)(?:вай-?фа\w+|wi-?fi|wlan|впн|vpn)(?![^\W_])(?P<gap>[^.;!?:—–\d]{0,30}?)\s?(?::|[—–]|\s-\s|
@@ -127,7 +129,8 @@ _CODE: Final = (
 _OPENED: Final = pattern(
     rf"""(?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:opens?\s(?:with|to|on|by|using)|opened\s(?:with|by|
     using)|
-    unlocks\s(?:with|to|on|by|using)|unlocked\s(?:with|by|using)|wants|asks\sfor|expects|accepts|
+    unlocks\s(?:with|to|on|by|using)|unlocked\s(?:with|by|using)|wants|needs|takes|requires|asks\sfor|
+    expects|accepts|
     answers\sto|responds\sto|listens\sto|
     lets?\s\w+\sin\s(?:with|on|for|after)|works\s(?:with|on|after|by)|is\s(?:opened|unlocked|disarmed|
     released|set)\s(?:with|by|to|using)|
@@ -144,8 +147,9 @@ _OPENED: Final = pattern(
     (?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:key|punch|typ|dial|tapp|enter|press|put)(?:s|ed|
     ing)?\s(?:in\s)?(?:the\s)?
     (?:(?:digits|number|numbers|pattern)\s)?(?P<after>{_CODE})|
-    (?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:is|was|are|—|–|
-    это)\s[^.;!?:,\d]{{0,30}}?(?<!\w){DATE_HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
+    (?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:is|was|are|—|–|это)\s(?![^.;!?:,]{{0,30}}?\b(?:in|on|at|
+    from|since|before|after|for|в|на|с|к|от|до)\s)
+    [^.;!?:,\d]{{0,30}}?(?<!\w){DATE_HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
     \s?(?:[:,(—–]|\s-)\s*(?P<hinted>{_CODE})|
     (?:^|[.;!?,]\s)(?:the\sdigits\s|цифры\s|комбинация\s)?(?P<first>{_CODE})\s(?:still\s|also\s|
     всё\sещё\s)?(?:opens|unlocks|disarms|releases|gets\s\w+\s(?:into|past|through)|

@@ -191,7 +191,8 @@ _BY_CARD: Final = pattern(
     [^.;!?\d]{0,30}?\s\d{3}(?![\w-]|[.,:/]\d)"""
 )
 _CUE: Final = pattern(
-    r"""(?<!\w)(?:pins?|pin\scode|pass\s?codes?|password(?!\s(?:reset|manage|polic|change|list|leak|sto))|puk|combination|combo|codes?|unlock\w*|disarm\w*|
+    r"""(?<!\w)(?:pins?|pin\scode|pass\s?codes?|password(?!\s(?:reset|manage|polic|change|list|leak|sto))|
+    puk|combination|combo|codes?|unlock\w*|disarm\w*|
     (?:verification|authentication|login|
     one-time|security)\snumber|lets?\s(?:\w+\s){1,3}?in(?:to)?|letting\s\w+\sin|buzz\w*\s(?:\w+\s)?in|
     gets?\s(?:\w+\s)?(?:in|into|inside|through|past)|got\s(?:in|into|inside|past)|
@@ -226,12 +227,17 @@ _NEAR: Final = 80
 """Characters between a number and the words that make it a code."""
 
 _TELLING: Final = word_set(
-    """with on to via using is was be as after enter enters entered entering type types typed typing
+    """with on to via using is are was be as after enter enters entered entering type types typed typing
     punch punches punching dial dials dialling dialing press presses pressing tap taps simple same
     digits it's its be equals reads stays remains becomes became
     по на под это был была будет набрав набирает набирать набрать вводит вводить ввести ввёл ввел
     ввела жмёт просто цифры комбинацией комбинация комбинацию кодом код пином пин пин-код
     подтверждения входа авторизации"""
+)
+_LAST_TOKEN: Final = pattern(
+    r"""(?<!\w)код(?:а|ом)?\s(?:конференции|встречи|комнаты|доступа|вступления|постамата|посылки|
+    подключения|приглашения)\s[^.;!?\d]{0,40}?
+    (?=\S*\d)(?=\S*[A-Za-zА-Яа-я])[A-Za-zА-Яа-я\d]{5,12}\W*$"""
 )
 _ON_THING: Final = pattern(
     r"""(?<!\w)(?:на|у|для)\s(?:[\w-]+\s){0,2}?(?:планшет|телефон|ноутбук|айфон|айпад|двер|калитк|ворот|
@@ -265,7 +271,8 @@ _OTHER_CODE: Final = pattern(
     организации|продавца|мсс|mcc)(?!\w)"""
 )
 _PRICED: Final = pattern(
-    r"\s?(?:[€$£₽%]|рубл\w*|руб|тысяч\w*|к\b|euros?|dollars?|pounds?|bucks|kg|km|кг|км|mah|[kmgt]b|[кмгт]б|[mg]hz|rpm|ма\w?ч)"
+    r"\s?(?:[€$£₽%]|рубл\w*|руб|тысяч\w*|к\b|euros?|dollars?|pounds?|bucks|kg|km|кг|км|mah|[kmgt]b|"
+    r"[кмгт]б|[mg]hz|rpm|ма\w?ч)"
 )
 _YOURS: Final = pattern(
     r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
@@ -423,7 +430,10 @@ def _named_within(noun: str) -> bool:
 
 def _came_by_message(text: str) -> bool:
     """Whether a number is given together with a code and the message that brought it, in any order."""
-    return any(rule.search(text) for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING))
+    return any(
+        rule.search(text)
+        for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING, _LAST_TOKEN)
+    )
 
 
 _BY_MESSAGE: Final = pattern(

@@ -54,6 +54,13 @@ _NOT_BY_SUFFIX: Final = word_set(
     molly billy table cable bible fable ring wing spring king string viking sterling wedding pudding
     darling lightning bring thing hundred"""
 )
+_NUMBERS: Final = word_set("one two three four five six seven eight nine ten")
+_PARTS: Final = word_set(
+    "characters letters digits symbols words numbers attempts tries times signs capitals"
+)
+_COUNTED_WORDS: Final = 3
+"""Fewest words of a value that begins with a number: "three blind mice"."""
+
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:and|but|or|because|so|since|although|"
     r"though|while|when|which|for|on|at|"
@@ -89,6 +96,8 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
     lower = [word.lower() for word in words]
     if lower[-1] in _SUBJECTS or (lower[0] in _SUBJECTS and len(words) < 3):
         return False
+    if follows_colon and len(words) >= _COUNTED_WORDS and lower[0] in _NUMBERS:
+        return lower[1] not in _PARTS and is_plain_value(" ".join(words[1:]))
     if lower[0] in _FUNCTION or (not follows_colon and any(word in _FUNCTION for word in lower)):
         return False
     if any(re.search(r"['’]s$|s['’]$", word) for word in words):

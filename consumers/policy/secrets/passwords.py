@@ -158,7 +158,8 @@ _ENDING: Final = pattern(r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s
 """A quotation behind a sign at the end of the sentence: "the password that all know, — «two cats»"."""
 
 _BECAME: Final = pattern(
-    r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:is|was|got|gets|has\sbeen|been)\s(?:set|changed|
+    r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:has|had)\s(?:always\s)?been|(?:is|was|got|gets|
+    has\sbeen|been)\s(?:set|changed|
     reset|updated|switched)\sto|стал[оаи]?|поставлен\w*)\s
     (?P<value>[^\W\d_]\S+)(?=\s(?:after|before|on|in|since|for|last|yesterday|today|после|вчера|на|в|с)\b|
     \W*$)"""
@@ -169,7 +170,8 @@ _NAMED_WORD: Final = pattern(
     (?:[:—–-]\s)?(?P<value>(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,})\W*$"""
 )
 _CHOSEN: Final = pattern(
-    r"""[^.;!?]{0,40}?\s(?:goes\swith|went\swith|sticks\s(?:with|to)|stuck\swith|settled\son|служит|
+    r"""[^.;!?]{0,40}?\s(?:goes\swith|went\swith|(?:and|that|which)\s(?:says|reads)|sticks\s(?:with|to)|
+    stuck\swith|settled\son|служит|
     является|выступает|стоит|выбрал\w*|
     остановил\w+\sна)\s(?:(?:just|always|просто|слово)\s)?(?P<value>\S+)(?=\s(?:for|on|everywhere|везде|для|
     на)\b|\W*$)"""

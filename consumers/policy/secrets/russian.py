@@ -89,7 +89,9 @@ def is_bare_value(gap_and_value: str) -> bool:
     noun takes the genitive; a nominative noun that is left at the end is the value.
     """
     clause = re.split(
-        r"[,;!?](?=\s|$)|\.(?=\s|$)|\s(?:и|а|но|чтобы|если|когда|потому)\s", gap_and_value, maxsplit=1
+        r"[,;!?](?=\s|$)|\.(?=\s|$)|\s[—–-]\s|\s(?:и|а|но|чтобы|если|когда|потому)\s",
+        gap_and_value,
+        maxsplit=1,
     )[0]
     words = _WORD.findall(clause)
     if not words or len(words) > 24 or any(_is_describing(word) for word in words if not word.isascii()):

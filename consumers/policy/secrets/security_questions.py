@@ -37,8 +37,19 @@ _SUBJECT: Final = (
     r"работ\w+)|"
     r"любим\w+\s(?:учител\w+|книг\w+|фильм\w*)|девичь\w+|друг\w*\sдетства|кличк\w+)"
 )
+_ANSWER: Final = (
+    r"(?:,|\s(?:is|was|expects|wants|says|это|был[аои]?)|\s?[:=—–])\s(?:an?\s|"
+    r"the\s)?(?:(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,}|[\"«“])"
+)
 _SUBJECT_ANSWERED: Final = pattern(
-    rf"""\banswers?\s[^.;!?]{{0,40}}?{_SUBJECT}[^.;!?]{{0,20}}?(?:\s(?:with|as)|\s?[:—–]|
+    rf"""\banswers?\s(?:to|for)\s["«“][^"»”]{{3,80}}["»”](?:\sis|\swas|\s?[:=—–])\s{_NAME}|
+    {_NAME}\W{{1,3}}(?:это\s)?ответ\s(?:[\w-]+\s)?на\s(?:[\w-]+\s)?(?:секретн|контрольн)\w+\sвопрос|
+    {_NAME}\s(?:is|was)\s(?:the|his|her|their|my)\s(?:answer\sto\s[^.;!?]{{0,20}}?{_QUESTION}|(?:security|
+    recovery|secret)\sanswer)|
+    (?:{_MAIDEN})(?:{_ANSWER}|\s{_NAME})[^.;!?]{{0,20}}?\s(?:uses?|answers?|gives?|says?|tells?|называ\w+|
+    указыва\w+|говор\w+)\s
+    [^.;!?]{{0,20}}?(?:bank|банк|hotline|security)\w*|
+    \banswers?\s[^.;!?]{{0,40}}?{_SUBJECT}[^.;!?]{{0,20}}?(?:\s(?:with|as)|\s?[:—–]|
     question\sis)\s{_NAME}|
     (?<!\w)вопрос\w*\s[^.;!?]{{0,30}}?{_SUBJECT}[^.;!?]{{0,40}}?(?:ответ\w*|
     отвеча\w+)\s?(?:[:—–-]\s?)?{_NAME}|
@@ -54,10 +65,6 @@ _SUBJECT_ANSWERED: Final = pattern(
 _RECOVERY: Final = (
     r"(?:recover\w*|resets?|security|verif\w+|(?:bank|support|hotline)\sasks|call\scent(?:er|re)|"
     r"восстан\w+|сброс\w*|контрольн\w+|секретн\w+|колл-центр\w*|спрашива\w+\sбанк|банк\w*\sспрашива\w+)"
-)
-_ANSWER: Final = (
-    r"(?:,|\s(?:is|was|expects|wants|says|это|был[аои]?)|\s?[:=—–])\s(?:an?\s|"
-    r"the\s)?(?:(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,}|[\"«“])"
 )
 _RECOVERED: Final = pattern(
     rf"""(?<!\w)(?:{_SUBJECT}|city\sof\sbirth|birth\s?place|nickname|maiden|девичь\w+|
