@@ -275,6 +275,8 @@ def test_a_long_text_without_a_secret_is_none() -> None:
         "Her Instagram is protected by sparklepony22",
         'Wi-Fi at work is "Staff", key "brewery-lamp-11"',
         "Login for the tax office: bkeller, Steuer!2024",
+        "Remember my Hulu password, it's cactusjack",
+        "The key to the backup is tulip-forest-moon-12",
     ],
 )
 def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
@@ -309,6 +311,8 @@ def test_a_credential_told_by_an_action_is_refused(text: str) -> None:
         "У бабушки на планшете код 1945",
         "The babysitter knows the entry code; it is 6093",
         "Her PIN? 9461",
+        "The entry code was changed to 1357 last week",
+        "Дети вводят на планшете 2468",
         "The garage door listens for 7788",
         "The co-working space lets him in on 40961#",
         "The combination of the safe: right 12, left 40, right 3",

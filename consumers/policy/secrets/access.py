@@ -31,7 +31,8 @@ _EVIDENCE: Final = re.compile(
 """Cheap check: a value that an action tells has a digit, stands in quotes, or is typed at a login."""
 
 _SERVICE: Final = pattern(
-    r"""\b(?:accounts?|sites|websites|netflix|spotify|gmail|facebook|instagram|icloud|steam|discord|amazon|
+    r"""\b(?:accounts?|sites|websites|machines|devices|computers|netflix|spotify|gmail|facebook|instagram|
+    icloud|steam|discord|amazon|
     dropbox|github|gitlab|yahoo|
     outlook|twitch|hulu|paypal|ebay|linkedin|reddit|tiktok|zoom|slack)\b|
     (?<!\w)(?:сайт(?:ов|ах)|сервис(?:ов|ах)|стим\w*|нетфликс\w*|госуслуг\w*|инстаграм\w*|дискорд\w*|озон\w*|
@@ -68,7 +69,8 @@ _USED: Final = pattern(
 _TECHNICAL: Final = pattern(
     r"""wpa\d?|802\.11\w*|\w*[25](?:[.,]4)?g(?:hz)?|\d+(?:mbit|mbps|gbit|gbps|мбит|мбит/с|мбс|ггц|ghz)\S*|
     (?:oauth|ed|rsa|yubikey|node|java|usb|fido|id|ie|tls|ntlm|ikev|ssh)-?\d\w*|u2f|l2tp\w*|
-    (?:wireguard|openvpn|chrome|firefox|safari|edge|opera|macos|ios|okta|intel|amd|ryzen|huawei|samsung|
+    (?:wireguard|openvpn|windows|office|linux|ubuntu|debian|chrome|firefox|safari|edge|opera|macos|ios|okta|
+    intel|amd|ryzen|huawei|samsung|
     xiaomi|redmi|nokia|
     thinkpad)\w*-?\d+\w*|(?-i:[A-ZА-Я]{1,3})-?\d{2,4}(?-i:[A-Z]?)"""
 )
@@ -266,8 +268,8 @@ _LOCKED: Final = starts(
 _ENTERED_AT: Final = starts(
     """log logs login logged sign get gets got getting unlock lock portal mailbox inbox admin wifi wi
     wlan vpn nas router hotspot network let lets letting join connect shared account site websites
-    netflix spotify gmail facebook instagram icloud steam discord amazon dropbox github gitlab yahoo
-    outlook twitch hulu paypal ebay linkedin reddit tiktok zoom slack
+    machines devices computers netflix spotify gmail facebook instagram icloud steam discord amazon
+    dropbox github gitlab yahoo outlook twitch hulu paypal ebay linkedin reddit tiktok zoom slack
     вход вош вошла вошёл вошел войти заход зашёл зашел зашла зайти логин авториз разблок подключ админ
     вай вайфай впн почт учётк учетк аккаунт личн поле роутер сайт сервис стим нетфликс госуслуг
     инстаграм дискорд озон яндекс сбер ютуб фейсбук"""

@@ -206,7 +206,8 @@ _THING_CUE: Final = pattern(
     cash\sbox|toolbox|briefcase|trunk|
     сейф\w*|чемодан\w*|калитк\w+|ворот\w*|гараж\w*|зам(?:ок|к[аеуи]|ком)|шкаф\w*|домофон\w*|двер\w+|
     сигнализаци\w+|шлагбаум\w*|подъезд\w*|
-    ячейк\w+|телефон\w*|ноут\w*|компьютер\w*|планшет\w*|айфон\w*|айпад\w*|принтер\w*|ящик\w*|кладов\w+|
+    ячейк\w+|ключниц\w*|телефон\w*|ноут\w*|компьютер\w*|планшет\w*|айфон\w*|айпад\w*|принтер\w*|ящик\w*|
+    кладов\w+|
     сара[йяе]\w*|дневник\w*)(?!\w)"""
 )
 _ACCESS_VERB: Final = pattern(
@@ -233,6 +234,9 @@ _TELLING: Final = word_set(
     по на под это был была будет набрав набирает набирать набрать вводит вводить ввести ввёл ввел
     ввела жмёт просто цифры комбинацией комбинация комбинацию кодом код пином пин пин-код
     подтверждения входа авторизации"""
+)
+_TYPED_AT: Final = pattern(
+    r"(?<!\w)(?:ввод|набира|вбива|нажима)\w+\s(?:на|в|у)\s(?:[\w-]+\s)?[\w-]+\s[#*]?\d{4,8}[#*]?\W*$"
 )
 _LAST_TOKEN: Final = pattern(
     r"""(?<!\w)код(?:а|ом)?\s(?:конференции|встречи|комнаты|доступа|вступления|постамата|посылки|
@@ -432,7 +436,7 @@ def _came_by_message(text: str) -> bool:
     """Whether a number is given together with a code and the message that brought it, in any order."""
     return any(
         rule.search(text)
-        for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING, _LAST_TOKEN)
+        for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING, _LAST_TOKEN, _TYPED_AT)
     )
 
 

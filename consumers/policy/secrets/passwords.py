@@ -147,6 +147,14 @@ _HINTED: Final = pattern(
     rf"""(?:\s(?:is|was)|\s?[—–=]|\s-|['’]s|\sэто)\s[^.;!?:,]{{0,50}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
     (?:\s?[:,(—–]|\s-)\s*(?P<value>[^\s].*)"""
 )
+_ASIDE: Final = pattern(r""",\s(?:it['’]s|it\sis)\s(?:just\s|still\s)?(?P<value>[^\W\d_]{4,})\W*$""")
+"""A single word that ends the sentence: "the password, it's teapot"."""
+
+_BACKUP_KEY: Final = pattern(
+    r"""\b(?:key|ключ)\s(?:to|for|of|от|для|к)\s[^.;!?]{0,30}?(?:backups?|archives?|drive|disk|vault|files?|
+    бэкап\w*|архив\w*|диск\w*)
+    (?:\sis|\sэто|\s?[:=—–])\s(?P<value>["«“„`]?\S+)"""
+)
 _PARTS: Final = pattern(
     r"(?:letters?|symbols?|digits?|numbers?|words?|characters?|capitals?|month|day|year|signs?|букв\w*|"
     r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
@@ -222,7 +230,9 @@ def says_password(text: str) -> bool:
         or any(_is_value_of(found) for found in _VALUE_IS.finditer(text))
         or any(_is_service_pass(found) for found in _SERVICE_PASS.finditer(text))
         or any(
-            is_strong(found["value"]) or quoted_value(found["value"]) for found in _NETWORK_KEY.finditer(text)
+            is_strong(found["value"]) or quoted_value(found["value"])
+            for rule in (_NETWORK_KEY, _BACKUP_KEY)
+            for found in rule.finditer(text)
         )
         or _NAMED_WORD.search(text) is not None
         or any(is_named_value(found["value"] or found["said"]) for found in _SPOKEN_WORD.finditer(text))
@@ -246,6 +256,9 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
             elif is_certain_value(value):
                 return True
     sentence = re.split(r"[.;!?]\s", rest, maxsplit=1)[0][:80]
+    aside = _ASIDE.search(sentence)
+    if aside and english.is_plain_value(aside["value"]) and not _LOSING.search(text):
+        return True
     hinted = _HINTED.search(sentence)
     if hinted and _is_hinted(hinted["value"], is_russian=is_russian):
         return True

@@ -25,7 +25,7 @@ _ANSWERED: Final = pattern(
     \s?[:—–-])\s?{_NAME}"""
 )
 _MAIDEN_NAME: Final = pattern(
-    rf"""(?<!\w)(?:{_MAIDEN})(?!\w)[^.;!?:,]{{0,30}}?\s{_BANK}(?:\s\w+){{0,2}}?(?:\s?[:=—–-]\s?|\s)
+    rf"""(?<!\w)(?:{_MAIDEN})(?!\w)[^.;!?:]{{0,30}}?\s{_BANK}(?:\s\w+){{0,2}}?,?(?:\s?[:=—–-]\s?|\s)
     (?:(?:is|was|это)\s)?{_NAME}|
     (?<!\w){_BANK}(?!\w)[^.;!?]{{0,50}}?(?:{_MAIDEN})(?:\s?[:,=—–-]\s?|\s(?:is|was|as|как)\s){_NAME}"""
 )

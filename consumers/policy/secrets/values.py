@@ -16,7 +16,8 @@ PLACEHOLDER: Final = pattern(
     скрыто?|удал[её]н\w*|нет"""
 )
 UNIT: Final = pattern(
-    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
+    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:(?!(?:last|next|this|every|
+    each)\s)[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
     symbols?|words?|bits?|
     times?|days?|hours?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|people|persons?|users?|
     accounts?|
