@@ -39,7 +39,7 @@ _SERVICE: Final = pattern(
     яндекс\w*|сбер\w*|
     ютуб\w*|фейсбук\w*)(?!\w)"""
 )
-"""What passwords open: only "uses" and "protected by" say that a word beside it is one."""
+"""Things that passwords open. Behind "uses" or "protected by", a token in the same sentence is a password."""
 
 _SIGN_IN: Final = pattern(
     r"""\b(?:log(?:s|ged|ging)?[ -]?(?:in|on|into|onto)|sign(?:s|ed|ing)?[ -]?(?:in|on|into)|
