@@ -13,6 +13,7 @@ from consumers.policy.secrets.keys import key_in
 from consumers.policy.secrets.passwords import says_password
 from consumers.policy.secrets.security_questions import says_answer
 from consumers.policy.secrets.seed_phrases import seed_phrase_in
+from consumers.policy.secrets.values import DIGIT
 from consumers.policy.wording import one_line
 from contracts.settings import Policy
 
@@ -65,7 +66,7 @@ def _secret_in(text: str, policy: Policy) -> str | None:
         return "the answer to a security question"
     if seed_phrase_in(text):
         return "a seed phrase"
-    digits = sum(map(str.isdigit, text))
+    digits = sum(map(str.isdigit, text)) if DIGIT.search(text) else 0
     if digits >= CARD_DIGITS and card_in(text):
         return "a card number"
     if digits >= ACCOUNT_DIGITS and policy.refuse_bank_accounts and account_in(text):

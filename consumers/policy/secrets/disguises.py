@@ -47,6 +47,9 @@ _SPELLINGS: Final = (
     ),
 )
 
+_SPELLED: Final = re.compile(r"p[a@4]?[s5$]|parol|п[аaоo@4][рp]|пас", re.IGNORECASE)
+"""Cheap check before the spellings: each of them holds one of these."""
+
 _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 """Pairs of letters that disguises use and that Unicode's table of confusable characters leaves out."""
 
@@ -57,12 +60,14 @@ def readings(text: str) -> tuple[str, ...]:
     The first reading has compatibility forms, invisible characters and combining marks removed. The others
     exist only where a word mixes scripts or where single letters stand in a row.
     """
-    plain = _without_marks(text)
+    plain = text if text.isascii() else _without_marks(text)
     found = dict.fromkeys([plain])
     for variant in (plain, *_in_one_script(plain)):
         found[variant] = None
         found[_joined(variant)] = None
     for variant in list(found):
+        if not _SPELLED.search(variant):
+            continue
         for spelling, word in _SPELLINGS:
             variant = spelling.sub(word, variant)
         found[variant] = None

@@ -27,7 +27,8 @@ _SOCIAL_SECURITY: Final = pattern(
     rf" card)?)\b{_SIGN}{_START}\d{{3}}[ -]?\d{{2}}[ -]?\d{{4}}{_END}"
 )
 _SPOKEN_SSN: Final = pattern(
-    rf"""\b(?:ssn|social\ssecurity(?:\snumber|\sno\.?)?)\b[^.;!?\d]{{0,20}}?\s(?:{SPOKEN_NUMBERS}|\d{{3}})[\s,-]+
+    rf"""\b(?:ssn|social\ssecurity(?:\snumber|\sno\.?)?)\b[^.;!?\d]{{0,20}}?\s(?:{SPOKEN_NUMBERS}|
+    \d{{3}})[\s,-]+
     (?:(?:{SPOKEN_NUMBERS}|{SPOKEN_NUMBER}|\d{{2}})[\s,-]+)?\d{{4}}{_END}|
     \b(?:my|his|her|their)\ssocial(?:\sis|:)?\s\d{{3}}[ -]\d{{2}}[ -]\d{{4}}{_END}"""
 )

@@ -44,7 +44,7 @@ _SUBJECTS: Final = word_set(
     nightmare mystery secret luck hygiene security practice nonsense protection business requirement
     requirements feature setting topic thing matter risk question hassle pain barrier manager
     bitwarden keepass lastpass 1password biometrics fingerprint passkey passkeys authentication
-    everybody anyone history"""
+    everybody anyone history memory sms help trouble crackdown theft prompt request protected protection"""
 )
 _SUFFIX: Final = re.compile(
     r".{2,}(?:[^aeiou]ed|[aeiou][a-z]?ed|[^rk]ing|[^i]ly|able|ible|ful|less|ous|ised|ized)$"
@@ -54,10 +54,18 @@ _NOT_BY_SUFFIX: Final = word_set(
     molly billy table cable bible fable ring wing spring king string viking sterling wedding pudding
     darling lightning bring thing hundred"""
 )
+_NUMBERS: Final = word_set("one two three four five six seven eight nine ten")
+_PARTS: Final = word_set(
+    "characters letters digits symbols words numbers attempts tries times signs capitals"
+)
+_COUNTED_WORDS: Final = 3
+"""Fewest words of a value that begins with a number: "three blind mice"."""
+
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:and|but|or|because|so|since|although|"
     r"though|while|when|which|for|on|at|"
-    r"in|from|as|if|until|unless|like|by|with|everywhere|too|there|here|now|again|since|"
+    r"in|from|as|if|until|unless|like|by|with|after|before|during|last|yesterday|everywhere|too|there|"
+    r"here|now|again|since|"
     r"please|btw|instead)\b"
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -88,6 +96,8 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
     lower = [word.lower() for word in words]
     if lower[-1] in _SUBJECTS or (lower[0] in _SUBJECTS and len(words) < 3):
         return False
+    if follows_colon and len(words) >= _COUNTED_WORDS and lower[0] in _NUMBERS:
+        return lower[1] not in _PARTS and is_plain_value(" ".join(words[1:]))
     if lower[0] in _FUNCTION or (not follows_colon and any(word in _FUNCTION for word in lower)):
         return False
     if any(re.search(r"['’]s$|s['’]$", word) for word in words):

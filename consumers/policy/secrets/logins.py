@@ -16,14 +16,22 @@ _SHORT_IS: Final = pattern(
     (?P<value>\S+)"""
 )
 """Short words for a password that mean other things too: only a value that nothing else can be counts."""
+
+_QUOTED_PASS: Final = pattern(
+    r"""(?<!\w)(?:pass|пасс?)(?:\s?[:=—–-]|\sis|\sэто)?\s["«“„'‘][^"»”'’]{3,40}["»”'’]"""
+)
 _ACCESS: Final = pattern(
     r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|
     account|admin\spanel|access)|
-    (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+))(?![^\W_])"""
+    (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+|кабинет\w*))(?![^\W_])"""
 )
+_PHONE_DIGITS: Final = 10
+"""Fewest digits of a phone number that stands for a login."""
+
 _PAIR: Final = re.compile(
     r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"
 )
+_COMMA_PAIR: Final = re.compile(r"[:—–]\s(?P<user>[\w.@+-]{3,40})[,;]\s(?P<value>[^\W\d]\S{3,40})\W*$")
 _ASSIGNED: Final = re.compile(
     r"(?i)(?:^|[\s\"'{,;_-])[\w-]{0,30}(?:password|passwd|pwd|"
     r"passphrase)[\"']?\s*(?:[=:]\s*)[\"']?(?P<value>[^\s\"',;&]{3,})"
@@ -36,6 +44,7 @@ def says_login(text: str) -> bool:
     """Whether a text gives a password as "anna / qwerty123", "pass: qwerty123" or "--password=qwerty"."""
     return (
         any(is_strong(found["value"]) for rule in (_SHORT, _SHORT_IS) for found in rule.finditer(text))
+        or (_ACCESS.search(text) is not None and _QUOTED_PASS.search(text) is not None)
         or _says_pair(text)
         or any(_is_assigned(found) for found in _ASSIGNED.finditer(text))
     )
@@ -46,8 +55,9 @@ def _says_pair(text: str) -> bool:
     access = _ACCESS.search(text)
     return access is not None and any(
         is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()
-        for found in _PAIR.finditer(text, access.end())
-        if not found["user"].isdigit()
+        for rule in (_PAIR, _COMMA_PAIR)
+        for found in rule.finditer(text, access.end())
+        if not found["user"].isdigit() or len(found["user"]) >= _PHONE_DIGITS
     )
 
 

@@ -45,7 +45,7 @@ _PREPOSITIONS: Final = word_set(
 )
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s|$)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:и|а|но|или|потому|чтобы|если|когда|"
-    r"который|которую|хотя|же|везде|"
+    r"который|которую|хотя|же|везде|после|перед|вместо|"
     r"от|для|на|из|у|в|во|к|с|со|по)\s"
 )
 _OPENED: Final = re.compile(
@@ -89,7 +89,9 @@ def is_bare_value(gap_and_value: str) -> bool:
     noun takes the genitive; a nominative noun that is left at the end is the value.
     """
     clause = re.split(
-        r"[,;!?](?=\s|$)|\.(?=\s|$)|\s(?:и|а|но|чтобы|если|когда|потому)\s", gap_and_value, maxsplit=1
+        r"[,;!?](?=\s|$)|\.(?=\s|$)|\s[—–-]\s|\s(?:и|а|но|чтобы|если|когда|потому)\s",
+        gap_and_value,
+        maxsplit=1,
     )[0]
     words = _WORD.findall(clause)
     if not words or len(words) > 24 or any(_is_describing(word) for word in words if not word.isascii()):
@@ -125,6 +127,16 @@ def is_bare_value(gap_and_value: str) -> bool:
     if has_adjective and len(value) != 1:
         return False
     return bool(value) and len(value[0]) >= 3
+
+
+def is_row_of_nouns(text: str) -> bool:
+    """Whether a text is nouns side by side, with nothing that joins them: "абрикос авария аврора"."""
+    words = text.strip(" .").split()
+    return (
+        bool(words)
+        and all(not word.isascii() and _WORD.fullmatch(word) and not _is_describing(word) for word in words)
+        and all(_is_nominative(word) or _is_adjective(word) for word in words)
+    )
 
 
 def is_value_like(word: str) -> bool:

@@ -5,7 +5,8 @@ import unicodedata
 from functools import cache
 from typing import Final
 
-from consumers.policy.secrets import english
+from consumers.policy.secrets import english, russian
+from consumers.policy.secrets.values import has_word, starts
 from consumers.policy.wording import pattern
 
 SHORTEST: Final = 12
@@ -19,6 +20,9 @@ _NAMED: Final = pattern(
     секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
     (?![^\W_])(?P<rest>.*)"""
 )
+_MENTIONED: Final = starts("seed recovery backup mnemonic secret wallet сид мнемоника секретная фраза")
+"""Beginnings of words that name a seed phrase."""
+
 _FEW: Final = 4
 _PLAIN: Final = 6
 """Words of no list, and no small words among them, that count after the name of a seed phrase."""
@@ -28,12 +32,14 @@ def seed_phrase_in(text: str) -> bool:
     """Whether a text holds a seed phrase: twelve words of one list in a row, or a few after its name."""
     if _longest_row(text, SHORTEST) >= SHORTEST:
         return True
-    named = _NAMED.search(text)
+    named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
     if named is None:
         return False
     rest = named["rest"]
     said = rest.rpartition(":")[2]
-    is_plain = len(_WORD.findall(said)) >= _PLAIN and english.is_plain_value(said)
+    is_plain = len(_WORD.findall(said)) >= _PLAIN and (
+        english.is_plain_value(said) or (":" in rest and russian.is_row_of_nouns(said))
+    )
     return is_plain or _longest_row(rest, _FEW) >= _FEW
 
 
@@ -42,13 +48,21 @@ def _longest_row(text: str, least: int) -> int:
     if len(words) < least:
         return 0
     lists = _lists()
+    # A row as long as `least` holds one of the words that stand so far apart.
+    if not any(_spelling(word) in lists for word in words[least - 1 :: least]):
+        return 0
     longest = 0
     rows: dict[int, int] = {}
     for word in words:
-        places = lists.get(unicodedata.normalize("NFKD", word.lower()), frozenset())
+        places = lists.get(_spelling(word), frozenset())
         rows = {place: rows.get(place, 0) + 1 for place in places}
         longest = max(longest, *rows.values(), 0) if rows else longest
     return longest
+
+
+def _spelling(word: str) -> str:
+    lower = word.lower()
+    return lower if lower.isascii() else unicodedata.normalize("NFKD", lower)
 
 
 @cache
@@ -59,5 +73,5 @@ def _lists() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
     for place, language in enumerate(Mnemonic.list_languages()):
         for word in Mnemonic(language).wordlist:
-            found.setdefault(unicodedata.normalize("NFKD", word), set()).add(place)
+            found.setdefault(_spelling(word), set()).add(place)
     return {word: frozenset(places) for word, places in found.items()}

@@ -1,10 +1,12 @@
 """Shapes of the values that a sentence gives for a credential: tokens, quotations, digits, placeholders."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from consumers.policy.wording import pattern, word_set
 
+DIGIT: Final = re.compile(r"\d")
 OPENING: Final = "\"'«“„`‘(["
 CLOSING: Final = "\"'»”“`’)]"
 
@@ -14,7 +16,8 @@ PLACEHOLDER: Final = pattern(
     скрыто?|удал[её]н\w*|нет"""
 )
 UNIT: Final = pattern(
-    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
+    r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:(?!(?:last|next|this|every|
+    each)\s)[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
     symbols?|words?|bits?|
     times?|days?|hours?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|people|persons?|users?|
     accounts?|
@@ -22,7 +25,7 @@ UNIT: Final = pattern(
     символ\w*|знак\w*|букв\w*|цифр\w*|слов\w*|бит\w*|раз\w*|дн(?:я|ей|ем)|день|час\w*|минут\w*|секунд\w*|
     недел\w*|месяц\w*|лет|год\w*|человек\w*|пользовател\w*|аккаунт\w*|процент\w*|рубл\w*|руб\.?|евро|
     доллар\w*|
-    попыт\w+|штук\w*|тысяч\w*|запис\w+|строк\w*)(?!\w)|\s*[%$€₽£°]"""
+    попыт\w+|штук\w*|тысяч\w*|запис(?:ь|и|ей|ям)|строк\w*)(?!\w)|\s*[%$€₽£°]"""
 )
 """Words after a number that make it a quantity."""
 
@@ -46,7 +49,7 @@ _ADDRESS: Final = re.compile(
 _ORDINARY: Final = pattern(
     r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|
     км|гб|мб|шт|ч|мин|с)|
-    \d*password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
+    1password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
     (?:office|windows|win|outlook|iphone|ipad|android|galaxy|pixel|xbox|playstation|ps|python|web|room|
     flat|gate|
     area|level|unit|box|bitrix|битрикс|office-?|microsoft|m|o|catch|forever|канал)-?\d{1,4}|1c|1с|
@@ -81,13 +84,80 @@ SPOKEN_NUMBERS: Final = (
 """Numbers in words, as a code is dictated: "twenty-two forty thirteen", "three five eight"."""
 
 
-_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}"))
+COUNTED: Final = pattern(
+    r"""\s(?:new\s|other\s|more\s|different\s|[\w-]+ых\s|[\w-]+их\s)?(?!(?:always|these|sometimes|this|
+    works|is|has|was|unless|besides|plus|
+    opens|gets|lets|nowadays|mondays|weekdays|weekends|yes)\b)(?:[a-z]{3,}s|people|sheets?|watts?|
+    [а-яё]{2,}(?:ов|ев|ей|ек|ок|ий))(?!\w)|
+    \sas\s(?!(?:[\w'’]+\s){0,3}?(?:pin|code|passcode|combination|password)\b)"""
+)
+"""A noun in the plural behind a number, which is a quantity then."""
+
+REPEATED_DIGITS: Final = (
+    r"(?:(?:two|three|four|five|six|eight|all)\s(?:zero(?:e?s)?|ones|twos|threes|fours|fives|sixes|sevens|"
+    r"eights|"
+    r"nines)|(?:три|четыре|пять|шесть|восемь|все)\s(?:нол\w+|нул\w+|единиц\w*|единичк\w*|двойк\w*|двоек|"
+    r"тройк\w*|"
+    r"троек|четв[её]рк\w*|четв[её]рок|пят[её]рк\w*|пят[её]рок|шест[её]рк\w*|шест[её]рок|сем[её]рк\w*|"
+    r"сем[её]рок|восьм[её]рк\w*|восьм[её]рок|девятк\w*|девяток))(?!\w)"
+)
+"""A digit that a code repeats, in words: "four sevens"."""
+
+HINT: Final = (
+    r"(?:(?:nick|sur|maiden\s)?name|birthday|birth\syear|birth\sdate|date\sof\sbirth|anniversary|year|"
+    r"initials|"
+    r"street|city|town|team|band|song|lyrics?|word|words|phrase|title|character|breed|pet|dog|cat|colou?r|"
+    r"plate|"
+    r"hometown|village|flower|fruit|drink|dish|number|zip\scode|postcode|digits|combination|"
+    r"имя|кличк\w|фамили\w|прозвищ\w|д(?:ень|ата|нь)\sрождени\w|год\w?(?:\sрождени\w)?|дат\w|город\w?|улиц\w|"
+    r"слов\w+|фраз\w+|назван\w+|команд\w|групп\w|песн\w|героин?\w|номер|индекс|цифр\w|сочетани\w)"
+)
+"""Nouns that say what a value is made of, before the value itself: "his dog's name, biscuit"."""
+
+DATE_HINT: Final = (
+    r"(?:birthday|birth\syear|birth\sdate|(?:date|year|day)\sof\s\w+|anniversary|zip\scode|postcode|"
+    r"(?:house|room|bus|flat)\snumber|plate|"
+    r"backwards|reversed|д(?:ень|ата|нь)\sрождени\w|год\w?\sрождени\w|годовщин\w|дата\sсвадьбы|наоборот|"
+    r"номер\s(?:дома|квартиры))"
+)
+"""Hints at a number that a person chose."""
+
+_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")) | word_set(
+    "zeros zeroes ones twos threes fours fives sixes sevens eights nines"
+)
 _WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+_REMEMBERED: Final = 16
+"""Texts whose words are kept: all rules ask for those of the same text, one after another."""
+
+_START: Final = 4
+"""Letters of a word by which the rules that may see a secret are chosen."""
+
+
+def starts(lines: str) -> frozenset[str]:
+    """Split words that are written over several lines into a set of their first four letters."""
+    return frozenset(word[:_START] for word in lines.split())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _word_starts(text: str) -> frozenset[str]:
+    return frozenset([word[:_START] for word in _words(text)])
+
+
+def has_word(text: str, beginnings: frozenset[str]) -> bool:
+    """Whether a word of a text begins with one of the `starts`; cheaper than a search for a pattern."""
+    return not beginnings.isdisjoint(_word_starts(text))
 
 
 def has_number_word(text: str) -> bool:
     """Whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
-    return not _NUMBER_WORDS.isdisjoint(_WORD.findall(text.lower()))
+    return not _NUMBER_WORDS.isdisjoint(_words(text))
 
 
 def trimmed(token: str) -> str:
