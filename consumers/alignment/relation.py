@@ -66,6 +66,21 @@ _RETURNS: Final = frozenset(("вернулся", "вернулась", "верн
 _DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loan")
 """Words for what somebody owes."""
 
+_TIES: Final = frozenset(("friendship", "romance", "quarrel"))
+"""Axes of what people are to each other."""
+
+_RESIGNING: Final = frozenset(("уволился", "уволилась", "уволили", "resigned", "fired", "sacked"))
+"""Verbs that end a job."""
+
+_WHOLLY: Final = frozenset(("полностью", "совсем", "вообще", "completely", "altogether", "entirely"))
+"""Words that lift a limit to some days."""
+
+_ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
+"""Words of what somebody can or cannot do."""
+
+_LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
+"""Words that say that somebody has learned to do something."""
+
 _CALLED: Final = ("called", "named", "зовут", "имени")
 """Words between a person and their name."""
 
@@ -283,7 +298,7 @@ class _Comparison:
         if axes & {"birth"}:
             old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.kind is not Kind.NUMBER]
-        if "debt" in axes and any(term.text in _DEBTS for term in new):
+        if "debt" in axes and not any(term.kind is Kind.NUMBER for term in self.new.terms):
             old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.text not in _DEBTS]
         about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
@@ -410,7 +425,8 @@ class _Comparison:
         clause = self._ended_clause()
         left_new = tuple(term for term in left_new if term.place < clause)
         if new.is_ended:
-            left_new = tuple(term for term in left_new if term.role != "after" and term.text != "после")
+            bare = ("после", "going", "going to")
+            left_new = tuple(term for term in left_new if term.role != "after" and term.text not in bare)
         if new.is_ended or self._is_stopped():
             left_new = tuple(
                 term
@@ -422,6 +438,10 @@ class _Comparison:
         share_new = left.share(left_new)
         if new.is_ended and self.replacement.is_left_for_another():
             return self._update("the newer one leaves it for another one")
+        if self._is_learned():
+            return self._update("somebody has learned what they could not do")
+        if self._is_retired(left_new):
+            return self._update("who retires has that job no longer")
         if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
             return self._update("the newer one says that it is over, or that it is so again")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
@@ -431,8 +451,13 @@ class _Comparison:
                 return self._different("they differ in more than what one of them denies")
             return None
         is_wanted = old.is_planned and not old.is_past
+        is_sale = any("trade-" in term.opposites for term in old.terms)
+        if is_wanted and is_sale and new.is_past and not self._hard(left.old) and not self._hard(left_new):
+            return self._update("the newer one says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
             return self._undecided("a plan to have it has not ended by a sale")
+        if self._is_end_of_other(left_new):
+            return self._undecided("it may not be that which is over")
         if "marital" in new.slots - old.slots and any(a.kind is Kind.NAME for a, _ in left.pairs):
             return self._undecided("the end of a marriage ends nothing else")
         is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
@@ -521,10 +546,44 @@ class _Comparison:
             is_given_up
             and not (self.old.is_quit or self.old.is_negated or left_new)
             and len(pairs) == 1
-            and not pairs[0][0].role
+            and (not pairs[0][0].role or pairs[0][0].role == pairs[0][1].role == "to")
             and Kind.NAME not in kinds_of(left.old)
             and len(self.old.words) <= 4
         )
+
+    def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact ends a friendship, a job or an activity that the older one does not tell."""
+        old, new = self.old, self.new
+        poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
+        is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
+        if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
+            return not is_tied and any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
+        is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
+            is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
+        )
+        if not _RESIGNING.isdisjoint(new.raw):
+            return not is_employed
+        has_own_verb = any(is_verb(word) for word in old.raw)
+        return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
+
+    def _is_learned(self) -> bool:
+        """Whether somebody has learned what the older fact says that they cannot do."""
+        is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
+        is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
+        is_whole = (
+            not self._hard(self.alignment.old) and len(_nouns(self.alignment.old)) <= self.old.is_english
+        )
+        has_topic = any(a.kind is not Kind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
+        return is_unable and is_able and is_whole and has_topic
+
+    def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact says that somebody whose job the older one tells has retired."""
+        is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
+        is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
+            is_listed(term, "professions") for term in self.alignment.old if not term.role
+        )
+        is_same = self.old.has_head == self.new.has_head and not self.old.is_past
+        return is_retired and is_job and is_same and not (left_new or self._hard(left_new))
 
     def _is_stopped(self) -> bool:
         """Whether a Russian fact denies the verb of both for a time: "не курит уже три месяца"."""
@@ -582,6 +641,8 @@ class _Comparison:
     def _replaced_value(self) -> Verdict | None:
         """Decide where each fact has something that the other one has not."""
         left = self.alignment
+        if left.new and self._is_named_instead():
+            return self._update("the newer one names something else instead")
         if not (left.old and left.new):
             return None
         hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
@@ -597,15 +658,16 @@ class _Comparison:
                 return self._update("a new value of the same amount or date")
             if self.replacement.is_current:
                 return self._undecided("another number or date: both may be true")
+        if self.replacement.is_variant():
+            return self._update("the newer one says that it is of another kind now")
         if self.replacement.is_value():
             return self._update("a new value of the same thing")
         replaced = _nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
-        if self._is_named_instead():
-            return self._update("the newer one names something else instead")
-        is_new = has_changed and not self._has_kept_value()
+        is_other = self._has_kept_value() or self._is_other_swapped() or self._is_narrower()
+        is_new = has_changed and not is_other
         if is_new and is_short and score >= 0.35 and self._has_changed_topic():
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
@@ -620,7 +682,9 @@ class _Comparison:
         topics = [
             (a, b)
             for a, b in self.alignment.pairs
-            if a.kind not in (Kind.LIGHT, Kind.DATE) and not (a.is_head and b.is_head and _is_someone(a))
+            if a.kind not in (Kind.LIGHT, Kind.DATE)
+            and not (a.is_head and b.is_head and _is_someone(a))
+            and not (is_listed(a, "levels") or is_listed(a, "units"))
         ]
         if self.new.is_english:
             return bool(topics)
@@ -629,13 +693,26 @@ class _Comparison:
         is_same = any(not is_listed(a, "changed") for a, _ in topics)
         return is_same and not (is_added or self.old.is_changed)
 
+    def _is_other_swapped(self) -> bool:
+        """Whether something of the older fact stands where the newer one swaps something else."""
+        return bool(_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
+
+    def _is_narrower(self) -> bool:
+        """Whether a word of the older fact tells which of several it is about: "car lease", "lease"."""
+        is_head_shared = any(a.is_head and a.kind is Kind.WORD for a, _ in self.alignment.pairs)
+        is_favourite = "favourite" in self.old.slots & self.new.slots
+        return is_head_shared and not is_favourite and any(term.is_head for term in self.alignment.old)
+
     def _has_kept_value(self) -> bool:
         """Whether the value that the newer fact has changed to stands in the older fact already."""
         kinds = (Kind.NAME, Kind.NUMBER, Kind.DATE)
-        is_value_new = any(t.kind in kinds and t.role != "from" for t in self.alignment.new)
-        last = self.new.words[-1:]
+        is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
+        last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]
+        if any(b.kind is Kind.NUMBER and (b,) == last for _, b in self.alignment.pairs):
+            return True
         return not is_value_new and any(
-            b.kind in kinds and (self.new.word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
+            (b.kind in kinds or is_listed(b, "units"))
+            and (self.new.word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
             for _, b in self.alignment.pairs
         )
 
@@ -704,6 +781,10 @@ class _Comparison:
             return self._undecided("the newer one says that something has changed")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
+        if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
+            if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
+                return self._update("the newer one leaves the place that the older one names")
+            return self._undecided("the newer one leaves the place that the older one names")
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
             if self._is_carried_out():
                 return self._update("the newer one says that the plan is carried out")
@@ -728,6 +809,8 @@ class _Comparison:
             return self._update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._update("the newer one says that the plan is carried out")
+        if kinds_of(left.old) == {Kind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
+            return self._update("the newer one says it of every day")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final
 
 from consumers.alignment.lexicon import is_in_table, lexicon, lookup
@@ -54,6 +54,12 @@ _SWAPPING: Final = frozenset(
 )
 """Verbs whose object is replaced."""
 
+_MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
+"""Verbs whose object stays the same in another place."""
+
+_ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "во")
+"""Words behind the object of such a verb."""
+
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
 """Past tenses that tell how it is now."""
 
@@ -96,6 +102,15 @@ _ELECTING: Final = frozenset(("выбрали", "назначили", "избр�
 
 _PRACTISING: Final = ("plays", "speaks", "играет", "говорит", "владеет", "катается")
 """Verbs that a level of a skill may go with."""
+
+_WORKING: Final = ("work as", "works as", "working as")
+"""Phrases before what somebody works as."""
+
+_SWITCHING: Final = frozenset(("switched", "upgraded", "перешел", "перешла", "пересел", "пересела"))
+"""Verbs that say that somebody uses something else now."""
+
+_ENTERING: Final = frozenset(("started", "entered", "reached", "пошел", "пошла", "перешел", "перешла"))
+"""Verbs that say that the next class or chapter has begun."""
 
 _ADDING: Final = frozenset(("too", "also", "another", "second", "тоже", "также", "еще", "второй", "вторая"))
 """Words that say that something is added."""
@@ -142,7 +157,7 @@ class Replacement:
                 return "age"
             if slot := self._number_slot(slots):
                 return slot
-        is_other_head = self.old.has_head != self.new.has_head
+        is_other_head = _has_own_head(self.old) != _has_own_head(self.new)
         if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
             return None
         if _is_event_past(self.old) and _is_event_past(self.new) and shared & {Kind.NUMBER, Kind.DATE}:
@@ -162,7 +177,7 @@ class Replacement:
             return slot
         if "favourite" in slots and len(left.pairs) >= 2 and len(left.old) == len(left.new) == 1:
             return "favourite"
-        if self._has_occupation(self.old, left.old) and self._has_occupation(self.new, left.new):
+        if self._is_another_job():
             return "job"
         if "transport" in slots and _consists_of(self.left, "means"):
             return "transport"
@@ -183,6 +198,37 @@ class Replacement:
         statement = self._statement_of(term)
         last = statement.word_after(replace(term, place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
+
+    def _is_another_job(self) -> bool:
+        """Whether both facts tell what somebody works as."""
+        sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
+        return self._is_work_as_another() or all(self._has_occupation(*side) for side in sides)
+
+    def _is_work_as_another(self) -> bool:
+        """Whether both facts tell in a word or two what somebody works as."""
+        kinds = kinds_of(self.left)
+        if "job" in self.old.slots & self.new.slots and self.new.is_changed and not self.old.is_changed:
+            return kinds <= {Kind.WORD, Kind.PERSON} and not any(term.is_head for term in self.left)
+        is_short = max(len(self.alignment.old), len(self.alignment.new)) <= 2 and kinds <= {
+            Kind.WORD,
+            Kind.PERSON,
+        }
+        return is_short and any(a.text in _WORKING and b.text in _WORKING for a, b in self.alignment.pairs)
+
+    def is_variant(self) -> bool:
+        """Whether somebody has switched to another kind of a thing: "a diesel van", "an electric van"."""
+        left = self.alignment
+        pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        is_switched = not _SWITCHING.isdisjoint(self.new.raw[:3]) and not (
+            self.old.is_past or self.new.is_planned
+        )
+        if not (
+            is_switched and len(pairs) == 1 and len(left.new) == 1 and kinds_of(self.left) == {Kind.WORD}
+        ):
+            return False
+        before, after = pairs[0]
+        is_qualified = before.place - left.old[-1].place == 1 and after.place - left.new[0].place == 1
+        return is_qualified and len(left.old) <= 2 and not any(term.is_head for term in self.left)
 
     def _has_occupation(self, statement: Statement, left: Sequence[Term]) -> bool:
         """Whether terms without a counterpart tell what somebody works as, rather than whom they see."""
@@ -288,6 +334,8 @@ class Replacement:
         """Whether only a number or date differs, of what is measured, counted or due."""
         if self._is_next_model() or (self.is_current and self._is_frequency()):
             return True
+        if self.new.is_changed and self.new.is_english and self._is_attribute_value():
+            return True
         if self._adds_up() and _REMAINING.isdisjoint(self.new.raw):
             is_amount = all(_is_amount(self._statement_of(term), term) for term in self.values)
             return is_amount and self._has_grown() and not self._is_numbered()
@@ -300,14 +348,18 @@ class Replacement:
         return self._is_scheduled() and not self._is_numbered()
 
     def has_advanced(self) -> bool:
-        """Whether a Russian fact says that a number has grown already: "уже в четвёртом классе"."""
-        if "уже" not in self.new.raw or any(map(is_year, self.values)):
+        """Whether a number has grown already: "уже в четвёртом классе", "started year 7"."""
+        is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
+            self._is_beside(term, "positions") for term in self.values
+        )
+        if not (is_begun or "уже" in self.new.raw) or any(map(is_year, self.values)):
             return False
         sides = (self.alignment.old, self.alignment.new)
         numbers = [tuple(term for term in side if term.kind is Kind.NUMBER) for side in sides]
         rest = [[t for t in side if t.kind is not Kind.NUMBER and not is_verb(t.text)] for side in sides]
+        rest = [[t for t in side if t.text not in _ENTERING] for side in rest]
         is_of_other = all(rest) or any(term.kind is not Kind.WORD for term in chain(*rest))
-        is_event = self.new.is_past and not self.old.is_past
+        is_event = self.new.is_past and not (self.old.is_past or is_begun)
         return not (is_of_other or is_event) and _is_growth(*numbers)
 
     def is_more_exact(self) -> bool:
@@ -321,10 +373,13 @@ class Replacement:
         rest = [
             term
             for term in self.left
-            if term not in self.values and not (self._is_of_change(term) or self._is_of_cause(term))
+            if term not in self.values
+            and not (self._is_of_change(term) or self._is_of_cause(term) or term.text in _REMAINING)
         ]
         is_of_other = sum(term.kind in (Kind.NAME, Kind.PERSON) for term in rest) > 1
-        is_of_other = is_of_other or (self._says_other() and not self._has_topic())
+        is_narrower = any(term.is_head and self._statement_of(term) is self.old for term in rest)
+        is_other_topic = self._says_other() and (not self._has_topic() or self._has_other_complement())
+        is_of_other = is_of_other or is_narrower or is_other_topic
         is_small = self.new.is_changed and len(rest) <= 2 and not is_of_other
         return bool(self.values) and (not rest or is_small)
 
@@ -344,6 +399,14 @@ class Replacement:
     def _has_topic(self) -> bool:
         """Whether both facts have a word in common that is no unit."""
         return any(a.kind is Kind.WORD and not is_listed(a, "units") for a, _ in self.alignment.pairs)
+
+    def _has_other_complement(self) -> bool:
+        """Whether both facts put other words behind one preposition: "pays for water", "pays for gas"."""
+        old, new = (
+            {statement.word_before(term) for term in side if term.kind is Kind.WORD}
+            for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
+        )
+        return not (old & new).isdisjoint(("for", "on", "за", *_COMPLEMENTS))
 
     def _is_measure(self) -> bool:
         """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
@@ -424,10 +487,16 @@ class Replacement:
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:
-        """Whether a Russian preposition puts a name behind a noun: "подписка на «Окко»", one of several."""
-        return not self.new.is_changed and any(
-            term.kind is Kind.NAME and self._statement_of(term).word_before(term) in _COMPLEMENTS
-            for term in self.left
+        """Whether Russian prepositions put something else behind a noun: "подписка на «Окко»"."""
+        if self.new.is_changed:
+            return False
+        behind = [
+            [t for t in side if self._statement_of(t).word_before(t) in _COMPLEMENTS]
+            for side in (self.alignment.old, self.alignment.new)
+        ]
+        is_name = any(term.kind is Kind.NAME for term in chain(*behind))
+        return is_name or all(
+            any(term.kind is Kind.WORD and not is_listed(term, "units") for term in side) for side in behind
         )
 
     def _is_rank(self) -> bool:
@@ -469,6 +538,17 @@ class Replacement:
             len(side) == 1 and not side[0].keys.isdisjoint(_FREQUENCIES) for side in sides
         )
 
+    def is_other_swapped(self) -> bool:
+        """Whether the newer fact swaps something that the older one does not name."""
+        raw = self.new.raw
+        verbs = _SWAPPING | _MOVING
+        starts = [at for at, word in enumerate(raw) if not ({word} | lookup(word)).isdisjoint(verbs)]
+        if not starts:
+            return False
+        behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in _ENDS)
+        end = next(behind, len(raw))
+        return any(t.kind is Kind.WORD and starts[0] < t.place < end for t in self.alignment.new)
+
     def is_swapped(self) -> bool:
         """Whether the newer fact swaps what the older one names: "Сменил телефон на Poco"."""
         left = self.alignment
@@ -495,7 +575,10 @@ class Replacement:
     def _is_next_model(self) -> bool:
         """Whether the newer fact has changed to another number behind the same name: "Pixel 6", "Pixel 8"."""
         left = self.alignment
-        if not (self.new.is_changed and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}):
+        is_same = self.old.is_copular and self.new.is_copular and not any(t.is_head for t in self.left)
+        if not (
+            (self.new.is_changed or is_same) and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}
+        ):
             return False
         is_alone = len(left.old) == len(left.new) == 1 and _ADDING.isdisjoint(self.new.raw)
         return is_alone and any(
@@ -571,7 +654,7 @@ def _contents(terms: Sequence[Term]) -> list[Term]:
 
 def _is_reaching(term: Term) -> bool:
     """Whether a word says that a level is reached."""
-    return is_verb(term.text) or term.text in _REACHING
+    return is_verb(term.text) or term.text in _REACHING or is_listed(term, "changed")
 
 
 def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
@@ -604,9 +687,17 @@ def _is_part_of_day(date: Term) -> bool:
     return not date.keys.isdisjoint(("dates morning", "dates afternoon", "dates evening", "dates night"))
 
 
+def _has_own_head(statement: Statement) -> bool:
+    """Whether a fact is about anything but the user, or the user together with somebody."""
+    return any(t.is_head and t.kind is not Kind.LIGHT and t.role != "with" for t in statement.terms)
+
+
 def _is_event_past(statement: Statement) -> bool:
     """Whether a fact tells of something that happened, and not of what is left of it."""
-    is_rest = not _REMAINING.isdisjoint(statement.raw) or statement.raw[-1:] == ("left",)
+    is_rest = not _REMAINING.isdisjoint(statement.raw) or any(
+        word == "left" and following in ("", "on", "of", "to", "until", "before")
+        for word, following in pairwise((*statement.raw, ""))
+    )
     return statement.is_past and not is_rest
 
 
@@ -655,6 +746,8 @@ def _is_amount(statement: Statement, number: Term) -> bool:
 
 def _tells_which(statement: Statement, number: Term) -> bool:
     before, after = statement.word_before(number), statement.word_after(number)
+    if after and is_in_table(after, "units") and not is_ordinal(number.text):
+        return bool(before in _NUMBER_SIGNS)
     if number.is_head and after and is_ordinal(number.text):
         return True
     kinds = {term.place - number.place: term.kind for term in statement.terms}
