@@ -81,6 +81,9 @@ _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "k
 _LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
 """Words that say that somebody has learned to do something."""
 
+_LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
+"""Verbs that end living somewhere."""
+
 _CALLED: Final = ("called", "named", "зовут", "имени")
 """Words between a person and their name."""
 
@@ -163,7 +166,8 @@ class _Comparison:
     def _other_subject(self) -> str | None:
         """Tell whom only one of the facts is about."""
         for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
-            if statement is self.old and self.new.is_ended and self._has_common_name():
+            is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
+            if is_ended_name and not any(_is_owner(statement, term) for term in left):
                 continue
             for term in left:
                 if term.kind is Kind.PERSON and not (
@@ -247,7 +251,7 @@ class _Comparison:
     def _is_named_in_both(self, statement: Statement, person: Term) -> bool:
         """Whether a name beside a word such as `brother` stands in the other fact too."""
         side = 0 if statement is self.old else 1
-        return any(
+        return not _is_owner(statement, person) and any(
             pair[side].kind is Kind.NAME and _is_name_beside(statement, person, pair[side])
             for pair in self.alignment.pairs
         )
@@ -255,6 +259,8 @@ class _Comparison:
     def _is_of_another_kind(self) -> bool:
         """Whether only one fact qualifies the kind of a thing: jazz, rock music."""
         left = self.alignment
+        if any(_are_other_compounds(a.text, b.text) for a, b in left.pairs):
+            return True
         return any(
             term.kind is Kind.WORD and general.place - term.place == 1
             for pair in left.kind_pairs
@@ -278,6 +284,10 @@ class _Comparison:
             for pair in left.pairs
         )
 
+    def _is_paid_by_other(self) -> bool:
+        """Whether the newer fact says that the one to whom something is owed pays or returns something."""
+        return any(_is_someone(a) and b.is_head and not a.is_head for a, b in self.alignment.pairs)
+
     def _is_counting(self, number: Term) -> bool:
         """Whether a number is that of a day or of units: "3 мая", "3000 рублей"."""
         return any(
@@ -298,11 +308,14 @@ class _Comparison:
         if axes & {"birth"}:
             old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.kind is not Kind.NUMBER]
+        if "debt" in axes and self._is_paid_by_other():
+            return None
         if "debt" in axes and not any(term.kind is Kind.NUMBER for term in self.new.terms):
             old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.text not in _DEBTS]
         about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
-        is_other = bool(old and new) or len(old) > 1 or self._hard(tuple(old))
+        is_unpaid = "debt" in axes and bool(new) and any(t.kind is Kind.NUMBER for t in self.alignment.old)
+        is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._hard(tuple(old))
         if (
             is_other
             or not about
@@ -526,6 +539,8 @@ class _Comparison:
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
+        if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
+            return False
         if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
             return False
         return any(
@@ -563,6 +578,8 @@ class _Comparison:
         )
         if not _RESIGNING.isdisjoint(new.raw):
             return not is_employed
+        if not _LEAVING.isdisjoint(new.raw):
+            return "residence" not in old.slots
         has_own_verb = any(is_verb(word) for word in old.raw)
         return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
 
@@ -701,7 +718,8 @@ class _Comparison:
         """Whether a word of the older fact tells which of several it is about: "car lease", "lease"."""
         is_head_shared = any(a.is_head and a.kind is Kind.WORD for a, _ in self.alignment.pairs)
         is_favourite = "favourite" in self.old.slots & self.new.slots
-        return is_head_shared and not is_favourite and any(term.is_head for term in self.alignment.old)
+        is_other = any(term.is_head for term in self.alignment.old) and not is_favourite
+        return is_other and (is_head_shared or not self.new.has_head)
 
     def _has_kept_value(self) -> bool:
         """Whether the value that the newer fact has changed to stands in the older fact already."""
@@ -882,6 +900,17 @@ def _is_someone(term: Term) -> bool:
     return term.kind in (Kind.NAME, Kind.PERSON)
 
 
+def _is_owner(statement: Statement, person: Term) -> bool:
+    """Whether something belongs to a person: "собака друга", "the neighbour's dog"."""
+    if person.kind is not Kind.PERSON:
+        return False
+    if is_cyrillic(person.text):
+        return "gent" in grammemes(person.text) and "NOUN" in grammemes(statement.word_before(person))
+    return person.is_head and any(
+        term.is_head and term.kind is Kind.WORD and term.place - person.place == 1 for term in statement.terms
+    )
+
+
 def _is_name_beside(statement: Statement, person: Term, name: Term) -> bool:
     """Whether a name is that of a person: "brother Tom", "a friend called Tom", not "a friend uses Linux"."""
     first, last = sorted((person.place, name.place))
@@ -889,6 +918,14 @@ def _is_name_beside(statement: Statement, person: Term, name: Term) -> bool:
     said = {term.place for term in statement.terms if term.text not in _CALLED}
     is_said = any(place in said for place in range(first + 1, last))
     return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
+
+
+def _are_other_compounds(a: str, b: str) -> bool:
+    """Whether two Russian words with a hyphen name two of one kind: "врач-хирург", "врач-терапевт"."""
+    if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
+        return False
+    first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
+    return first[0][:4] == first[1][:4] and last[0][:4] != last[1][:4]
 
 
 def _is_predicate(word: str) -> bool:

@@ -150,6 +150,8 @@ class Replacement:
         """Name the attribute of a person to which the newer fact gives another value."""
         left, slots = self.alignment, self.old.slots & self.new.slots
         shared = kinds_of(left.old) & kinds_of(left.new)
+        if self.old.is_planned:
+            return None
         if not (self.new.is_planned or self.old.is_negated or self.new.is_negated):
             if self._has_reached_level():
                 return "language level"
@@ -201,6 +203,8 @@ class Replacement:
 
     def _is_another_job(self) -> bool:
         """Whether both facts tell what somebody works as."""
+        if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
+            return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
         return self._is_work_as_another() or all(self._has_occupation(*side) for side in sides)
 
@@ -380,7 +384,8 @@ class Replacement:
         is_narrower = any(term.is_head and self._statement_of(term) is self.old for term in rest)
         is_other_topic = self._says_other() and (not self._has_topic() or self._has_other_complement())
         is_of_other = is_of_other or is_narrower or is_other_topic
-        is_small = self.new.is_changed and len(rest) <= 2 and not is_of_other
+        has_changed = self.new.is_changed and not _is_event_past(self.old)
+        is_small = has_changed and len(rest) <= 2 and not is_of_other
         return bool(self.values) and (not rest or is_small)
 
     def _is_of_cause(self, term: Term) -> bool:
@@ -398,7 +403,11 @@ class Replacement:
 
     def _has_topic(self) -> bool:
         """Whether both facts have a word in common that is no unit."""
-        return any(a.kind is Kind.WORD and not is_listed(a, "units") for a, _ in self.alignment.pairs)
+        bare = ("units", "changed")
+        return any(
+            a.kind is Kind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))
+            for a, b in self.alignment.pairs
+        )
 
     def _has_other_complement(self) -> bool:
         """Whether both facts put other words behind one preposition: "pays for water", "pays for gas"."""
