@@ -118,6 +118,8 @@ class _Comparison:
         if self.old.is_foreign or self.new.is_foreign:
             return Verdict(self._doubt(), "one of them is in a language without rules", self.score)
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
+            if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
+                return self._different("they have no word in common, and another number")
             return self._open(Relation.DIFFERENT, "they have no word in common")
         if problem := self._other_subject():
             return self._different(problem)
@@ -926,6 +928,10 @@ def _are_other_compounds(a: str, b: str) -> bool:
         return False
     first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
     return first[0][:4] == first[1][:4] and last[0][:4] != last[1][:4]
+
+
+def _has_digit(term: Term) -> bool:
+    return any(map(str.isdigit, term.text))
 
 
 def _is_predicate(word: str) -> bool:

@@ -436,6 +436,13 @@ KEPT = {
 }
 
 
+def test_similarity_does_not_decide_about_other_numbers() -> None:
+    verdict = relate("German is at B1", "Dutch is at B2", SIMILARITY)
+
+    assert verdict.relation is Relation.DIFFERENT
+    assert not verdict.is_open
+
+
 FOREIGN = {"de": "Mag große Hunde sehr gern", "uk": "Працює у школі", "ja": "猫が好きです"}
 
 SHRUNK = {
