@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from consumers.alignment.lexicon import lexicon
+from consumers.alignment.lexicon import is_in_table, lexicon
 from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
 from consumers.alignment.morphology import grammemes, is_cyrillic, is_past_verb, is_verb
 from consumers.alignment.parser import parse_both
-from consumers.alignment.replacement import Replacement, is_listed, kinds_of
+from consumers.alignment.replacement import Replacement, is_habitual, is_listed, is_year, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
 
 
@@ -60,6 +60,33 @@ SUBSTITUTED_SHARE: Final = 0.5
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People who are to somebody what tells the marital status."""
 
+_RETURNS: Final = frozenset(("вернулся", "вернулась", "вернулись", "back", "returned"))
+"""Words that say that somebody is back."""
+
+_DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loan")
+"""Words for what somebody owes."""
+
+_TIES: Final = frozenset(("friendship", "romance", "quarrel"))
+"""Axes of what people are to each other."""
+
+_RESIGNING: Final = frozenset(("уволился", "уволилась", "уволили", "resigned", "fired", "sacked"))
+"""Verbs that end a job."""
+
+_WHOLLY: Final = frozenset(("полностью", "совсем", "вообще", "completely", "altogether", "entirely"))
+"""Words that lift a limit to some days."""
+
+_ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
+"""Words of what somebody can or cannot do."""
+
+_LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
+"""Words that say that somebody has learned to do something."""
+
+_LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
+"""Verbs that end living somewhere."""
+
+_CALLED: Final = ("called", "named", "зовут", "имени")
+"""Words between a person and their name."""
+
 _GENERAL_PEOPLE: Final = frozenset(
     ("people child", "people friend", "people friend_female", "people parents")
 )
@@ -91,6 +118,8 @@ class _Comparison:
         if self.old.is_foreign or self.new.is_foreign:
             return Verdict(self._doubt(), "one of them is in a language without rules", self.score)
         if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
+            if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
+                return self._different("they have no word in common, and another number")
             return self._open(Relation.DIFFERENT, "they have no word in common")
         if problem := self._other_subject():
             return self._different(problem)
@@ -99,10 +128,14 @@ class _Comparison:
         )
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
             return self._undecided("one names a kind of thing, the other perhaps another kind")
+        if self.replacement.is_swapped():
+            return self._update("the newer one says what it was replaced by")
         if self._is_another_part():
             return self._undecided("one of them names a part of a series")
         if stage := self._next_stage():
             return self._update(f"it has come to the next stage: {stage}")
+        if self._is_trip_over():
+            return self._update("the newer one says that the plan is carried out")
         if problem := self._contrary():
             return self._different(problem)
         if slot := self.replacement.slot():
@@ -135,11 +168,13 @@ class _Comparison:
     def _other_subject(self) -> str | None:
         """Tell whom only one of the facts is about."""
         for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
-            if statement is self.old and self.new.is_ended and self._has_common_name():
+            is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
+            if is_ended_name and not any(_is_owner(statement, term) for term in left):
                 continue
             for term in left:
                 if term.kind is Kind.PERSON and not (
                     _is_beside(term)
+                    or self._is_job(term)
                     or (statement is self.new and self._is_receiver(term))
                     or self._is_spouse(term)
                     or self._is_named_in_both(statement, term)
@@ -204,6 +239,11 @@ class _Comparison:
         is_partner = any(key.removeprefix("people ") in PARTNERS for key in person.keys)
         return is_partner and not person.is_head and "marital" in self.old.slots & self.new.slots
 
+    def _is_job(self, person: Term) -> bool:
+        """Whether a word for a person only tells what somebody works as: "works as a store manager"."""
+        is_told = "job" in self.old.slots & self.new.slots and not person.is_head
+        return is_told and is_listed(person, "professions")
+
     def _has_common_name(self) -> bool:
         return any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
 
@@ -213,14 +253,16 @@ class _Comparison:
     def _is_named_in_both(self, statement: Statement, person: Term) -> bool:
         """Whether a name beside a word such as `brother` stands in the other fact too."""
         side = 0 if statement is self.old else 1
-        return any(
-            pair[side].kind is Kind.NAME and abs(pair[side].place - person.place) <= 2
+        return not _is_owner(statement, person) and any(
+            pair[side].kind is Kind.NAME and _is_name_beside(statement, person, pair[side])
             for pair in self.alignment.pairs
         )
 
     def _is_of_another_kind(self) -> bool:
         """Whether only one fact qualifies the kind of a thing: jazz, rock music."""
         left = self.alignment
+        if any(_are_other_compounds(a.text, b.text) for a, b in left.pairs):
+            return True
         return any(
             term.kind is Kind.WORD and general.place - term.place == 1
             for pair in left.kind_pairs
@@ -234,11 +276,27 @@ class _Comparison:
         left = self.alignment
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
-            term.kind is Kind.NUMBER and pair[at].kind is Kind.NAME and term.place - pair[at].place == 1
+            term.kind is Kind.NUMBER
+            and not (is_year(term) or self._is_counting(term))
+            and pair[at].kind is Kind.NAME
+            and term.place - pair[at].place == 1
             for side, other, at in sides
             if Kind.NUMBER not in kinds_of(other)
             for term in side
             for pair in left.pairs
+        )
+
+    def _is_paid_by_other(self) -> bool:
+        """Whether the newer fact says that the one to whom something is owed pays or returns something."""
+        return any(_is_someone(a) and b.is_head and not a.is_head for a, b in self.alignment.pairs)
+
+    def _is_counting(self, number: Term) -> bool:
+        """Whether a number is that of a day or of units: "3 мая", "3000 рублей"."""
+        return any(
+            term.place - number.place == 1 and (term.kind is Kind.DATE or is_listed(term, "units"))
+            for statement in (self.old, self.new)
+            if any(each is number for each in statement.terms)
+            for term in statement.terms
         )
 
     def _next_stage(self) -> str | None:
@@ -249,8 +307,17 @@ class _Comparison:
         if not axes or self.new.is_planned:
             return None
         old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
+        if axes & {"birth"}:
+            old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
+            new = [term for term in new if term.kind is not Kind.NUMBER]
+        if "debt" in axes and self._is_paid_by_other():
+            return None
+        if "debt" in axes and not any(term.kind is Kind.NUMBER for term in self.new.terms):
+            old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
+            new = [term for term in new if term.text not in _DEBTS]
         about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
-        is_other = bool(old and new) or len(old) > 1 or self._hard(tuple(old))
+        is_unpaid = "debt" in axes and bool(new) and any(t.kind is Kind.NUMBER for t in self.alignment.old)
+        is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._hard(tuple(old))
         if (
             is_other
             or not about
@@ -259,6 +326,26 @@ class _Comparison:
         ):
             return None
         return min(axes)
+
+    def _is_trip_over(self) -> bool:
+        """Whether somebody is back from a place that the older fact plans to visit."""
+        if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
+            return False
+        is_stay = "residence" in self.old.slots or {Kind.PERSON, Kind.NAME, Kind.NUMBER} & kinds_of(
+            self.alignment.old
+        )
+        is_back = bool(self.alignment.new) and all(
+            term.kind is Kind.WORD and not _RETURNS.isdisjoint(term.text.split())
+            for term in self.alignment.new
+        )
+        return (
+            is_back
+            and not is_stay
+            and any(
+                a.kind is Kind.NAME and a.role == "to" and (b.role == "from" or _is_left(self.new, b))
+                for a, b in self.alignment.pairs
+            )
+        )
 
     def _contrary(self) -> str | None:
         matched = {id(term) for pair in self.alignment.pairs for term in pair}
@@ -337,6 +424,8 @@ class _Comparison:
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
+        if "marital" in old.slots & new.slots and old.is_ended and new.is_changed and not new.is_ended:
+            return self._update("a new value: marital")
         if self._is_denied_in_clause():
             return self._update("one denies what the other says")
         if self._is_departure():
@@ -348,10 +437,26 @@ class _Comparison:
         if self._is_over_for_part():
             return self._undecided("one of them is about a part of what the other is about")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
+        clause = self._ended_clause()
+        left_new = tuple(term for term in left_new if term.place < clause)
         if new.is_ended:
-            left_new = tuple(term for term in left_new if term.kind not in (Kind.DATE, Kind.NUMBER))
+            bare = ("после", "going", "going to")
+            left_new = tuple(term for term in left_new if term.role != "after" and term.text not in bare)
+        if new.is_ended or self._is_stopped():
+            left_new = tuple(
+                term
+                for term in left_new
+                if term.kind not in (Kind.DATE, Kind.NUMBER)
+                and not (self._is_stopped() and is_listed(term, "units"))
+            )
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.share(left_new)
+        if new.is_ended and self.replacement.is_left_for_another():
+            return self._update("the newer one leaves it for another one")
+        if self._is_learned():
+            return self._update("somebody has learned what they could not do")
+        if self._is_retired(left_new):
+            return self._update("who retires has that job no longer")
         if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
             return self._update("the newer one says that it is over, or that it is so again")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
@@ -361,9 +466,19 @@ class _Comparison:
                 return self._different("they differ in more than what one of them denies")
             return None
         is_wanted = old.is_planned and not old.is_past
+        is_sale = any("trade-" in term.opposites for term in old.terms)
+        if is_wanted and is_sale and new.is_past and not self._hard(left.old) and not self._hard(left_new):
+            return self._update("the newer one says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
             return self._undecided("a plan to have it has not ended by a sale")
-        is_over = new.is_ended and not old.is_ended
+        if self._is_end_of_other(left_new):
+            return self._undecided("it may not be that which is over")
+        if "marital" in new.slots - old.slots and any(a.kind is Kind.NAME for a, _ in left.pairs):
+            return self._undecided("the end of a marriage ends nothing else")
+        is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
+        is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
+        if is_over and is_term and new.has_head and not (left_new or _nouns_of(left.old)):
+            return self._update("the newer one says that it is over")
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._update("the newer one says that it is over")
         if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {Kind.NAME}:
@@ -375,6 +490,27 @@ class _Comparison:
         if self.score >= 0.3:
             return self._undecided("one of them denies something, or says that it is over")
         return None
+
+    def _is_only_of_person(self) -> bool:
+        """Whether the facts have no more in common than the person that they are about."""
+        return (
+            not self._shares_slot()
+            and bool(_nouns(self.alignment.old))
+            and all(a.kind in (Kind.PERSON, Kind.LIGHT) and a.is_head for a, _ in self.alignment.pairs)
+        )
+
+    def _ended_clause(self) -> int:
+        """The end of the clause that says that something is over: "sold the car and bought a bike"."""
+        raw = self.new.raw
+        if not self.new.is_ended or self.old.is_ended:
+            return len(raw)
+        past = lexicon().grammar["past"]
+        for at, word in enumerate(raw[:-1]):
+            following = raw[at + 1]
+            is_clause = is_verb(following) or following in past or following.endswith("ed")
+            if word in ("и", "and") and is_clause and any(is_in_table(w, "ended") for w in raw[:at]):
+                return at
+        return len(raw)
 
     def _is_denied_in_clause(self) -> bool:
         """Whether one fact denies in a part of it all that the other says, or the other way round."""
@@ -405,11 +541,14 @@ class _Comparison:
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
+        if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
+            return False
         if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
             return False
         return any(
             a.role == "to"
             and (b.role == "from" or _is_left(new, b))
+            and self.share_old >= UNDECIDED_SHARE + 0.05
             and not a.is_head
             and a.kind is not Kind.LIGHT
             for a, b in left.pairs
@@ -419,13 +558,67 @@ class _Comparison:
         """Whether the newer fact gives up what the older one tells the amount or the place of."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))
         return (
-            self.new.is_quit
+            is_given_up
             and not (self.old.is_quit or self.old.is_negated or left_new)
             and len(pairs) == 1
-            and not pairs[0][0].role
+            and (not pairs[0][0].role or pairs[0][0].role == pairs[0][1].role == "to")
             and Kind.NAME not in kinds_of(left.old)
             and len(self.old.words) <= 4
+        )
+
+    def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact ends a friendship, a job or an activity that the older one does not tell."""
+        old, new = self.old, self.new
+        poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
+        is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
+        if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
+            return not is_tied and any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
+        is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
+            is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
+        )
+        if not _RESIGNING.isdisjoint(new.raw):
+            return not is_employed
+        if not _LEAVING.isdisjoint(new.raw):
+            return "residence" not in old.slots
+        has_own_verb = any(is_verb(word) for word in old.raw)
+        return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
+
+    def _is_learned(self) -> bool:
+        """Whether somebody has learned what the older fact says that they cannot do."""
+        is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
+        is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
+        is_whole = (
+            not self._hard(self.alignment.old) and len(_nouns(self.alignment.old)) <= self.old.is_english
+        )
+        has_topic = any(a.kind is not Kind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
+        return is_unable and is_able and is_whole and has_topic
+
+    def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact says that somebody whose job the older one tells has retired."""
+        is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
+        is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
+            is_listed(term, "professions") for term in self.alignment.old if not term.role
+        )
+        is_same = self.old.has_head == self.new.has_head and not self.old.is_past
+        return is_retired and is_job and is_same and not (left_new or self._hard(left_new))
+
+    def _is_stopped(self) -> bool:
+        """Whether a Russian fact denies the verb of both for a time: "не курит уже три месяца"."""
+        is_over = not {"уже", "больше"}.isdisjoint(self.new.raw) and not self.old.is_negated
+        return is_over and any(
+            is_verb(b.text) and _is_denied(self.new, b) and not _is_denied(self.old, a)
+            for a, b in self.alignment.pairs
+        )
+
+    def _says_amount(self, left: Sequence[Term]) -> bool:
+        """Whether terms of the older fact say no more than how much or how often."""
+        return all(
+            term.kind in (Kind.NUMBER, Kind.DATE)
+            or is_listed(term, "units")
+            or self.old.word_before(term) == "по"
+            for term in left
         )
 
     def _is_left_behind(self) -> bool:
@@ -467,9 +660,14 @@ class _Comparison:
     def _replaced_value(self) -> Verdict | None:
         """Decide where each fact has something that the other one has not."""
         left = self.alignment
+        if left.new and self._is_named_instead():
+            return self._update("the newer one names something else instead")
         if not (left.old and left.new):
             return None
         hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        is_done = self._is_carried_out() and self.new.is_past
+        if is_done and all(term.kind is Kind.DATE for term in (*left.old, *left.new)):
+            return self._update("the newer one says that the plan is carried out")
         if self.replacement.has_advanced():
             return self._update("the number has grown since")
         if self.replacement.is_more_exact():
@@ -479,13 +677,17 @@ class _Comparison:
                 return self._update("a new value of the same amount or date")
             if self.replacement.is_current:
                 return self._undecided("another number or date: both may be true")
+        if self.replacement.is_variant():
+            return self._update("the newer one says that it is of another kind now")
         if self.replacement.is_value():
             return self._update("a new value of the same thing")
         replaced = _nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
-        if has_changed and is_short and score >= 0.35 and self._has_changed_topic():
+        is_other = self._has_kept_value() or self._is_other_swapped() or self._is_narrower()
+        is_new = has_changed and not is_other
+        if is_new and is_short and score >= 0.35 and self._has_changed_topic():
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
@@ -499,7 +701,9 @@ class _Comparison:
         topics = [
             (a, b)
             for a, b in self.alignment.pairs
-            if a.kind not in (Kind.LIGHT, Kind.DATE) and not (a.is_head and b.is_head and _is_someone(a))
+            if a.kind not in (Kind.LIGHT, Kind.DATE)
+            and not (a.is_head and b.is_head and _is_someone(a))
+            and not (is_listed(a, "levels") or is_listed(a, "units"))
         ]
         if self.new.is_english:
             return bool(topics)
@@ -507,6 +711,41 @@ class _Comparison:
         is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
         is_same = any(not is_listed(a, "changed") for a, _ in topics)
         return is_same and not (is_added or self.old.is_changed)
+
+    def _is_other_swapped(self) -> bool:
+        """Whether something of the older fact stands where the newer one swaps something else."""
+        return bool(_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
+
+    def _is_narrower(self) -> bool:
+        """Whether a word of the older fact tells which of several it is about: "car lease", "lease"."""
+        is_head_shared = any(a.is_head and a.kind is Kind.WORD for a, _ in self.alignment.pairs)
+        is_favourite = "favourite" in self.old.slots & self.new.slots
+        is_other = any(term.is_head for term in self.alignment.old) and not is_favourite
+        return is_other and (is_head_shared or not self.new.has_head)
+
+    def _has_kept_value(self) -> bool:
+        """Whether the value that the newer fact has changed to stands in the older fact already."""
+        kinds = (Kind.NAME, Kind.NUMBER, Kind.DATE)
+        is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
+        last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]
+        if any(b.kind is Kind.NUMBER and (b,) == last for _, b in self.alignment.pairs):
+            return True
+        return not is_value_new and any(
+            (b.kind in kinds or is_listed(b, "units"))
+            and (self.new.word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
+            for _, b in self.alignment.pairs
+        )
+
+    def _is_named_instead(self) -> bool:
+        """Whether a Russian fact names something instead of that which the older one names."""
+        is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
+        return (
+            is_current
+            and not self._hard(self.alignment.old)
+            and any(
+                b.kind is Kind.NAME and self.new.word_before(b) == "вместо" for _, b in self.alignment.pairs
+            )
+        )
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""
@@ -516,6 +755,29 @@ class _Comparison:
         """Whether a Russian fact that says that something has changed lacks only the older amount."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
         return is_marked and kinds_of(self.alignment.old) == {Kind.NUMBER}
+
+    def _is_elsewhere(self) -> bool:
+        """Whether a phrase of one fact has its verb in the other, with another place: "лежит в больнице"."""
+        sides = (self.old, self.new)
+        left = (self.alignment.old, self.alignment.new)
+        return any(
+            pair[at].text.split()[0] == pair[1 - at].text
+            and is_cyrillic(pair[at].text)
+            and any(t.role == "to" and 0 < t.place - pair[1 - at].place <= 2 for t in left[1 - at])
+            for at in range(len(sides))
+            for pair in self.alignment.pairs
+            if " " in pair[at].text
+        )
+
+    def _is_once_again(self) -> bool:
+        """Whether only the older fact has an amount, and the newer one a single time: "раз в неделю"."""
+        left = self.alignment
+        is_single = "раз" in self.new.raw and not any(term.kind is Kind.NUMBER for term in self.new.terms)
+        is_amount = kinds_of(left.old) == {Kind.NUMBER} and self.old.word_after(left.old[0]) in (
+            "раз",
+            "раза",
+        )
+        return is_amount and is_single and not left.new
 
     def _is_described(self) -> bool:
         """Whether the newer fact tells what something is that the older one says exists."""
@@ -529,10 +791,20 @@ class _Comparison:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
         if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
             return self._update("the newer one says the same with another amount, or more exactly")
+        if self._is_elsewhere():
+            return self._undecided("one of them names another place")
+        if self._is_once_again():
+            return self._update("the newer one says the same of another amount")
         if self._is_of_another_time():
             return self._undecided("one of them is about another time")
+        if new >= SUBSET_SHARE > old and self.new.is_changed and not self.old.is_changed:
+            return self._undecided("the newer one says that something has changed")
         pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
+        if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
+            if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
+                return self._update("the newer one leaves the place that the older one names")
+            return self._undecided("the newer one leaves the place that the older one names")
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
             if self._is_carried_out():
                 return self._update("the newer one says that the plan is carried out")
@@ -557,6 +829,8 @@ class _Comparison:
             return self._update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._update("the newer one says that the plan is carried out")
+        if kinds_of(left.old) == {Kind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
+            return self._update("the newer one says it of every day")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
@@ -626,6 +900,38 @@ def _have_one_form(a: Term, b: Term) -> bool:
 
 def _is_someone(term: Term) -> bool:
     return term.kind in (Kind.NAME, Kind.PERSON)
+
+
+def _is_owner(statement: Statement, person: Term) -> bool:
+    """Whether something belongs to a person: "собака друга", "the neighbour's dog"."""
+    if person.kind is not Kind.PERSON:
+        return False
+    if is_cyrillic(person.text):
+        return "gent" in grammemes(person.text) and "NOUN" in grammemes(statement.word_before(person))
+    return person.is_head and any(
+        term.is_head and term.kind is Kind.WORD and term.place - person.place == 1 for term in statement.terms
+    )
+
+
+def _is_name_beside(statement: Statement, person: Term, name: Term) -> bool:
+    """Whether a name is that of a person: "brother Tom", "a friend called Tom", not "a friend uses Linux"."""
+    first, last = sorted((person.place, name.place))
+    between = statement.raw[first + 1 : last]
+    said = {term.place for term in statement.terms if term.text not in _CALLED}
+    is_said = any(place in said for place in range(first + 1, last))
+    return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
+
+
+def _are_other_compounds(a: str, b: str) -> bool:
+    """Whether two Russian words with a hyphen name two of one kind: "врач-хирург", "врач-терапевт"."""
+    if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
+        return False
+    first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
+    return first[0][:4] == first[1][:4] and last[0][:4] != last[1][:4]
+
+
+def _has_digit(term: Term) -> bool:
+    return any(map(str.isdigit, term.text))
 
 
 def _is_predicate(word: str) -> bool:
@@ -711,6 +1017,11 @@ def _first_after_head(statement: Statement) -> Term | None:
 def _nouns(terms: tuple[Term, ...]) -> list[Term]:
     """The terms that are not known to be verbs."""
     return [term for term in terms if term.kind is not Kind.WORD or not is_verb(term.text)]
+
+
+def _nouns_of(terms: tuple[Term, ...]) -> list[Term]:
+    """The terms that are neither numbers nor dates."""
+    return [term for term in terms if term.kind not in (Kind.NUMBER, Kind.DATE)]
 
 
 def _is_beside(term: Term) -> bool:
