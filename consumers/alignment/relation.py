@@ -7,7 +7,7 @@ from typing import Final
 
 from consumers.alignment.lexicon import is_in_table, lexicon
 from consumers.alignment.matching import WordSimilarity, align, are_opposite, have_contrary_roles, is_kind_of
-from consumers.alignment.morphology import grammemes, is_cyrillic, is_past_verb, is_verb
+from consumers.alignment.morphology import grammemes, is_cyrillic, is_past_verb, is_verb, normalize
 from consumers.alignment.parser import parse_both
 from consumers.alignment.replacement import Replacement, is_habitual, is_listed, is_year, kinds_of
 from consumers.alignment.statement import Kind, Statement, Term
@@ -272,16 +272,16 @@ class _Comparison:
         )
 
     def _is_another_part(self) -> bool:
-        """Whether a number behind a name stands in one fact only: "Dune 2"."""
+        """Whether what stands behind a name stands in one fact only: "Dune 2", "Dune Messiah"."""
         left = self.alignment
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
-            term.kind is Kind.NUMBER
-            and not (is_year(term) or self._is_counting(term))
+            term.kind in (Kind.NUMBER, Kind.NAME)
+            and term.kind not in kinds_of(other)
             and pair[at].kind is Kind.NAME
             and term.place - pair[at].place == 1
+            and not (is_year(term) or self._is_counting(term))
             for side, other, at in sides
-            if Kind.NUMBER not in kinds_of(other)
             for term in side
             for pair in left.pairs
         )
@@ -908,8 +908,10 @@ def _is_owner(statement: Statement, person: Term) -> bool:
         return False
     if is_cyrillic(person.text):
         return "gent" in grammemes(person.text) and "NOUN" in grammemes(statement.word_before(person))
+    is_possessive = f"{person.text}'s" in normalize(statement.text).casefold()
     return person.is_head and any(
-        term.is_head and term.kind is Kind.WORD and term.place - person.place == 1 for term in statement.terms
+        term.is_head and (is_possessive or term.kind is Kind.WORD) and term.place - person.place == 1
+        for term in statement.terms
     )
 
 

@@ -301,6 +301,8 @@ KEPT = {
     "en: a relative of a name": ("Anna plays the harp", "Anna's husband plays the harp"),
     "en: relatives of a name": ("Anna's father plays the harp", "Anna's husband plays the harp"),
     "en: a volume": ("Has read Dune", "Has read Dune 2"),
+    "en: a longer title": ("Is reading Dune", "Is reading Dune Messiah"),
+    "en: a daughter's language": ("Daughter's Italian is at B1 level", "Italian is at B1 level"),
     "en: what was and what is": ("Worked at Siemens in Ulm", "Works at Siemens in Ulm"),
     "en: doses": ("First dose of the vaccine was in May", "Second dose of the vaccine was in June"),
     "en: a morning and an evening dose": ("Takes 5 mg in the morning", "Takes 10 mg in the evening"),
