@@ -69,9 +69,9 @@ def align(old: Statement, new: Statement, similarity: WordSimilarity | None = No
     """Match the terms of two statements: those with a common key first, then those that are alike."""
     of_old: dict[int, int] = {}
     _match(_common(old, new), of_old)
-    left_old = [i for i in range(len(old.terms)) if i not in of_old]
+    left_old = [i for i, term in enumerate(old.terms) if i not in of_old and _is_comparable(term)]
     matched = set(of_old.values())
-    left_new = [j for j in range(len(new.terms)) if j not in matched]
+    left_new = [j for j, term in enumerate(new.terms) if j not in matched and _is_comparable(term)]
     alike = [
         (score, -abs(i - j), i, j)
         for i in left_old
@@ -106,6 +106,11 @@ def _left(statement: Statement, matched: Container[int]) -> tuple[Term, ...]:
     return tuple(
         term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not Kind.LIGHT
     )
+
+
+def _is_comparable(term: Term) -> bool:
+    """Whether a term may be like another one that has other keys."""
+    return term.kind not in _EXACT or bool(term.kinds)
 
 
 def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:

@@ -350,8 +350,10 @@ class _Comparison:
     def _contrary(self) -> str | None:
         matched = {id(term) for pair in self.alignment.pairs for term in pair}
         is_ignored = self.new.is_ended or self.new.is_changed or self.old.is_ended
-        for a in self.alignment.old if is_ignored else self.old.terms:
-            for b in self.alignment.new if is_ignored else self.new.terms:
+        sides = (self.alignment.old, self.alignment.new) if is_ignored else (self.old.terms, self.new.terms)
+        old, new = ([term for term in side if term.opposites] for side in sides)
+        for a in old:
+            for b in new:
                 if (
                     {id(a), id(b)}.isdisjoint(matched)
                     and are_opposite(a, b)
