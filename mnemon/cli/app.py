@@ -33,6 +33,7 @@ from mnemon.cli import (
     status,
     tasks,
     tools,
+    try_,
     up,
     usage,
 )
@@ -54,6 +55,7 @@ _SERVERS = "On servers of your own"
 app.command("demo", rich_help_panel=_START)(demo.demo)
 app.command("up", rich_help_panel=_START)(up.up)
 app.command("chat", rich_help_panel=_START)(chat.chat)
+app.command("try", rich_help_panel=_START)(try_.try_)
 
 app.command("context", rich_help_panel=_MEMORY)(context.context)
 app.command("history", rich_help_panel=_MEMORY)(history.history)

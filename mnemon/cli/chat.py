@@ -13,27 +13,18 @@ import typer
 
 from mnemon.cli.asking import connected
 from mnemon.cli.ending import Ending, perform, refuse
+from mnemon.cli.servers import StartedDataOption, servers
 from mnemon.cli.stopping import Stop
-from mnemon.cli.target import DEFAULT_DATA, configured, target
 
 if TYPE_CHECKING:
     from infra.config import Deployment
     from infra.models.language.openai import OpenAIModel
-    from mnemon.chat.screen import Screen
 
 
 def chat(
     tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")] = "chat",
     user: Annotated[str | None, typer.Option(help="Who talks; without it: the name of this account.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            help=f"The folder of a stack, started if it does not run; without it: the configured servers, "
-            f"or else {DEFAULT_DATA}.",
-        ),
-    ] = None,
+    data: StartedDataOption = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -66,7 +57,7 @@ async def _chat(tenant: str, user: str, data: Path | None, model: str | None, bu
     screen = Screen(Console(highlight=False))
     async with AsyncExitStack() as ends:
         ends.enter_context(Stop())  # also where the terminal is closed, what was started here is ended
-        deployment = await ends.enter_async_context(_servers(data, screen))
+        deployment = await ends.enter_async_context(servers(data, screen.note, screen.busy))
         answering = await ends.enter_async_context(_model(deployment, model))
         memory = await ends.enter_async_context(connected(deployment, tenant))
         talk = Talk(memory, user, answering, screen, budget)
@@ -78,35 +69,6 @@ async def _chat(tenant: str, user: str, data: Path | None, model: str | None, bu
             return Ending.DONE
         await talk.go_on(piped())
         return Ending.NOT_SO if talk.failed else Ending.DONE
-
-
-@asynccontextmanager
-async def _servers(data: Path | None, screen: "Screen") -> AsyncIterator["Deployment"]:
-    """What is configured, or what runs in a folder; started where nothing does."""
-    from infra.embedded.folder import Endpoints
-    from infra.telemetry.logging import configure_logging
-    from mnemon.chat.starting import LOG, NotStarted, new_log, started
-
-    configure_logging()
-    if data is None and configured().nats_url:
-        yield target(None, "broker")
-        return
-    folder = data or DEFAULT_DATA
-    if Endpoints.read(folder) is not None:
-        yield target(folder, "broker")
-        return
-    screen.note(f"Starting a stack in {folder}: it ends when you leave, and what is said stays.")
-    try:
-        log = new_log(folder)
-    except OSError as error:
-        refuse(Ending.WRONG_USE, f"{folder}: {error.strerror}", "Choose another: --data DIR")
-    try:
-        async with AsyncExitStack() as ends:
-            with screen.busy("nats-server, PostgreSQL and the consumers"):
-                await ends.enter_async_context(started(folder, log))
-            yield target(folder, "broker")
-    except NotStarted as error:
-        refuse(Ending.PART_MISSING, f"no stack starts in {folder}: {error}", f"See {folder / LOG}")
 
 
 @asynccontextmanager

@@ -1,0 +1,105 @@
+"""`mnemon try`."""
+
+import json
+from contextlib import AsyncExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from mnemon.cli.asking import connected
+from mnemon.cli.ending import Ending, perform
+from mnemon.cli.output import JsonOption, show_table
+from mnemon.cli.servers import StartedDataOption, servers
+from mnemon.cli.stopping import Stop
+from mnemon.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contracts.tools import StoredFact
+    from producers.client import MemoryClient
+
+TEXT = "Keeps a spare key under the third flowerpot"
+QUESTION = "Where is the spare key?"
+
+
+def try_(
+    user: Annotated[
+        str, typer.Argument(metavar="USER", help="Of whom something is remembered.")
+    ] = "test-user",
+    tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")] = "try",
+    text: Annotated[str, typer.Option(help="The fact.")] = TEXT,
+    query: Annotated[
+        str | None, typer.Option(help="What is searched for; without it: the fact's words.")
+    ] = None,
+    data: StartedDataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Save a fact, read it, search for it and forget it: one user, once through.
+
+    Where no stack runs in the folder, one is started, with its tables, for as long as this takes. Facts that
+    the user had before stay. Ends with 1 when a step does not give what it should.
+
+    Example: `mnemon try anna --data ./memory`
+    """
+    perform(_try(user, tenant, text, query or (QUESTION if text == TEXT else text), data, as_json))
+
+
+class Step(NamedTuple):
+    """What a step gave, and whether that is what it should give."""
+
+    name: str
+    result: str
+    is_well: bool
+
+
+async def _try(user: str, tenant: str, text: str, query: str, data: Path | None, as_json: bool) -> Ending:
+    from producers.errors import AskFailed
+
+    def say(line: str) -> None:
+        typer.echo(line, err=as_json)
+
+    async with AsyncExitStack() as ends:
+        ends.enter_context(Stop())
+        deployment = await ends.enter_async_context(servers(data, say, lambda _: nullcontext()))
+        memory = await ends.enter_async_context(connected(deployment, tenant))
+        try:
+            steps = await _steps(memory, user, text, query)
+        except AskFailed as failed:
+            typer.echo(f"mnemon: {failed}", err=True)
+            return Ending.NOT_SO
+    if as_json:
+        typer.echo(json.dumps([step._asdict() for step in steps], ensure_ascii=False))
+    else:
+        show_table(("step", "result"), [(step.name, step.result) for step in steps])
+    return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
+
+
+async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[Step]:
+    saved = await memory.save(user, text)
+    if saved.id is None or saved.decision == "rejected":
+        return [Step("save", f"rejected: {saved.reason}", is_well=False)]
+    read = await memory.read(user, min_seq=saved.seen_seq)
+    found = await memory.search(user, query, min_seq=saved.seen_seq)
+    is_there = _has(read.facts, saved.id)
+    hits = [hit for hit in found.hits if hit.id == saved.id]
+    steps = [
+        Step("save", f"{saved.decision} as {saved.id}", is_well=True),
+        Step("read", f"{saved.id} is there" if is_there else "not there", is_well=is_there),
+        Step(
+            "search",
+            f"{hits[0].score:.2f} {printable(hits[0].text)}" if hits else "not found by the query",
+            is_well=bool(hits),
+        ),
+    ]
+    if saved.decision != "saved":
+        return [*steps, Step("forget", f"left: {saved.id} was there before", is_well=True)]
+    forgotten = await memory.forget(user, saved.id)
+    left = await memory.read(user, min_seq=forgotten.seen_seq)
+    is_gone = not _has(left.facts, saved.id)
+    return [*steps, Step("forget", f"{saved.id} is gone" if is_gone else "still there", is_well=is_gone)]
+
+
+def _has(facts: "Sequence[StoredFact]", fact_id: str) -> bool:
+    return any(each.id == fact_id for each in facts)
