@@ -84,9 +84,10 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_read",
-            "List the facts kept about the user, by tier. To find something in particular, search instead.",
+            "List the facts kept about the user, by tier. To find something in particular, search instead. "
+            "The reply counts all of them as total; where it has next, call again with it as after.",
             "read",
-            ("tier", "limit"),
+            ("tier", "limit", "after"),
             changes=False,
         ),
         FunctionTool(

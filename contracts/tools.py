@@ -89,8 +89,12 @@ class ReadV1(Contract):
     """All facts, by tier."""
 
     tier: Tier | None = Field(default=None, description="Only this one; without it: all.")
-    limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts.")
+    limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts in one reply.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    after: Text | None = Field(
+        default=None,
+        description="`next` of the page before; without it: the first page.",
+    )
 
 
 class GetV1(Contract):
@@ -101,9 +105,17 @@ class GetV1(Contract):
 
 
 class FactsReplyV1(Reply):
-    """Facts."""
+    """Facts, one page of them."""
 
     facts: tuple[StoredFact, ...] = Field(default=(), description="By tier: profile, working, archive.")
+    total: int | None = Field(
+        default=None,
+        ge=0,
+        description="How many facts there are on all pages, of the asked tier.",
+    )
+    next: Text | None = Field(
+        default=None, description="Where more facts follow: send it as `after` to get them."
+    )
 
 
 class FactReplyV1(Reply):

@@ -25,6 +25,9 @@ from producers.asking import Questioner
 
 _FACTS: Final[tuple[Scope, ...]] = ("memories",)
 
+_PAGE: Final = 500
+"""Facts that are read at once where all are read: with long texts they still are one NATS message."""
+
 
 class FactTools:
     """The verbs about facts; each raises `AskFailed` without a result."""
@@ -70,18 +73,42 @@ class FactTools:
         return await self._questioner.ask(user, "save", request, SaveReplyV1)
 
     async def read(
-        self, user: str, *, tier: Tier | None = None, limit: int = 100, min_seq: int | None = None
+        self,
+        user: str,
+        *,
+        tier: Tier | None = None,
+        limit: int = 100,
+        min_seq: int | None = None,
+        after: str | None = None,
     ) -> FactsReplyV1:
-        """Read all facts that have not expired, by tier: profile, working, archive.
+        """Read a page of the facts that have not expired, by tier: profile, working, archive.
 
         Args:
             user: whose facts.
             tier: only this one.
             limit: at most so many; in each tier the most important first.
             min_seq: reflect the log up to here: what a publish or a change returned.
+            after: `next` of the page before; None is the first page.
+
+        Returns:
+            The facts; `total` counts those of all pages, and `next` is there where more follow.
         """
-        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq)
+        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq, after=after)
         return await self._questioner.ask(user, "read", request, FactsReplyV1)
+
+    async def read_all(
+        self, user: str, *, tier: Tier | None = None, min_seq: int | None = None
+    ) -> FactsReplyV1:
+        """Read all facts that have not expired, page by page; arguments as of `read`.
+
+        A fact that changes while several pages are read may be missing; up to 500 facts are one page.
+        """
+        page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq)
+        facts = {fact.id: fact for fact in page.facts}
+        while page.next is not None:
+            page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq, after=page.next)
+            facts |= {fact.id: fact for fact in page.facts}
+        return page.model_copy(update={"facts": tuple(facts.values()), "total": len(facts)})
 
     async def search(
         self,

@@ -60,7 +60,9 @@ def read(
     tenant: TenantOption,
     user: UserOption,
     tier: TierOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many facts.")] = 100,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At most so many facts.  [default: all]")
+    ] = None,
     min_seq: MinSeqOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -69,9 +71,11 @@ def read(
 
     Example: `mnemon read --tenant acme --user u42 --tier profile`
     """
-    wanted: dict[str, Any] = {"tier": tier, "limit": limit, "min_seq": min_seq}
+    wanted: dict[str, Any] = {"tier": tier, "min_seq": min_seq}
     ask(
-        lambda memory: memory.read(user, **wanted),
+        lambda memory: (
+            memory.read_all(user, **wanted) if limit is None else memory.read(user, limit=limit, **wanted)
+        ),
         _show_facts,
         tenant=tenant,
         data=data,
@@ -193,6 +197,8 @@ def _show_facts(reply: "FactsReplyV1") -> None:
         typer.echo(printable(fact_line(fact)))
     if not reply.facts:
         typer.echo("no facts")
+    if reply.next is not None:
+        typer.secho(f"{len(reply.facts):,} of {reply.total:,} facts; --limit shows more", dim=True, err=True)
 
 
 def _show_hits(reply: "SearchReplyV1") -> None:

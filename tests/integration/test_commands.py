@@ -51,6 +51,23 @@ async def test_facts(run: Run, stock: Stock) -> None:
     assert (await run("read")).stdout == "no facts\n"
 
 
+async def test_read_shows_all_facts_and_says_where_it_does_not(run: Run, stock: Stock) -> None:
+    for number in range(1, 121):
+        body = {
+            "fact_id": f"ar_{number:03}",
+            "fact": {"text": f"Anna has read book {number}"},
+            "decision": {"proposal_id": f"p{number}"},
+        }
+        await stock.publish("memory.acme.u1.fact.saved.v1", body)
+
+    assert len((await run("read")).stdout.splitlines()) == 120
+    whole = json.loads((await run("read", "--json")).stdout)
+    assert (len(whole["facts"]), whole["total"], whole.get("next")) == (120, 120, None)
+    part = await run("read", "--limit", "100")
+    assert len(part.stdout.splitlines()) == 100
+    assert "100 of 120 facts" in part.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

@@ -14,6 +14,7 @@ from consumers.retrieve.verbs import saving
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.facts import fact_events
+from producers.client import MemoryClient
 from tests.integration.conftest import Stock
 
 SPACE = "memory.acme.u1"
@@ -72,6 +73,24 @@ async def test_read_by_tier_without_what_has_expired(stock: Stock, kept: int) ->
     assert await ids(stock, limit=1, min_seq=kept) == ["pf_001"]
     assert (await stock.ask("read", owner="acme.nobody"))["facts"] == []
     assert (await stock.ask("read", owner="other.u1"))["facts"] == []
+
+
+async def test_facts_are_read_page_by_page_with_a_total(stock: Stock, mnemon: Deployment) -> None:
+    for number in range(1, 121):
+        seq = await saved(stock, f"ar_{number:03}", f"Anna has read book {number}")
+    first = await stock.ask("read", min_seq=seq)
+    assert (len(first["facts"]), first["total"]) == (100, 120)
+    last = await stock.ask("read", after=first["next"])
+    assert (len(last["facts"]), last["total"], last.get("next")) == (20, 120, None)
+    assert {fact["id"] for page in (first, last) for fact in page["facts"]} == {
+        f"ar_{number:03}" for number in range(1, 121)
+    }
+    wrong = await stock.ask("read", after="ar_001")
+    assert (code(wrong), "after" in wrong["error"]["message"]) == ("bad_request", True)
+
+    memory = MemoryClient(stock.connection, tenant="acme")
+    everything = await memory.read_all("u1")
+    assert (len(everything.facts), everything.total, everything.next) == (120, 120, None)
 
 
 async def test_get_with_former_versions(stock: Stock, kept: int) -> None:

@@ -12,7 +12,7 @@ from consumers.retrieve.memory import Memory
 from consumers.retrieve.projection import Projection
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from consumers.retrieve.verbs.rewriting import conflict, rewritten
-from consumers.retrieve.verbs.shown import fact_as_kept, in_order, unexpired
+from consumers.retrieve.verbs.shown import fact_as_kept, page_of, unexpired
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
 from contracts.memory import Fact, FactUpdatedV1, Lineage
@@ -67,9 +67,12 @@ class FactVerbs:
 
         def reply(seen: Seen[list[StoredFact]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
-            facts = in_order(unexpired(wanted, now()))[: request.limit]
+            page = page_of(unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
-                seen_seq=seen.seq, facts=tuple(fact_as_kept(fact) for fact in facts)
+                seen_seq=seen.seq,
+                facts=tuple(fact_as_kept(fact) for fact in page.facts),
+                total=page.total,
+                next=page.next,
             )
 
         async def read() -> Reply:

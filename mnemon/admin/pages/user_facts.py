@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from contracts.ask import MAX_HISTORY
 from contracts.base import InvalidBody
 from contracts.tools import FactReplyV1, SaveReplyV1
 from infra.database.users import origin
@@ -78,7 +77,7 @@ async def forget(visit: Visit) -> Response:
 async def _facts(visit: Visit, whose: Whose, errors: dict[str, str] | None = None) -> Response:
     memory = await whose.memory(visit)
     query = visit.query.get("q", "").strip()
-    reply = await memory.read(whose.user, limit=MAX_HISTORY, min_seq=whose.seq)
+    reply = await memory.read_all(whose.user, min_seq=whose.seq)
     found = None
     if query:
         found = await memory.search(
