@@ -3,13 +3,15 @@
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from contracts.base import Contract, Identifier, JsonObject, Moment, Sequence, Text
 from contracts.chat import Role
 
-ErrorCode = Literal[
+VerbErrorCode = Literal[
     "bad_request", "not_found", "refused", "unavailable", "timeout", "not_implemented", "internal"
 ]
+ErrorCode = Literal[VerbErrorCode, "unknown_verb"]
 Format = Literal["messages", "xml", "blocks", "markdown"]
 
 MAX_HISTORY = 1000
@@ -18,7 +20,8 @@ MAX_HISTORY = 1000
 class AskError(Contract):
     """Why there is no result."""
 
-    code: ErrorCode = Field(description="For a program.")
+    # Not in the schema of a verb's reply: no verb answers so.
+    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(description="For a program.")
     message: Text = Field(description="For a person; names the field that is wrong.")
     retryable: bool = Field(description="The same request may succeed later.")
 
@@ -30,6 +33,9 @@ class Reply(Contract):
         default=0, description="The log position it reflects: every event of the user up to there."
     )
     error: AskError | None = Field(default=None, description="Why there is no result.")
+    warnings: tuple[Text, ...] | None = Field(
+        default=None, description="What of the request has no effect: fields that the verb does not have."
+    )
 
 
 class ErrorReply(Reply):

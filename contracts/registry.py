@@ -29,15 +29,11 @@ class EventContract:
 
 @dataclass(frozen=True, slots=True)
 class VerbContract:
-    """A verb: what is asked and what is answered, by version.
-
-    A verb that is not `answered` yet is declared only: its reply is the error `not_implemented`.
-    """
+    """A verb: what is asked and what is answered, by version."""
 
     name: str
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
-    answered: bool = False
 
 
 def _chat(name: str, *versions: type[Event]) -> EventContract:
@@ -85,19 +81,18 @@ EVENTS: Mapping[str, EventContract] = {
 VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
-        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,), answered=True),
-        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,), answered=True),
-        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,), answered=True),
-        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,), answered=True),
-        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,), answered=True),
-        VerbContract("get", (tools.GetV1,), (tools.FactReplyV1,), answered=True),
-        VerbContract("update", (tools.UpdateV1,), (tools.FactReplyV1,), answered=True),
-        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,), answered=True),
-        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,), answered=True),
-        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,), answered=True),
-        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,), answered=True),
-        VerbContract("export", (tools.ExportV1,), (tools.ExportReplyV1,)),
-        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,), answered=True),
-        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,), answered=True),
+        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,)),
+        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,)),
+        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,)),
+        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
+        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
+        VerbContract("get", (tools.GetV1,), (tools.FactReplyV1,)),
+        VerbContract("update", (tools.UpdateV1,), (tools.FactReplyV1,)),
+        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
+        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,)),
+        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,)),
+        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,)),
+        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,)),
+        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,)),
     )
 }

@@ -235,22 +235,6 @@ class DocumentReplyV1(Reply):
     document_id: Identifier | None = Field(default=None, description="The document that was changed.")
 
 
-class ExportV1(Contract):
-    """Everything that is kept of the user, page by page."""
-
-    format: Literal["jsonl", "markdown"] = Field(default="jsonl", description="How it is written.")
-    after_seq: Sequence = Field(default=0, description="`next_seq` of the page before.")
-
-
-class ExportReplyV1(Reply):
-    """One page."""
-
-    lines: tuple[Text, ...] = Field(default=(), description="One record per line.")
-    next_seq: Sequence | None = Field(
-        default=None, description="Ask for the next page with it; absent on the last."
-    )
-
-
 class EraseV1(Contract):
     """Forget the user, or one conversation, for good."""
 

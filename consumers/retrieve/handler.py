@@ -21,12 +21,9 @@ from consumers.retrieve.verbs.saving import SaveVerb
 from consumers.retrieve.verbs.search import SearchVerb
 from consumers.retrieve.verbs.tasks import TaskVerb
 from consumers.retrieve.verbs.user_log import UserLog
-from contracts.ask import Reply
-from contracts.registry import VERBS
-from contracts.subjects import Address
 from infra.broker.admission import Admission, Bounds
 from infra.broker.lifetime import build_broker, connected, started
-from infra.broker.service import AskService, Refusal
+from infra.broker.service import AskService
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.finding import Finding
@@ -66,14 +63,10 @@ async def consuming(
         return Bounds(rates.requests_per_second, rates.requests_per_user)
 
     service = AskService(broker, NAME, version("mnemon"), Admission(bounds))
-    for verb in VERBS:
-        service.endpoint(verb, answers.get(verb, _not_there_yet))
+    for verb, answer in answers.items():
+        service.endpoint(verb, answer)
     async with connected(broker) as connection, settings.watched(connection):
         # Nothing is answered before changes are heard of.
         await memory.follow(connection)
         async with opened.kept(), service.completed(), started(broker), service.listed():
             yield
-
-
-def _not_there_yet(address: Address, body: bytes) -> Reply:
-    raise Refusal("not_implemented", f"{address.name} is part of the contract, and not there yet")

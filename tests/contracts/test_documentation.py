@@ -66,9 +66,9 @@ def test_every_field_is_on_the_page() -> None:
     assert {field for field in fields if f"| `{field}` |" not in PAGE} == set()
 
 
-def test_it_says_which_verbs_are_answered() -> None:
-    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(#\w+-v\d+\) \| v\d+ \| (yes|not yet) \|", PAGE, re.MULTILINE))
-    assert rows == {name: "yes" if verb.answered else "not yet" for name, verb in VERBS.items()}
+def test_it_says_which_version_of_a_verb_is_the_latest() -> None:
+    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(#\w+-v\d+\) \| v(\d+) \|", PAGE, re.MULTILINE))
+    assert rows.items() >= {name: str(len(verb.requests)) for name, verb in VERBS.items()}.items()
 
 
 def test_every_link_within_the_page_leads_somewhere() -> None:
