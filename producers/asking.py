@@ -20,8 +20,8 @@ log = logging.getLogger("mnemon.client")
 
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
-_SLOW = "save", "erase"
-"""The memory itself waits before it answers them."""
+_SLOW = "save", "update", "forget", "erase"
+"""The memory itself waits before it answers them, or loads the words to compare a first query with."""
 
 
 class Questioner:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from contracts.base import InvalidBody
 from contracts.memory import Kind, Tier
 from contracts.tools import (
-    FactReplyV1,
     FactsReplyV1,
     ForgetReplyV1,
     ForgetV1,
+    GetReplyV1,
     GetV1,
     Importance,
     ReadV1,
@@ -19,7 +19,9 @@ from contracts.tools import (
     Scope,
     SearchReplyV1,
     SearchV1,
+    UpdateReplyV2,
     UpdateV1,
+    UpdateV2,
 )
 from producers.asking import Questioner
 
@@ -148,35 +150,76 @@ class FactTools:
         )
         return await self._questioner.ask(user, "search", request, SearchReplyV1)
 
-    async def get(self, user: str, id: str, *, min_seq: int | None = None) -> FactReplyV1:  # noqa: A002
-        """Get one fact by its short id, such as `pf_007`, with its former versions, newest first."""
-        request = GetV1.strictly(id=id, min_seq=min_seq)
-        return await self._questioner.ask(user, "get", request, FactReplyV1)
-
-    async def update(
+    async def get(
         self,
         user: str,
         id: str,  # noqa: A002
         *,
+        scope: Scope | None = None,
+        offset: int = 0,
+        min_seq: int | None = None,
+    ) -> GetReplyV1:
+        """Get one fact, message or document, whole, by its id: a short one, such as `pf_007`, or that of a hit.
+
+            hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
+            whole = await memory.get("u42", hit.id, scope=hit.scope)
+
+        Args:
+            user: whose.
+            id: the fact, message or document.
+            scope: which of them; None is a fact, else a message, else a document.
+            offset: of a document, the character of its text to begin with: `next_offset` of the reply before.
+            min_seq: reflect the log up to here.
+
+        Returns:
+            A `fact` with its former `versions`, newest first; or a `message`; or a `document`.
+        """
+        request = GetV1.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
+        return await self._questioner.ask(user, "get", request, GetReplyV1)
+
+    async def update(
+        self,
+        user: str,
+        id: str | None = None,  # noqa: A002
+        *,
+        query: str | None = None,
         text: str | None = None,
         kind: Kind | None = None,
         tier: Tier | None = None,
         importance: int | Importance | None = None,
         expires_at: datetime | None = None,
-    ) -> FactReplyV1:
-        """Change a fact; what is left out stays, and what it was is kept as a former version.
+    ) -> UpdateReplyV2:
+        """Change a fact, by its id or by a query that clearly means one fact; what is left out stays.
+
+        What it was is kept as a former version.
+
+        Args:
+            user: whose fact.
+            id: the fact, such as `pf_007`; or
+            query: words that name it, without `id`.
+            text, kind, tier, importance, expires_at: as for `save`.
 
         Returns:
-            The fact as it is from now on.
+            The `fact` as it is from now on. Or, where the query means none clearly, no `fact`, and at most
+            five `candidates`, best first: change one of them by its id.
 
         Raises:
             AskFailed: there is no such fact (`not_found`); or such a text is not kept, another fact says the
                 same, or the tier is full (`refused`).
         """
-        request = UpdateV1.strictly(
-            id=id, text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
-        )
-        return await self._questioner.ask(user, "update", request, FactReplyV1)
+        changes: dict[str, Any] = {
+            "text": text,
+            "kind": kind,
+            "tier": tier,
+            "importance": importance,
+            "expires_at": expires_at,
+        }
+        # A mnemon that is older knows version 1.
+        if id is not None and query is None:
+            by_id = UpdateV1.strictly(id=id, **changes)
+            return await self._questioner.ask(user, "update", by_id, UpdateReplyV2)
+        request = UpdateV2.strictly(id=id, query=query, **changes)
+        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=2)
 
     async def forget(
         self,

@@ -14,8 +14,10 @@ from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
 from consumers.retrieve.verbs.documents import DocumentVerb
 from consumers.retrieve.verbs.erasing import EraseVerb
+from consumers.retrieve.verbs.fact_query import FactQuery
 from consumers.retrieve.verbs.facts import FactVerbs
 from consumers.retrieve.verbs.forget import ForgetVerb
+from consumers.retrieve.verbs.getting import GetVerb
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
 from consumers.retrieve.verbs.search import SearchVerb
@@ -43,14 +45,16 @@ async def consuming(
     log = UserLog(broker)
     projection = Projection(broker, database, memory)
     search = Search(database, memory, finding)
+    query = FactQuery(memory, search, settings)
     opened = Opened(deployment, settings, finding)
     past = Past(broker, database, deployment.database_schema, opened)
     answers = {
         **ContextVerb(memory, search if finding else None, past, settings).answers,
         **ConversationVerbs(memory, past, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, settings, log, projection, database, finding).answers,
-        **ForgetVerb(memory, search, settings, log, projection, database, finding).answers,
+        **GetVerb(memory).answers,
+        **FactVerbs(memory, query, settings, log, projection, database, finding).answers,
+        **ForgetVerb(memory, query, log, projection, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,

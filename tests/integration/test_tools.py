@@ -15,7 +15,7 @@ from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.facts import fact_events
 from producers.client import MemoryClient
-from tests.integration.conftest import Stock
+from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
@@ -101,6 +101,48 @@ async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
     assert [version["text"] for version in reply["versions"]] == ["Анна любит кофе", "Анна любит чай"]
     for missing in ("pf_099", "wk_001"):
         assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
+
+
+async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: Deployment) -> None:
+    await saved(stock, "pf_001", "Anna plays the violin", tier="profile")
+    await stock.say("Yesterday I heard a violin", "acme.u1.talk", id="telegram:u1:7")
+    added = await stock.ask("document", action="add", document_id="violin.md", text="A violin has four strings.")
+    await indexed(stock, added["seen_seq"])
+    found = await stock.ask("search", query="violin", scope=["memories", "messages", "documents"])
+    got = {}
+    for hit in found["hits"]:
+        for scope in ({}, {"scope": hit["scope"]}):
+            got[hit["id"]] = await stock.ask("get", id=hit["id"], **scope)
+            assert "error" not in got[hit["id"]], hit
+    assert got.keys() == {"pf_001", "telegram:u1:7", "violin.md"}
+    assert got["pf_001"]["fact"]["text"] == "Anna plays the violin"
+    message = got["telegram:u1:7"]["message"]
+    assert (message["content"], message["conversation"]) == ("Yesterday I heard a violin", "talk")
+    document = got["violin.md"]["document"]
+    assert (document["text"], document["length"], document.get("next_offset")) == (
+        "A violin has four strings.",
+        26,
+        None,
+    )
+    for scope in ("messages", "documents"):
+        assert code(await stock.ask("get", id="pf_001", scope=scope)) == "not_found"
+    await stock.publish("chat.acme.u1.talk.cleared.v1")
+    gone = await stock.publish(f"{SPACE}.document.removed.v1", {"document_id": "violin.md"})
+    for name in ("telegram:u1:7", "violin.md"):
+        assert code(await stock.ask("get", id=name, min_seq=gone)) == "not_found"
+        assert code(await stock.ask("get", "acme.u2", id=name)) == "not_found"
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_a_long_document_is_given_in_parts(stock: Stock) -> None:
+    text = "".join(f"{number:09}\n" for number in range(25_000))
+    added = await stock.ask("document", action="add", document_id="long", text=text)
+    parts, offset = [], 0
+    while offset is not None:
+        document = (await stock.ask("get", id="long", offset=offset, min_seq=added["seen_seq"]))["document"]
+        parts.append(document["text"])
+        offset = document.get("next_offset")
+    assert ("".join(parts), len(parts), document["length"]) == (text, 3, 250_000)
 
 
 async def test_names_and_numbers_without_a_source_are_told_until_the_fact_is_changed(
