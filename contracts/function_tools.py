@@ -108,9 +108,9 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_update",
-            "Correct one fact. What is left out stays as it is. Find its id with memory_search first, and call "
-            "this with the id. A query changes a fact only where it clearly means that one; otherwise nothing is "
-            "changed, and the reply lists candidates: ask the user, then call this with an id.",
+            "Correct one fact. What is left out stays as it is. Find its id with memory_search first, and "
+            "call this with the id. A query changes a fact only where it clearly means that one; otherwise "
+            "nothing is changed, and the reply lists candidates: ask the user, then call this with an id.",
             "update",
             ("id", "query", "text", "tier", "importance", "expires_at"),
         ),

@@ -152,7 +152,9 @@ class DocumentText(DocumentInfo):
     """A document with its text, or with a part of a long text."""
 
     text: Text = Field(description="The text, from `offset` on: at most 100,000 characters.")
-    offset: int = Field(default=0, ge=0, description="The character of the whole text that `text` begins with.")
+    offset: int = Field(
+        default=0, ge=0, description="The character of the whole text that `text` begins with."
+    )
     length: int = Field(ge=0, description="Characters of the whole text.")
     next_offset: int | None = Field(
         default=None, description="Where more text follows: send it as `offset` to get it."
@@ -162,10 +164,10 @@ class DocumentText(DocumentInfo):
 class GetReplyV1(FactReplyV1):
     """A fact and what it was before; or a message; or a document."""
 
-    message: ConversationMessage | None = Field(default=None, description="The message, where the id names one.")
-    document: DocumentText | None = Field(
-        default=None, description="The document, where the id names one."
+    message: ConversationMessage | None = Field(
+        default=None, description="The message, where the id names one."
     )
+    document: DocumentText | None = Field(default=None, description="The document, where the id names one.")
 
 
 class FactChanges(Contract):
@@ -221,7 +223,7 @@ class FactCandidate(Contract):
 
 
 class UpdateReplyV2(FactReplyV1):
-    """The fact as it is from now on; or, without `fact`, that none was changed, and which the query may mean."""
+    """The fact as it is from now on; or, without `fact`, that none was changed, and which are meant."""
 
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),

@@ -159,7 +159,7 @@ class FactTools:
         offset: int = 0,
         min_seq: int | None = None,
     ) -> GetReplyV1:
-        """Get one fact, message or document, whole, by its id: a short one, such as `pf_007`, or that of a hit.
+        """Get one fact, message or document, whole, by its id, such as `pf_007` or that of a hit.
 
             hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
             whole = await memory.get("u42", hit.id, scope=hit.scope)
@@ -197,7 +197,11 @@ class FactTools:
             user: whose fact.
             id: the fact, such as `pf_007`; or
             query: words that name it, without `id`.
-            text, kind, tier, importance, expires_at: as for `save`.
+            text: the fact, one sentence.
+            kind: what sort of fact.
+            tier: how it is kept and shown.
+            importance: 1 to 10, or `high`, `normal`, `low`.
+            expires_at: from then on it is not shown, and is removed.
 
         Returns:
             The `fact` as it is from now on. Or, where the query means none clearly, no `fact`, and at most

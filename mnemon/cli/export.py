@@ -131,7 +131,9 @@ def _require_memory(written: "Written", whose: tuple[str | None, str | None]) ->
     if tenant is None or written.users:
         return
     named = f"user {user!r} of tenant {tenant!r}" if user is not None else f"any user of tenant {tenant!r}"
-    refuse(Ending.NOT_SO, f"nothing is kept of {named}; no export is written", "A name is written as bots do.")
+    refuse(
+        Ending.NOT_SO, f"nothing is kept of {named}; no export is written", "A name is written as bots do."
+    )
 
 
 async def _owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from producers.client import MemoryClient
 
+
 def save(
     text: Annotated[str, typer.Argument(help="The fact, one sentence.")],
     tenant: TenantOption,
@@ -138,7 +139,7 @@ def get(
     scope: Annotated[
         str | None,
         typer.Option(
-            help="Which of them the id names: memories, messages or documents.  [default: the first that has it]"
+            help="What the id names: memories, messages or documents.  [default: the first that has it]"
         ),
     ] = None,
     offset: Annotated[

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contracts.tools import ForgetReplyV1, SaveV1
     from producers.client import MemoryClient
 
+
 def forget(
     tenant: TenantOption,
     user: UserOption,

@@ -203,7 +203,8 @@ async def test_a_field_that_the_verb_does_not_have_is_named(
     assert "'colection'" in warning
     assert f"{verb} has no field" in warning
     assert warned.keys() - {"warnings"} == plain.keys(), "it is answered all the same"
-    many = await stock.ask(verb, **request_body, **{f"{number}\n" + "x" * 999: 1 for number in range(99)})
+    unknown: dict[str, Any] = {f"{number}\n" + "x" * 999: 1 for number in range(99)}
+    many = await stock.ask(verb, **request_body, **unknown)
     assert len(many["warnings"]) == 10
     assert all(warning.isprintable() and len(warning) < 300 for warning in many["warnings"])
 

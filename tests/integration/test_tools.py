@@ -106,7 +106,9 @@ async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
 async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: Deployment) -> None:
     await saved(stock, "pf_001", "Anna plays the violin", tier="profile")
     await stock.say("Yesterday I heard a violin", "acme.u1.talk", id="telegram:u1:7")
-    added = await stock.ask("document", action="add", document_id="violin.md", text="A violin has four strings.")
+    added = await stock.ask(
+        "document", action="add", document_id="violin.md", text="A violin has four strings."
+    )
     await indexed(stock, added["seen_seq"])
     found = await stock.ask("search", query="violin", scope=["memories", "messages", "documents"])
     got = {}
@@ -124,8 +126,8 @@ async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: 
         26,
         None,
     )
-    for scope in ("messages", "documents"):
-        assert code(await stock.ask("get", id="pf_001", scope=scope)) == "not_found"
+    for other in ("messages", "documents"):
+        assert code(await stock.ask("get", id="pf_001", scope=other)) == "not_found"
     await stock.publish("chat.acme.u1.talk.cleared.v1")
     gone = await stock.publish(f"{SPACE}.document.removed.v1", {"document_id": "violin.md"})
     for name in ("telegram:u1:7", "violin.md"):

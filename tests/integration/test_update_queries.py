@@ -79,5 +79,7 @@ async def test_a_fact_is_named_once_and_version_1_goes_on(stock: Stock) -> None:
     for wrong in ({}, {"id": "ar_000", "query": "bees"}):
         assert code(await update(stock, text="Keeps three goats", **wrong)) == "bad_request"
     assert code(await stock.ask("update", query="bees", text="Keeps three goats")) == "bad_request"
-    assert (await stock.ask("update", id="ar_000", text="Keeps three goats"))["fact"]["text"] == "Keeps three goats"
+    assert (await stock.ask("update", id="ar_000", text="Keeps three goats"))["fact"][
+        "text"
+    ] == "Keeps three goats"
     assert (await update(stock, id="ar_000", text="Keeps seven cows"))["fact"]["text"] == "Keeps seven cows"

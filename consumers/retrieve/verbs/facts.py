@@ -127,9 +127,7 @@ class FactVerbs:
         if fact == former:
             return seq
         await self._check(address, stored.id, fact, former, seq)
-        event = FactUpdatedV1(
-            fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool")
-        )
+        event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
         # Before anybody can name its position: from there on it is found by what it says now.
         event_id = str(uuid4())
         await self._make_findable(owner, stored.id, event_id, fact.text)

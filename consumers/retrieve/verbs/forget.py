@@ -23,6 +23,7 @@ from infra.database.locking import locked
 from infra.finding import Finding
 from infra.vectors.port import Collection, Owner, VectorsUnavailable
 
+
 class ForgetVerb:
     """Removes a fact from every reply that follows."""
 
