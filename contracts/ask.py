@@ -175,9 +175,35 @@ class ProfileReplyV1(Reply):
 
 
 class StatusV1(Contract):
-    """What is kept of a user, and how far behind the log it is."""
+    """What is kept of a user, how far behind the log it is, and what could not be used."""
 
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    event_seq: Sequence | None = Field(
+        default=None,
+        description="Say what became of the user's event at this log position, which a publish returned; "
+        "waits for it as for `min_seq`.",
+    )
+
+
+class RejectedEvent(Contract):
+    """An event that could not be used: it is kept as a dead letter, and changed nothing."""
+
+    seq: Sequence = Field(description="Its log position.")
+    event: Text = Field(description="Its subject behind tenant and user, such as `-.message.v1`.")
+    reason: Text = Field(description="Why, for a program, such as `invalid_body`.")
+    error: Text = Field(description="Why, for a person; names the field.")
+    at: Moment = Field(description="When it was given up.")
+
+
+class EventOutcome(Contract):
+    """What became of an event."""
+
+    seq: Sequence = Field(description="Its log position.")
+    outcome: Literal["applied", "rejected", "waiting"] = Field(
+        description="`applied`: its effect is stored, or was before. `rejected`: it could not be used. "
+        "`waiting`: it is in the log, and its turn has not come."
+    )
+    rejected: RejectedEvent | None = Field(default=None, description="Why, where it was rejected.")
 
 
 class StatusReplyV1(Reply):
@@ -190,4 +216,10 @@ class StatusReplyV1(Reply):
     last_at: Moment | None = Field(default=None, description="When the newest was said.")
     log_seq: Sequence = Field(
         default=0, description="Where the log ends; beyond `seen_seq` is not reflected yet."
+    )
+    rejected: tuple[RejectedEvent, ...] = Field(
+        default=(), description="The user's latest events that could not be used, newest first: at most ten."
+    )
+    outcome: EventOutcome | None = Field(
+        default=None, description="What became of the event at `event_seq`, where it was asked for."
     )
