@@ -68,7 +68,12 @@ class ContextV1(Contract):
         default=None, description="The user's message, to find what is relevant to it."
     )
     format: Format = Field(default="messages", description="How the context is rendered.")
-    budget: int | None = Field(default=None, ge=1, description="At most so many tokens.")
+    budget: int | None = Field(
+        default=None,
+        ge=1,
+        description="At most so many tokens; without it as many as `context.budget` says, 1,300 unless it is "
+        "set.",
+    )
     min_seq: Sequence | None = Field(
         default=None, description="Reflect the log up to here: the sequence that a publish returned."
     )

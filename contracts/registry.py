@@ -37,7 +37,7 @@ class VerbContract:
 
 
 def _chat(name: str, *versions: type[Event]) -> EventContract:
-    return EventContract("chat", name, versions, producers=("bot",), consumers=("persist", "index"))
+    return EventContract("chat", name, versions, ("bot", "importer"), consumers=("persist", "index"))
 
 
 def _memory(name: str, version: type[Event], *producers: str, also: tuple[str, ...] = ()) -> EventContract:
@@ -59,19 +59,19 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
         _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),
-        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "maintain", "importer", also=("index",)),
-        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer", also=("index",)),
-        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer", also=("index",)),
+        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "importer", also=("index",)),
+        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer"),
+        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer"),
         _memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
         _memory("task.added", memory.TaskAddedV1, "retrieve", "importer"),
         _memory("task.done", memory.TaskDoneV1, "retrieve", "importer"),
         _memory("task.removed", memory.TaskRemovedV1, "retrieve", "importer"),
         _memory("document.added", memory.DocumentAddedV1, "retrieve", "importer", also=("index",)),
         _memory("document.removed", memory.DocumentRemovedV1, "retrieve", "importer", also=("index",)),
-        _memory("batch.intended", memory.BatchIntendedV1, "extract", "compact"),
-        _memory("batch.submitted", memory.BatchSubmittedV1, "extract", "compact"),
-        _memory("batch.completed", memory.BatchCompletedV1, "extract", "compact"),
-        _memory("batch.failed", memory.BatchFailedV1, "extract", "compact"),
+        _memory("batch.intended", memory.BatchIntendedV1, "extract"),
+        _memory("batch.submitted", memory.BatchSubmittedV1, "extract"),
+        _memory("batch.completed", memory.BatchCompletedV1, "extract"),
+        _memory("batch.failed", memory.BatchFailedV1, "extract"),
         _memory("window.answered", memory.WindowAnsweredV1, "extract", "importer"),
         _memory("model.called", memory.ModelCalledV1, "extract", "compact"),
         _memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
