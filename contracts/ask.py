@@ -3,13 +3,15 @@
 from typing import Literal
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from contracts.base import Contract, Identifier, JsonObject, Moment, Sequence, Text
 from contracts.chat import Role
 
-ErrorCode = Literal[
+VerbErrorCode = Literal[
     "bad_request", "not_found", "refused", "unavailable", "timeout", "not_implemented", "internal"
 ]
+ErrorCode = Literal[VerbErrorCode, "unknown_verb"]
 Format = Literal["messages", "xml", "blocks", "markdown"]
 
 MAX_HISTORY = 1000
@@ -18,7 +20,8 @@ MAX_HISTORY = 1000
 class AskError(Contract):
     """Why there is no result."""
 
-    code: ErrorCode = Field(description="For a program.")
+    # Not in the schema of a verb's reply: no verb answers so.
+    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(description="For a program.")
     message: Text = Field(description="For a person; names the field that is wrong.")
     retryable: bool = Field(description="The same request may succeed later.")
 
@@ -30,6 +33,9 @@ class Reply(Contract):
         default=0, description="The log position it reflects: every event of the user up to there."
     )
     error: AskError | None = Field(default=None, description="Why there is no result.")
+    warnings: tuple[Text, ...] | None = Field(
+        default=None, description="What of the request has no effect: fields that the verb does not have."
+    )
 
 
 class ErrorReply(Reply):
@@ -62,7 +68,12 @@ class ContextV1(Contract):
         default=None, description="The user's message, to find what is relevant to it."
     )
     format: Format = Field(default="messages", description="How the context is rendered.")
-    budget: int | None = Field(default=None, ge=1, description="At most so many tokens.")
+    budget: int | None = Field(
+        default=None,
+        ge=1,
+        description="At most so many tokens; without it as many as `context.budget` says, 1,300 unless it is "
+        "set.",
+    )
     min_seq: Sequence | None = Field(
         default=None, description="Reflect the log up to here: the sequence that a publish returned."
     )
@@ -169,9 +180,35 @@ class ProfileReplyV1(Reply):
 
 
 class StatusV1(Contract):
-    """What is kept of a user, and how far behind the log it is."""
+    """What is kept of a user, how far behind the log it is, and what could not be used."""
 
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    event_seq: Sequence | None = Field(
+        default=None,
+        description="Say what became of the user's event at this log position, which a publish returned; "
+        "waits for it as for `min_seq`.",
+    )
+
+
+class RejectedEvent(Contract):
+    """An event that could not be used: it is kept as a dead letter, and changed nothing."""
+
+    seq: Sequence = Field(description="Its log position.")
+    event: Text = Field(description="Its subject behind tenant and user, such as `-.message.v1`.")
+    reason: Text = Field(description="Why, for a program, such as `invalid_body`.")
+    error: Text = Field(description="Why, for a person; names the field.")
+    at: Moment = Field(description="When it was given up.")
+
+
+class EventOutcome(Contract):
+    """What became of an event."""
+
+    seq: Sequence = Field(description="Its log position.")
+    outcome: Literal["applied", "rejected", "waiting"] = Field(
+        description="`applied`: its effect is stored, or was before. `rejected`: it could not be used. "
+        "`waiting`: it is in the log, and its turn has not come."
+    )
+    rejected: RejectedEvent | None = Field(default=None, description="Why, where it was rejected.")
 
 
 class StatusReplyV1(Reply):
@@ -184,4 +221,10 @@ class StatusReplyV1(Reply):
     last_at: Moment | None = Field(default=None, description="When the newest was said.")
     log_seq: Sequence = Field(
         default=0, description="Where the log ends; beyond `seen_seq` is not reflected yet."
+    )
+    rejected: tuple[RejectedEvent, ...] = Field(
+        default=(), description="The user's latest events that could not be used, newest first: at most ten."
+    )
+    outcome: EventOutcome | None = Field(
+        default=None, description="What became of the event at `event_seq`, where it was asked for."
     )

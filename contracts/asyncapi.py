@@ -144,7 +144,6 @@ def _answer(verb: VerbContract, asked: str, answered: str, request: type[Contrac
         "summary": _summary(request),
         "bindings": {"nats": {"queue": RESPONDERS, "bindingVersion": "0.1.0"}},
         "reply": _on_channel(answered),
-        "x-answered": verb.answered,
     }
 
 

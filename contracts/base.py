@@ -25,6 +25,7 @@ ID_LIMIT = 255
 
 _BEGINS_WITH_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _DAY_OR_TIME = TypeAdapter(datetime)
+_ANY_OBJECT = TypeAdapter(dict[str, object])
 
 
 class InvalidBody(ValueError):
@@ -58,6 +59,15 @@ class Contract(BaseModel):
             return cls.model_validate_json(body)
         except ValidationError as error:
             raise _invalid(error) from error
+
+    @classmethod
+    def unknown_fields(cls, body: bytes) -> tuple[str, ...]:
+        """Return the fields of a JSON object that this contract does not have; `read` ignores them."""
+        try:
+            found = _ANY_OBJECT.validate_json(body)
+        except ValidationError:
+            return ()
+        return tuple(name for name in found if name not in cls.model_fields)
 
     @classmethod
     def strictly(cls, **fields: Any) -> Self:

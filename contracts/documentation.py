@@ -91,19 +91,17 @@ def _event_section(event: EventContract, version: int, examples: Examples) -> st
 
 def _verb_row(verb: VerbContract) -> str:
     latest = len(verb.requests)
-    answered = "yes" if verb.answered else "not yet"
-    return f"| {_link(verb.name, latest)} | v{latest} | {answered} | {_text(verb.requests[-1].__doc__)} |"
+    return f"| {_link(verb.name, latest)} | v{latest} | {_text(verb.requests[-1].__doc__)} |"
 
 
 def _verb_section(verb: VerbContract, version: int, examples: Examples) -> str:
     request = published.schema_of(published.request_name(verb, version))
     reply = published.schema_of(published.reply_name(verb, version))
-    missing = "" if verb.answered else " Declared only: the reply is the error `not_implemented` for now."
     shown = published.shown(published.reply_name(verb, version), examples)
     return f"""\
 ### {verb.name} v{version}
 
-{request["description"]}{missing}
+{request["description"]}
 
 {_field_table(request)}
 

@@ -84,9 +84,10 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_read",
-            "List the facts kept about the user, by tier. To find something in particular, search instead.",
+            "List the facts kept about the user, by tier. To find something in particular, search instead. "
+            "The reply counts all of them as total; where it has next, call again with it as after.",
             "read",
-            ("tier", "limit"),
+            ("tier", "limit", "after"),
             changes=False,
         ),
         FunctionTool(
@@ -99,16 +100,19 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_get",
-            "Show one fact by its id, such as pf_001, with what it was before.",
+            "Show one fact by its id, such as pf_001, with what it was before; or one message or document, "
+            "whole, by the id of a hit and its scope.",
             "get",
-            ("id",),
+            ("id", "scope", "offset"),
             changes=False,
         ),
         FunctionTool(
             "memory_update",
-            "Correct one fact by its id. What is left out stays as it is.",
+            "Correct one fact. What is left out stays as it is. Find its id with memory_search first, and "
+            "call this with the id. A query changes a fact only where it clearly means that one; otherwise "
+            "nothing is changed, and the reply lists candidates: ask the user, then call this with an id.",
             "update",
-            ("id", "text", "tier", "importance", "expires_at"),
+            ("id", "query", "text", "tier", "importance", "expires_at"),
         ),
         FunctionTool(
             "memory_forget",

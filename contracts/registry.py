@@ -29,19 +29,15 @@ class EventContract:
 
 @dataclass(frozen=True, slots=True)
 class VerbContract:
-    """A verb: what is asked and what is answered, by version.
-
-    A verb that is not `answered` yet is declared only: its reply is the error `not_implemented`.
-    """
+    """A verb: what is asked and what is answered, by version."""
 
     name: str
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
-    answered: bool = False
 
 
 def _chat(name: str, *versions: type[Event]) -> EventContract:
-    return EventContract("chat", name, versions, producers=("bot",), consumers=("persist", "index"))
+    return EventContract("chat", name, versions, ("bot", "importer"), consumers=("persist", "index"))
 
 
 def _memory(name: str, version: type[Event], *producers: str, also: tuple[str, ...] = ()) -> EventContract:
@@ -63,19 +59,19 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
         _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),
-        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "maintain", "importer", also=("index",)),
-        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer", also=("index",)),
-        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer", also=("index",)),
+        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "importer", also=("index",)),
+        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer"),
+        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer"),
         _memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
         _memory("task.added", memory.TaskAddedV1, "retrieve", "importer"),
         _memory("task.done", memory.TaskDoneV1, "retrieve", "importer"),
         _memory("task.removed", memory.TaskRemovedV1, "retrieve", "importer"),
         _memory("document.added", memory.DocumentAddedV1, "retrieve", "importer", also=("index",)),
         _memory("document.removed", memory.DocumentRemovedV1, "retrieve", "importer", also=("index",)),
-        _memory("batch.intended", memory.BatchIntendedV1, "extract", "compact"),
-        _memory("batch.submitted", memory.BatchSubmittedV1, "extract", "compact"),
-        _memory("batch.completed", memory.BatchCompletedV1, "extract", "compact"),
-        _memory("batch.failed", memory.BatchFailedV1, "extract", "compact"),
+        _memory("batch.intended", memory.BatchIntendedV1, "extract"),
+        _memory("batch.submitted", memory.BatchSubmittedV1, "extract"),
+        _memory("batch.completed", memory.BatchCompletedV1, "extract"),
+        _memory("batch.failed", memory.BatchFailedV1, "extract"),
         _memory("window.answered", memory.WindowAnsweredV1, "extract", "importer"),
         _memory("model.called", memory.ModelCalledV1, "extract", "compact"),
         _memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
@@ -85,19 +81,18 @@ EVENTS: Mapping[str, EventContract] = {
 VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
-        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,), answered=True),
-        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,), answered=True),
-        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,), answered=True),
-        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,), answered=True),
-        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,), answered=True),
-        VerbContract("get", (tools.GetV1,), (tools.FactReplyV1,), answered=True),
-        VerbContract("update", (tools.UpdateV1,), (tools.FactReplyV1,), answered=True),
-        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,), answered=True),
-        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,), answered=True),
-        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,), answered=True),
-        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,), answered=True),
-        VerbContract("export", (tools.ExportV1,), (tools.ExportReplyV1,)),
-        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,), answered=True),
-        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,), answered=True),
+        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,)),
+        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,)),
+        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,)),
+        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
+        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
+        VerbContract("get", (tools.GetV1,), (tools.GetReplyV1,)),
+        VerbContract("update", (tools.UpdateV1, tools.UpdateV2), (tools.FactReplyV1, tools.UpdateReplyV2)),
+        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
+        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,)),
+        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,)),
+        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,)),
+        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,)),
+        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,)),
     )
 }

@@ -11,8 +11,10 @@ from contracts.settings_presets import PRESETS
 INTRODUCTION = f"""\
 # Settings
 
-Everything that can be set while processes run, without a restart.
-[Operating](operating.md#what-can-be-set) says more of it.
+Everything that can be set while processes run. All of it is in force at once, without a restart, but for
+`embedding`: processes read it when they start, and another model needs `mnemon reindex`
+([Another embedding model](operating.md#another-embedding-model)).
+[Operating](operating.md#what-can-be-set) says more of settings.
 
     mnemon settings set recent_messages=20 limits.per_user=1000
     mnemon settings set --tenant acme limits.per_user=5000

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.ask import Reply
+from contracts.ask import Reply, StoredMessage
 from contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay, Sequence, Text
 from contracts.memory import Fact, Kind, Reason, Tier
 
@@ -89,21 +89,41 @@ class ReadV1(Contract):
     """All facts, by tier."""
 
     tier: Tier | None = Field(default=None, description="Only this one; without it: all.")
-    limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts.")
+    limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts in one reply.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    after: Text | None = Field(
+        default=None,
+        description="`next` of the page before; without it: the first page.",
+    )
 
 
 class GetV1(Contract):
-    """One fact."""
+    """One fact, message or document, whole: what a hit of `search` is a part of."""
 
-    id: Identifier = Field(description="The fact.")
+    id: Identifier = Field(description="The fact, message or document; of a hit, its `id`.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    scope: Scope | None = Field(
+        default=None,
+        description="Which of them the id names; of a hit, its `scope`. Without it: a fact, else a message, "
+        "else a document.",
+    )
+    offset: int = Field(
+        default=0, ge=0, description="Of a document: the character of its text to begin with, from 0."
+    )
 
 
 class FactsReplyV1(Reply):
-    """Facts."""
+    """Facts, one page of them."""
 
     facts: tuple[StoredFact, ...] = Field(default=(), description="By tier: profile, working, archive.")
+    total: int | None = Field(
+        default=None,
+        ge=0,
+        description="How many facts there are on all pages, of the asked tier.",
+    )
+    next: Text | None = Field(
+        default=None, description="Where more facts follow: send it as `after` to get them."
+    )
 
 
 class FactReplyV1(Reply):
@@ -113,10 +133,46 @@ class FactReplyV1(Reply):
     versions: tuple[Fact, ...] = Field(default=(), description="Former versions, newest first.")
 
 
-class UpdateV1(Contract):
-    """Change a fact; what is left out stays."""
+class DocumentInfo(Contract):
+    """A document, without its text."""
 
-    id: Identifier = Field(description="The fact.")
+    document_id: Identifier = Field(description="The document.")
+    title: Text | None = Field(default=None, description="How it is called.")
+    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
+    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+
+
+class ConversationMessage(StoredMessage):
+    """A message as it is kept, and where it was said."""
+
+    conversation: Identifier = Field(description="The conversation it was said in.")
+
+
+class DocumentText(DocumentInfo):
+    """A document with its text, or with a part of a long text."""
+
+    text: Text = Field(description="The text, from `offset` on: at most 100,000 characters.")
+    offset: int = Field(
+        default=0, ge=0, description="The character of the whole text that `text` begins with."
+    )
+    length: int = Field(ge=0, description="Characters of the whole text.")
+    next_offset: int | None = Field(
+        default=None, description="Where more text follows: send it as `offset` to get it."
+    )
+
+
+class GetReplyV1(FactReplyV1):
+    """A fact and what it was before; or a message; or a document."""
+
+    message: ConversationMessage | None = Field(
+        default=None, description="The message, where the id names one."
+    )
+    document: DocumentText | None = Field(default=None, description="The document, where the id names one.")
+
+
+class FactChanges(Contract):
+    """What a fact becomes; what is left out stays."""
+
     text: Text | None = Field(default=None, description="The fact, one sentence.")
     kind: Kind | None = Field(default=None, description="What sort of fact.")
     tier: Tier | None = Field(
@@ -127,6 +183,23 @@ class UpdateV1(Contract):
     importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
     expires_at: MomentOrDay | None = Field(
         default=None, description="From then on it is not shown; a bare date is midnight UTC."
+    )
+
+
+class UpdateV1(FactChanges):
+    """Change a fact; what is left out stays."""
+
+    id: Identifier = Field(description="The fact.")
+
+
+class UpdateV2(FactChanges):
+    """Change a fact, named by its id or by a query that clearly means one fact; what is left out stays."""
+
+    id: Identifier | None = Field(default=None, description="The fact.")
+    query: Text | None = Field(
+        default=None,
+        description="Or words that name it. A fact that has all of them, clearly before any other fact, is "
+        "changed; otherwise nothing is changed, and the reply has `candidates`.",
     )
 
 
@@ -141,12 +214,21 @@ class ForgetV1(Contract):
     )
 
 
-class ForgetCandidate(Contract):
+class FactCandidate(Contract):
     """A fact that a query may mean."""
 
-    id: Identifier = Field(description="The fact: send it as `id` to remove it.")
+    id: Identifier = Field(description="The fact: send it as `id`.")
     text: Text = Field(description="What it says.")
     score: float = Field(description="How well it fits the query, 0 to 1.")
+
+
+class UpdateReplyV2(FactReplyV1):
+    """The fact as it is from now on; or, without `fact`, that none was changed, and which are meant."""
+
+    candidates: tuple[FactCandidate, ...] = Field(
+        default=(),
+        description="Where nothing was changed: at most five facts that the query may mean, best first.",
+    )
 
 
 class ForgetReplyV1(Reply):
@@ -161,7 +243,7 @@ class ForgetReplyV1(Reply):
         description="The request to `save` that brings the removed fact back. The fact gets a new id; its "
         "former versions stay gone. Absent where its date had passed.",
     )
-    candidates: tuple[ForgetCandidate, ...] = Field(
+    candidates: tuple[FactCandidate, ...] = Field(
         default=(),
         description="Where nothing was removed: at most five facts that the query may mean, best first.",
     )
@@ -207,36 +289,11 @@ class DocumentV1(Contract):
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
 
 
-class DocumentInfo(Contract):
-    """A document, without its text."""
-
-    document_id: Identifier = Field(description="The document.")
-    title: Text | None = Field(default=None, description="How it is called.")
-    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
-    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
-
-
 class DocumentReplyV1(Reply):
     """The documents."""
 
     documents: tuple[DocumentInfo, ...] = Field(default=(), description="By id.")
     document_id: Identifier | None = Field(default=None, description="The document that was changed.")
-
-
-class ExportV1(Contract):
-    """Everything that is kept of the user, page by page."""
-
-    format: Literal["jsonl", "markdown"] = Field(default="jsonl", description="How it is written.")
-    after_seq: Sequence = Field(default=0, description="`next_seq` of the page before.")
-
-
-class ExportReplyV1(Reply):
-    """One page."""
-
-    lines: tuple[Text, ...] = Field(default=(), description="One record per line.")
-    next_seq: Sequence | None = Field(
-        default=None, description="Ask for the next page with it; absent on the last."
-    )
 
 
 class EraseV1(Contract):

@@ -73,9 +73,9 @@ class Deployment(BaseSettings):
         default=None, validation_alias=AliasChoices("DATABASE_URL", "database_dsn")
     )
     pg_host: str | None = Field(default=None, validation_alias=AliasChoices("PG_HOST", "pg_host"))
-    pg_port: int = Field(default=5432, validation_alias=AliasChoices("PG_PORT", "pg_port"))
-    pg_db: str = Field(default="mnemon", validation_alias=AliasChoices("PG_DB", "pg_db"))
-    pg_user: str = Field(default="postgres", validation_alias=AliasChoices("PG_USER", "pg_user"))
+    pg_port: int | None = Field(default=None, validation_alias=AliasChoices("PG_PORT", "pg_port"))
+    pg_db: str | None = Field(default=None, validation_alias=AliasChoices("PG_DB", "pg_db"))
+    pg_user: str | None = Field(default=None, validation_alias=AliasChoices("PG_USER", "pg_user"))
     pg_password: str | None = Field(default=None, validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))
 
     database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
@@ -170,16 +170,20 @@ class Deployment(BaseSettings):
 
     @cached_property
     def database_url(self) -> "URL | None":
-        """The database as SQLAlchemy wants it; None when none is configured."""
+        """The database as SQLAlchemy wants it; None when none is configured. One `PG_*` configures it."""
         from sqlalchemy.engine import URL, make_url
 
         if self.database_dsn:
             return make_url(self.database_dsn).set(drivername="postgresql+psycopg")
-        if self.pg_host:
-            return URL.create(
-                "postgresql+psycopg", self.pg_user, self.pg_password, self.pg_host, self.pg_port, self.pg_db
-            )
-        return None
+        given = self.pg_host, self.pg_port, self.pg_db, self.pg_user, self.pg_password
+        if all(each is None for each in given):
+            return None
+        host, port = self.pg_host or "localhost", self.pg_port or 5432
+        login = "postgresql+psycopg", self.pg_user or "postgres", self.pg_password
+        database = self.pg_db or "mnemon"
+        if host.startswith("/"):  # the folder of a socket
+            return URL.create(*login, database=database, query={"host": host, "port": str(port)})
+        return URL.create(*login, host, port, database)
 
 
 def _plain(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contracts.chat import ClearedV1, MessageV1, StartedV1, ToolCall
     from producers.client import MemoryClient
-    from producers.errors import AskFailed, NotConnected, PublishFailed
+    from producers.errors import AskFailed, EventRejected, NotConnected, PublishFailed
     from producers.events import ChatEvent
     from producers.timeouts import Timeouts
 
@@ -14,6 +14,7 @@ __all__ = [
     "AskFailed",
     "ChatEvent",
     "ClearedV1",
+    "EventRejected",
     "MemoryClient",
     "MessageV1",
     "NotConnected",
@@ -25,7 +26,7 @@ __all__ = [
 
 _HOMES = {
     "producers.client": ("MemoryClient",),
-    "producers.errors": ("AskFailed", "NotConnected", "PublishFailed"),
+    "producers.errors": ("AskFailed", "EventRejected", "NotConnected", "PublishFailed"),
     "producers.events": ("ChatEvent",),
     "producers.timeouts": ("Timeouts",),
     "contracts.chat": ("ClearedV1", "MessageV1", "StartedV1", "ToolCall"),

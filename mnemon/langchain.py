@@ -68,9 +68,10 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
 
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
         """Keep what the user said."""
-        said = state["messages"][-1]
-        is_theirs = isinstance(said, HumanMessage)
-        return {"memory_seq": await self._keep(runtime.context.user, "user", said) if is_theirs else None}
+        user, said = _user_of(runtime.context), state["messages"][-1]
+        return {
+            "memory_seq": await self._keep(user, "user", said) if isinstance(said, HumanMessage) else None
+        }
 
     async def awrap_model_call(
         self,
@@ -83,7 +84,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         )
         run = request.messages[begin:]
         context = await self._memory.context(
-            request.runtime.context.user,
+            _user_of(request.runtime.context),
             query=run[0].text if run else None,
             min_seq=cast("_State", request.state).get("memory_seq"),
             budget=self._budget,
@@ -103,7 +104,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Keep what the agent answered."""
         answer = state["messages"][-1]
         if isinstance(answer, AIMessage):
-            await self._keep(runtime.context.user, "assistant", answer)
+            await self._keep(_user_of(runtime.context), "assistant", answer)
 
     async def _keep(self, user: str, role: Role, message: AnyMessage) -> int | None:
         """Its log position; None where there is nothing to keep, or it is not known to be kept."""
@@ -119,7 +120,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
     def _tool(self, function: FunctionTool) -> BaseTool:
         async def call(runtime: ToolRuntime[MemoryUser, Any], **arguments: Any) -> str:
             try:
-                reply = await self._memory.call(runtime.context.user, function.name, arguments)
+                reply = await self._memory.call(_user_of(runtime.context), function.name, arguments)
             except (AskFailed, InvalidBody) as error:
                 raise ToolException(str(error)) from error
             return reply.model_dump_json(exclude_none=True)
@@ -131,6 +132,22 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             coroutine=call,
             handle_tool_error=True,  # the model is told
         )
+
+
+def _user_of(context: object) -> str:
+    """Whose memory a run is about.
+
+    Raises:
+        ValueError: the run has no runtime context that names a user.
+    """
+    user = getattr(context, "user", None)
+    if isinstance(user, str) and user:
+        return user
+    raise ValueError(
+        f"the run does not say whose memory it is about: its runtime context is {context!r:.80}. Pass "
+        '`context=MemoryUser("u42")` to `ainvoke` or `astream`, and `context_schema=MemoryUser` to '
+        "`create_agent`"
+    )
 
 
 def _parted(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:

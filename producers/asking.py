@@ -1,5 +1,6 @@
 """Questions to the memory: a request, and a typed reply or a typed error."""
 
+import logging
 from typing import TypeVar
 
 import nats.errors
@@ -15,10 +16,12 @@ from producers.errors import AskFailed
 from producers.events import check_id
 from producers.timeouts import Timeouts
 
+log = logging.getLogger("mnemon.client")
+
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
-_SLOW = "save", "erase"
-"""The memory itself waits before it answers them."""
+_SLOW = "save", "update", "forget", "erase"
+"""The memory itself waits before it answers them, or loads the words to compare a first query with."""
 
 
 class Questioner:
@@ -74,6 +77,8 @@ def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
         raise _failed("internal", f"this is no reply to {verb}: {error}") from error
     if reply.error:
         raise AskFailed(reply.error)
+    for warning in reply.warnings or ():
+        log.warning("%s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply states
         raise _failed("internal", f"this is no reply to {verb}: it has no seen_seq")
     return reply

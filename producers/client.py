@@ -13,6 +13,7 @@ from contracts.ask import (
     AskError,
     ContextReplyV1,
     ContextV1,
+    EventOutcome,
     Format,
     HistoryReplyV1,
     HistoryV1,
@@ -27,7 +28,7 @@ from contracts.subjects import inbox_prefix
 from contracts.tools import EraseReplyV1, EraseV1
 from producers.asking import Questioner
 from producers.connection import connect
-from producers.errors import AskFailed
+from producers.errors import AskFailed, EventRejected
 from producers.events import ChatEvent, check_id
 from producers.publishing import Events, Progress, Published, Publisher
 from producers.timeouts import DEFAULTS, Timeouts
@@ -110,6 +111,7 @@ class MemoryClient(MemoryTools):
         tool_calls: Iterable[ToolCall] | None = None,
         metadata: Mapping[str, JsonValue] | None = None,
         id: str | None = None,  # noqa: A002
+        wait: bool = False,
     ) -> int:
         """Add a message to a conversation.
 
@@ -126,12 +128,15 @@ class MemoryClient(MemoryTools):
                 `metadata`: nothing is learned from it then.
             id: the event's identity among the user's events, such as the message's id on the chat platform:
                 publishing it again changes nothing, for ever. None makes one that holds for this call.
+            wait: return when the message is applied, not when the log has it.
 
         Returns:
             The log position.
 
         Raises:
             PublishFailed: the message is not known to be stored.
+            EventRejected: with `wait`, it is stored, and cannot be used.
+            AskFailed: with `wait`, it is stored, and what becomes of it is not known yet.
         """
         message = MessageV1.strictly(
             role=role,
@@ -143,7 +148,31 @@ class MemoryClient(MemoryTools):
             metadata=None if metadata is None else dict(metadata),
             id=id,
         )
-        return await self._publisher.publish(ChatEvent(user, message, conversation))
+        seq = await self._publisher.publish(ChatEvent(user, message, conversation))
+        if wait:
+            await self._await_applied(user, seq)
+        return seq
+
+    async def outcome(self, user: str, seq: int) -> EventOutcome:
+        """What became of the user's event at a log position: `applied`, `rejected` and why, or `waiting`.
+
+        Raises:
+            AskFailed: there is no result.
+        """
+        request = StatusV1.strictly(event_seq=seq)
+        reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
+        if reply.outcome is None:
+            problem = "this mnemon is older, and does not tell what became of an event"
+            raise AskFailed(AskError(code="not_implemented", message=problem, retryable=False))
+        return reply.outcome
+
+    async def _await_applied(self, user: str, seq: int) -> None:
+        outcome = await self.outcome(user, seq)
+        if outcome.rejected is not None:
+            raise EventRejected(outcome.rejected)
+        if outcome.outcome == "waiting":
+            problem = f"event {seq} is stored, and not applied yet"
+            raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: Progress | None = None) -> Published:
         """Add many events, in their order, in atomic batches: for imports.

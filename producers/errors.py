@@ -1,6 +1,6 @@
 """What goes wrong when a bot speaks to its memory, each with the next step."""
 
-from contracts.ask import AskError
+from contracts.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):
@@ -18,6 +18,20 @@ class PublishFailed(Exception):
         super().__init__(f"event {event_id!r} was not published: {problem}")
         self.event_id = event_id
         self.retryable = retryable
+
+
+class EventRejected(Exception):
+    """An event is in the log, and could not be used: it is a dead letter, and changed nothing.
+
+    `seq` is its log position, `reason` the cause for a program, `problem` the cause for a person. Publishing
+    the same again ends the same.
+    """
+
+    def __init__(self, rejected: RejectedEvent) -> None:
+        super().__init__(f"event {rejected.seq} was rejected ({rejected.reason}): {rejected.error}")
+        self.seq = rejected.seq
+        self.reason = rejected.reason
+        self.problem = rejected.error
 
 
 class AskFailed(Exception):

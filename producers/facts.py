@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from contracts.base import InvalidBody
 from contracts.memory import Kind, Tier
 from contracts.tools import (
-    FactReplyV1,
     FactsReplyV1,
     ForgetReplyV1,
     ForgetV1,
+    GetReplyV1,
     GetV1,
     Importance,
     ReadV1,
@@ -19,11 +19,16 @@ from contracts.tools import (
     Scope,
     SearchReplyV1,
     SearchV1,
+    UpdateReplyV2,
     UpdateV1,
+    UpdateV2,
 )
 from producers.asking import Questioner
 
 _FACTS: Final[tuple[Scope, ...]] = ("memories",)
+
+_PAGE: Final = 500
+"""Facts that are read at once where all are read: with long texts they still are one NATS message."""
 
 
 class FactTools:
@@ -70,18 +75,42 @@ class FactTools:
         return await self._questioner.ask(user, "save", request, SaveReplyV1)
 
     async def read(
-        self, user: str, *, tier: Tier | None = None, limit: int = 100, min_seq: int | None = None
+        self,
+        user: str,
+        *,
+        tier: Tier | None = None,
+        limit: int = 100,
+        min_seq: int | None = None,
+        after: str | None = None,
     ) -> FactsReplyV1:
-        """Read all facts that have not expired, by tier: profile, working, archive.
+        """Read a page of the facts that have not expired, by tier: profile, working, archive.
 
         Args:
             user: whose facts.
             tier: only this one.
             limit: at most so many; in each tier the most important first.
             min_seq: reflect the log up to here: what a publish or a change returned.
+            after: `next` of the page before; None is the first page.
+
+        Returns:
+            The facts; `total` counts those of all pages, and `next` is there where more follow.
         """
-        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq)
+        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq, after=after)
         return await self._questioner.ask(user, "read", request, FactsReplyV1)
+
+    async def read_all(
+        self, user: str, *, tier: Tier | None = None, min_seq: int | None = None
+    ) -> FactsReplyV1:
+        """Read all facts that have not expired, page by page; arguments as of `read`.
+
+        A fact that changes while several pages are read may be missing; up to 500 facts are one page.
+        """
+        page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq)
+        facts = {fact.id: fact for fact in page.facts}
+        while page.next is not None:
+            page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq, after=page.next)
+            facts |= {fact.id: fact for fact in page.facts}
+        return page.model_copy(update={"facts": tuple(facts.values()), "total": len(facts)})
 
     async def search(
         self,
@@ -121,35 +150,80 @@ class FactTools:
         )
         return await self._questioner.ask(user, "search", request, SearchReplyV1)
 
-    async def get(self, user: str, id: str, *, min_seq: int | None = None) -> FactReplyV1:  # noqa: A002
-        """Get one fact by its short id, such as `pf_007`, with its former versions, newest first."""
-        request = GetV1.strictly(id=id, min_seq=min_seq)
-        return await self._questioner.ask(user, "get", request, FactReplyV1)
-
-    async def update(
+    async def get(
         self,
         user: str,
         id: str,  # noqa: A002
         *,
+        scope: Scope | None = None,
+        offset: int = 0,
+        min_seq: int | None = None,
+    ) -> GetReplyV1:
+        """Get one fact, message or document, whole, by its id, such as `pf_007` or that of a hit.
+
+            hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
+            whole = await memory.get("u42", hit.id, scope=hit.scope)
+
+        Args:
+            user: whose.
+            id: the fact, message or document.
+            scope: which of them; None is a fact, else a message, else a document.
+            offset: of a document, the character of its text to begin with: `next_offset` of the reply before.
+            min_seq: reflect the log up to here.
+
+        Returns:
+            A `fact` with its former `versions`, newest first; or a `message`; or a `document`.
+        """
+        request = GetV1.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
+        return await self._questioner.ask(user, "get", request, GetReplyV1)
+
+    async def update(
+        self,
+        user: str,
+        id: str | None = None,  # noqa: A002
+        *,
+        query: str | None = None,
         text: str | None = None,
         kind: Kind | None = None,
         tier: Tier | None = None,
         importance: int | Importance | None = None,
         expires_at: datetime | None = None,
-    ) -> FactReplyV1:
-        """Change a fact; what is left out stays, and what it was is kept as a former version.
+    ) -> UpdateReplyV2:
+        """Change a fact, by its id or by a query that clearly means one fact; what is left out stays.
+
+        What it was is kept as a former version.
+
+        Args:
+            user: whose fact.
+            id: the fact, such as `pf_007`; or
+            query: words that name it, without `id`.
+            text: the fact, one sentence.
+            kind: what sort of fact.
+            tier: how it is kept and shown.
+            importance: 1 to 10, or `high`, `normal`, `low`.
+            expires_at: from then on it is not shown, and is removed.
 
         Returns:
-            The fact as it is from now on.
+            The `fact` as it is from now on. Or, where the query means none clearly, no `fact`, and at most
+            five `candidates`, best first: change one of them by its id.
 
         Raises:
             AskFailed: there is no such fact (`not_found`); or such a text is not kept, another fact says the
                 same, or the tier is full (`refused`).
         """
-        request = UpdateV1.strictly(
-            id=id, text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
-        )
-        return await self._questioner.ask(user, "update", request, FactReplyV1)
+        changes: dict[str, Any] = {
+            "text": text,
+            "kind": kind,
+            "tier": tier,
+            "importance": importance,
+            "expires_at": expires_at,
+        }
+        # A mnemon that is older knows version 1.
+        if id is not None and query is None:
+            by_id = UpdateV1.strictly(id=id, **changes)
+            return await self._questioner.ask(user, "update", by_id, UpdateReplyV2)
+        request = UpdateV2.strictly(id=id, query=query, **changes)
+        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=2)
 
     async def forget(
         self,

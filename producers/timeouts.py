@@ -11,7 +11,8 @@ class Timeouts:
         publish: for the log's answer to one attempt at publishing.
         retry: within which a failed attempt is repeated.
         ask: for a reply.
-        save: for the decision about a fact, or until a user is erased; the memory itself waits 5 s for it.
+        save: until a fact is decided on, changed or removed, or a user is erased; the memory itself waits
+            up to 5 s for it.
     """
 
     publish: float = 5.0

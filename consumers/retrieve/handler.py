@@ -14,19 +14,18 @@ from consumers.retrieve.verbs.context import ContextVerb
 from consumers.retrieve.verbs.conversation import ConversationVerbs
 from consumers.retrieve.verbs.documents import DocumentVerb
 from consumers.retrieve.verbs.erasing import EraseVerb
+from consumers.retrieve.verbs.fact_query import FactQuery
 from consumers.retrieve.verbs.facts import FactVerbs
 from consumers.retrieve.verbs.forget import ForgetVerb
+from consumers.retrieve.verbs.getting import GetVerb
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
 from consumers.retrieve.verbs.search import SearchVerb
 from consumers.retrieve.verbs.tasks import TaskVerb
 from consumers.retrieve.verbs.user_log import UserLog
-from contracts.ask import Reply
-from contracts.registry import VERBS
-from contracts.subjects import Address
 from infra.broker.admission import Admission, Bounds
 from infra.broker.lifetime import build_broker, connected, started
-from infra.broker.service import AskService, Refusal
+from infra.broker.service import AskService
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.finding import Finding
@@ -46,14 +45,16 @@ async def consuming(
     log = UserLog(broker)
     projection = Projection(broker, database, memory)
     search = Search(database, memory, finding)
+    query = FactQuery(memory, search, settings)
     opened = Opened(deployment, settings, finding)
     past = Past(broker, database, deployment.database_schema, opened)
     answers = {
         **ContextVerb(memory, search if finding else None, past, settings).answers,
         **ConversationVerbs(memory, past, log).answers,
         **ProfileVerbs(memory, log).answers,
-        **FactVerbs(memory, settings, log, projection, database, finding).answers,
-        **ForgetVerb(memory, search, settings, log, projection, database, finding).answers,
+        **GetVerb(memory).answers,
+        **FactVerbs(memory, query, settings, log, projection, database, finding).answers,
+        **ForgetVerb(memory, query, log, projection, database, finding).answers,
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,
@@ -66,14 +67,10 @@ async def consuming(
         return Bounds(rates.requests_per_second, rates.requests_per_user)
 
     service = AskService(broker, NAME, version("mnemon"), Admission(bounds))
-    for verb in VERBS:
-        service.endpoint(verb, answers.get(verb, _not_there_yet))
+    for verb, answer in answers.items():
+        service.endpoint(verb, answer)
     async with connected(broker) as connection, settings.watched(connection):
         # Nothing is answered before changes are heard of.
         await memory.follow(connection)
         async with opened.kept(), service.completed(), started(broker), service.listed():
             yield
-
-
-def _not_there_yet(address: Address, body: bytes) -> Reply:
-    raise Refusal("not_implemented", f"{address.name} is part of the contract, and not there yet")

@@ -87,6 +87,11 @@ class Memory:
         """Instead of following the log: nothing is written there, and all up to this position is indexed."""
         self._position.value = self._indexed.value = position
 
+    @property
+    def applied_position(self) -> int:
+        """The log position up to which every event has ended, as far as it is known here."""
+        return self._position.value
+
     def forget(self) -> None:
         """Notices may have been missed."""
         self._cache.clear()

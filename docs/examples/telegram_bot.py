@@ -82,7 +82,7 @@ async def new(message: Message, memory: MemoryClient, keeper: Keeper) -> None:
 
 
 async def show(message: Message, memory: MemoryClient) -> None:
-    facts = (await memory.read(user(message))).facts
+    facts = (await memory.read_all(user(message))).facts
     await say(message, "\n".join(f"{fact.id}  {fact.text}" for fact in facts) or "I know nothing of you yet.")
 
 

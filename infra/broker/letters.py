@@ -4,8 +4,9 @@ import json
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Final, Literal
 
 from nats.aio.client import Client
@@ -13,7 +14,7 @@ from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
 from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import InvalidSubject, decode_token
+from contracts.subjects import InvalidSubject, dead_subject, decode_token, user_filters
 from infra.broker.log_reader import stored
 
 Kind = Literal["event", "trigger", "answer"]
@@ -21,6 +22,8 @@ Kind = Literal["event", "trigger", "answer"]
 
 _SPAN: Final = 64
 """Positions that the newest are looked for in first; then in twice as many before them, and so on."""
+
+_WRITES_ROWS: Final = "persist"
 
 _KINDS: Final[Mapping[str, Kind]] = {LOG: "event", WORK: "trigger"}
 
@@ -116,6 +119,21 @@ async def newest(connection: Client, wanted: Wanted, before: int | None, most: i
         found += reversed(await _last_between(connection, wanted, begin, end, most - len(found)))
         end, span = begin, span * 2
     return found
+
+
+async def rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
+    """The letters of a user's events that are not in the rows, in log order. Reads those of this user only.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    found = list[Letter]()
+    for pattern in user_filters(tenant, user):
+        async with aclosing(stored(connection, DEAD, dead_subject(_WRITES_ROWS, pattern), 0)) as pages:
+            async for page in pages:
+                # Without their bodies, which may be large.
+                found += [replace(letter_of(message), body=b"") for message in page]
+    return sorted(found, key=attrgetter("sequence"))
 
 
 async def _last_between(

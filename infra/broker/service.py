@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from faststream import AckPolicy
@@ -17,7 +17,8 @@ from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
 from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConfig, ServiceInfo, ServiceStats
 
 from contracts.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
-from contracts.base import InvalidBody
+from contracts.base import Contract, InvalidBody
+from contracts.registry import VERBS
 from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
 from contracts.tools import SearchReplyV1
 from infra.broker.admission import Admission
@@ -29,6 +30,12 @@ from infra.telemetry import metrics, tracing
 from infra.telemetry.tracing import Served
 
 log = structlog.get_logger("service")
+
+_WARNINGS: Final = 10
+"""Unknown fields of a request that are named at most."""
+
+_SHOWN_OF_A_NAME: Final = 64
+"""Characters of an unknown field's name that are repeated."""
 
 MAX_WAITING = 512
 """Requests that may wait for something at the same time; beyond it, those that follow wait in line."""
@@ -49,15 +56,29 @@ Answer = Callable[[Address, bytes], Answered | Coroutine[Any, Any, Answered]]
 """Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
 
 
+_EVERYTHING_ASKED: Final = "ask.>"
+_ASK_TOKENS: Final = 5
+
+
 @dataclass(slots=True)
 class _Endpoint:
+    """What answers one version of a verb."""
+
     verb: str
+    version: int
     subject: str
     answer: Answer
+    request: type[Contract]
+    reply: type[Reply]
     requests: int = 0
     errors: int = 0
     nanoseconds: int = 0
     last_error: str = ""
+
+    @property
+    def name(self) -> str:
+        """As stock tools list it."""
+        return self.verb if self.version == 1 else f"{self.verb}-v{self.version}"
 
 
 @dataclass(slots=True)
@@ -79,14 +100,22 @@ class AskService:
     version: str
     admission: Admission
     _endpoints: list[_Endpoint] = field(default_factory=list)
+    _answered: set[str] = field(default_factory=set)
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
     def endpoint(self, verb: str, answer: Answer) -> None:
-        """Answer a verb for every tenant and user, sharing the requests with other processes."""
-        endpoint = _Endpoint(verb, ask_pattern(verb), answer)
-        self._endpoints.append(endpoint)
+        """Answer a verb in all its versions; other processes that do so share the requests."""
+        contract = VERBS[verb]
+        for version, (request, reply) in enumerate(
+            zip(contract.requests, contract.replies, strict=True), start=1
+        ):
+            endpoint = _Endpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
+            self._endpoints.append(endpoint)
+            self._answered.add(f"{verb}.v{version}")
+            self._subscribe(endpoint)
         metrics.REQUESTS.add(verb, "ok", by=0)
 
+    def _subscribe(self, endpoint: _Endpoint) -> None:
         async def handle(message: NatsMessage) -> None:
             await self._handle(endpoint, message.raw_message)
 
@@ -101,8 +130,13 @@ class AskService:
 
     @asynccontextmanager
     async def listed(self) -> AsyncIterator[None]:
-        """Show the endpoints to `nats service` and its like; the broker has started."""
+        """Show the endpoints to `nats service` and its like, and answer requests that reach none of them.
+
+        The broker has started.
+        """
         connection = self.broker.config.connection_state.connection
+        # Not in the queue group of the verbs: the server gives a request to one member of a group.
+        await connection.subscribe(_EVERYTHING_ASKED, queue=f"{self.name}-unknown", cb=self._answer_unknown)
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
         )
@@ -118,6 +152,21 @@ class AskService:
         finally:
             if self._waiting:
                 await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
+
+    async def _answer_unknown(self, message: Msg) -> None:
+        """Answer a request that names no verb or is malformed; leave all others to their endpoints."""
+        tokens = message.subject.split(".")
+        if not message.reply or (len(tokens) == _ASK_TOKENS and ".".join(tokens[3:]) in self._answered):
+            return
+        try:
+            address = parse(message.subject)
+        except InvalidSubject as invalid:
+            error = AskError(code="bad_request", message=str(invalid), retryable=False)
+        else:
+            error = AskError(code="unknown_verb", message=_unknown_verb(address), retryable=False)
+        connection: Client = self.broker.config.connection_state.connection
+        headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+        await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
 
     async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
         """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
@@ -159,6 +208,8 @@ class AskService:
         nanoseconds = time.perf_counter_ns() - asked.begun
         endpoint.nanoseconds += nanoseconds
         connection: Client = self.broker.config.connection_state.connection
+        if unknown := endpoint.request.unknown_fields(asked.message.data):
+            reply = _with_warning(endpoint, reply, unknown)
         body = reply if isinstance(reply, bytes) else _json(reply)
         if len(body) > connection.max_payload:
             problem = (
@@ -187,14 +238,14 @@ class _Listing(Service):
 
     def info(self) -> ServiceInfo:
         info = super().info()
-        info.endpoints = [EndpointInfo(each.verb, each.subject, self._name) for each in self._shown]
+        info.endpoints = [EndpointInfo(each.name, each.subject, self._name) for each in self._shown]
         return info
 
     def stats(self) -> ServiceStats:
         stats = super().stats()
         stats.endpoints = [
             EndpointStats(
-                name=each.verb,
+                name=each.name,
                 subject=each.subject,
                 queue_group=self._name,
                 num_requests=each.requests,
@@ -219,6 +270,25 @@ def _count(verb: str, reply: Answered, seconds: float) -> None:
 
 def _json(reply: Reply) -> bytes:
     return reply.__pydantic_serializer__.to_json(reply, exclude_none=True)
+
+
+def _with_warning(endpoint: _Endpoint, reply: Answered, unknown: Sequence[str]) -> Reply:
+    if isinstance(reply, bytes):
+        reply = endpoint.reply.model_validate_json(reply)
+    fields = ", ".join(endpoint.request.model_fields)
+    warnings = tuple(
+        f"{endpoint.verb} has no field {name[:_SHOWN_OF_A_NAME]!a}, which is ignored; its fields: {fields}"
+        for name in unknown[:_WARNINGS]
+    )
+    return reply.model_copy(update={"warnings": warnings})
+
+
+def _unknown_verb(address: Address) -> str:
+    contract = VERBS.get(address.name)
+    if contract is None:
+        return f"there is no verb {address.name!r}; there are: {', '.join(VERBS)}"
+    latest = len(contract.requests)
+    return f"there is no version {address.version} of {address.name}; the latest is v{latest}"
 
 
 def _error_reply(error: Exception) -> ErrorReply:

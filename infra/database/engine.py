@@ -165,7 +165,9 @@ class Database:
 
     def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
         if deployment.database_url is None:
-            raise DatabaseNotConfigured("set DATABASE_URL, or PG_HOST and its companions")
+            raise DatabaseNotConfigured(
+                "set DATABASE_URL, or one of PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD"
+            )
         url = deployment.database_url.set(drivername="postgresql")
         settings = {
             "search_path": deployment.database_schema,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.ask import ContextReplyV1, ContextSection
 from contracts.fact_lines import importance_word
-from contracts.tools import ForgetCandidate, SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
+from contracts.tools import FactCandidate, SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
 from mnemon.printable import printable
 
 BAR: Final = 24
@@ -76,7 +76,7 @@ class Screen:
     def saved(self, reply: SaveReplyV1) -> None:
         self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
-    def candidates(self, candidates: Sequence[ForgetCandidate]) -> None:
+    def candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
         self.note("Nothing is forgotten yet. Which one is meant?")
         table = _table("", "id", "fact")

@@ -180,7 +180,7 @@ class Talk:
         return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
 
     async def _facts(self, _: str) -> None:
-        self._screen.facts((await self._memory.read(self._user)).facts)
+        self._screen.facts((await self._memory.read_all(self._user)).facts)
 
     async def _save(self, text: str) -> None:
         if not text:
@@ -196,7 +196,7 @@ class Talk:
         offered, self._offered = self._offered, {}
         fact_id = offered.get(what)
         if fact_id is None:
-            facts = {fact.id for fact in (await self._memory.read(self._user)).facts}
+            facts = {fact.id for fact in (await self._memory.read_all(self._user)).facts}
             fact_id = what if what in facts else None
         reply = await self._memory.forget(self._user, fact_id, query=what if fact_id is None else None)
         if reply.id is None:

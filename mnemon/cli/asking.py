@@ -42,7 +42,7 @@ KindOption = Annotated[
 TierOption = Annotated[str | None, typer.Option(help="profile, working or archive.")]
 ImportanceOption = Annotated[str | None, typer.Option(help="high, normal, low, or 1 to 10.")]
 
-_WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "not_implemented")
+_WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "unknown_verb", "not_implemented")
 _NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 

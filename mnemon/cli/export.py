@@ -46,6 +46,8 @@ def jsonl(
 
     What was cleared, forgotten or erased is not in it. The file appears when all of it is written.
 
+    Ends with 1 when nothing is kept of the user or tenant that is named.
+
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
     """
     from mnemon.exporting.jsonl import header, lines
@@ -65,6 +67,8 @@ def markdown(
     """Write facts, data and tasks as Markdown that a person reads and `mnemon import markdown` takes.
 
     Of a fact it has the text, the tier, the importance in a word and the day; `jsonl` has all of it.
+
+    Ends with 1 when nothing is kept of the user or tenant that is named.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
     """
@@ -116,8 +120,20 @@ async def _write(
                 if first is not None:
                     put(first)
                 await write(database, _owners(database, whose), form, put, written, progress)
+                _require_memory(written, whose)
     _show(written, output, as_json)
     return Ending.DONE
+
+
+def _require_memory(written: "Written", whose: tuple[str | None, str | None]) -> None:
+    """End the command, before there is a file, where nothing is known of the one who was named."""
+    tenant, user = whose
+    if tenant is None or written.users:
+        return
+    named = f"user {user!r} of tenant {tenant!r}" if user is not None else f"any user of tenant {tenant!r}"
+    refuse(
+        Ending.NOT_SO, f"nothing is kept of {named}; no export is written", "A name is written as bots do."
+    )
 
 
 async def _owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":

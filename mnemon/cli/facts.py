@@ -17,15 +17,22 @@ from mnemon.cli.asking import (
     ask,
     number_or_word,
 )
+from mnemon.cli.candidates import can_ask, choose_candidate, show_candidates
 from mnemon.cli.ending import Ending
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.tools import FactReplyV1, FactsReplyV1, SaveReplyV1, SearchReplyV1
-
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The fact, such as pf_001.")]
+    from contracts.tools import (
+        FactReplyV1,
+        FactsReplyV1,
+        GetReplyV1,
+        SaveReplyV1,
+        SearchReplyV1,
+        UpdateReplyV2,
+    )
+    from producers.client import MemoryClient
 
 
 def save(
@@ -60,7 +67,9 @@ def read(
     tenant: TenantOption,
     user: UserOption,
     tier: TierOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many facts.")] = 100,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At most so many facts.  [default: all]")
+    ] = None,
     min_seq: MinSeqOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -69,9 +78,11 @@ def read(
 
     Example: `mnemon read --tenant acme --user u42 --tier profile`
     """
-    wanted: dict[str, Any] = {"tier": tier, "limit": limit, "min_seq": min_seq}
+    wanted: dict[str, Any] = {"tier": tier, "min_seq": min_seq}
     ask(
-        lambda memory: memory.read(user, **wanted),
+        lambda memory: (
+            memory.read_all(user, **wanted) if limit is None else memory.read(user, limit=limit, **wanted)
+        ),
         _show_facts,
         tenant=tenant,
         data=data,
@@ -122,22 +133,32 @@ def search(
 
 
 def get(
-    id_: IdArgument,
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The fact, message or document, such as pf_001.")],
     tenant: TenantOption,
     user: UserOption,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            help="What the id names: memories, messages or documents.  [default: the first that has it]"
+        ),
+    ] = None,
+    offset: Annotated[
+        int, typer.Option(min=0, help="Of a document: the character of its text to begin with.")
+    ] = 0,
     min_seq: MinSeqOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one fact, and what it was before.
+    """Show one fact, and what it was before; or a message or document that a search found, whole.
 
-    Ends with 1 when there is no such fact.
+    Ends with 1 when there is none.
 
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
+    wanted: dict[str, Any] = {"scope": scope, "offset": offset, "min_seq": min_seq}
     ask(
-        lambda memory: memory.get(user, id_, min_seq=min_seq),
-        _show_fact,
+        lambda memory: memory.get(user, id_, **wanted),
+        _show_named,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -146,9 +167,12 @@ def get(
 
 
 def update(
-    id_: IdArgument,
     tenant: TenantOption,
     user: UserOption,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Or words that name the fact; asks where they may mean several.")
+    ] = None,
     text: Annotated[str | None, typer.Option(help="The fact, one sentence.")] = None,
     kind: KindOption = None,
     tier: TierOption = None,
@@ -157,19 +181,38 @@ def update(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a fact; what is left out stays.
+    """Change one fact, by its id or by words that clearly mean one fact; what is left out stays.
 
-    Ends with 1 when there is no such fact.
+    Where they do not, it asks which fact is meant; without a terminal, or with --json, it shows the
+    candidates and changes nothing.
+
+    Ends with 1 when nothing is changed.
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
     changes: dict[str, Any] = {"text": text, **_fact(kind, tier, importance, expires)}
+
+    async def question(memory: "MemoryClient") -> "UpdateReplyV2":
+        reply = await memory.update(user, id_, query=query, **changes)
+        if reply.candidates and can_ask(as_json):
+            chosen = choose_candidate(reply.candidates, "nothing is changed")
+            reply = await memory.update(user, chosen, **changes)
+        return reply
+
+    def ending(reply: "UpdateReplyV2") -> Ending:
+        if reply.fact is not None:
+            return Ending.DONE
+        typer.echo("mnemon: nothing is changed: the query may mean several facts, or another one", err=True)
+        typer.echo("  Name one by its id instead of --query.", err=True)
+        return Ending.NOT_SO
+
     ask(
-        lambda memory: memory.update(user, id_, **changes),
-        _show_fact,
+        question,
+        _show_change,
         tenant=tenant,
         data=data,
         as_json=as_json,
+        ending=ending,
         absent=f"mnemon read --tenant {tenant} --user {user}",
     )
 
@@ -193,6 +236,8 @@ def _show_facts(reply: "FactsReplyV1") -> None:
         typer.echo(printable(fact_line(fact)))
     if not reply.facts:
         typer.echo("no facts")
+    if reply.next is not None:
+        typer.secho(f"{len(reply.facts):,} of {reply.total:,} facts; --limit shows more", dim=True, err=True)
 
 
 def _show_hits(reply: "SearchReplyV1") -> None:
@@ -208,6 +253,23 @@ def _searched_or_not(reply: "SearchReplyV1") -> Ending:
     if reply.degraded:
         typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
     return Ending.DONE
+
+
+def _show_change(reply: "UpdateReplyV2") -> None:
+    _show_fact(reply)
+    show_candidates(reply.candidates)
+
+
+def _show_named(reply: "GetReplyV1") -> None:
+    _show_fact(reply)
+    if message := reply.message:
+        typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {message.name or message.role}  ", dim=True, nl=False)
+        typer.echo(printable(message.content))
+    if document := reply.document:
+        typer.echo(printable(document.text))
+        if document.next_offset is not None:
+            rest = f"of {document.length:,} characters; go on with --offset {document.next_offset}"
+            typer.secho(f"{document.offset:,} to {document.next_offset:,} {rest}", dim=True, err=True)
 
 
 def _show_fact(reply: "FactReplyV1") -> None:

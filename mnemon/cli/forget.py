@@ -1,25 +1,20 @@
 """`mnemon forget`."""
 
-import sys
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemon.cli.asking import TenantOption, UserOption, ask
-from mnemon.cli.ending import Ending, refuse
+from mnemon.cli.candidates import can_ask, choose_candidate, show_candidates
+from mnemon.cli.ending import Ending
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from contracts.tools import ForgetCandidate, ForgetReplyV1, SaveV1
+    from contracts.tools import ForgetReplyV1, SaveV1
     from producers.client import MemoryClient
-
-_NONE: Final = 0
-"""The number that chooses no candidate."""
 
 
 def forget(
@@ -45,13 +40,13 @@ def forget(
 
     async def question(memory: "MemoryClient") -> "ForgetReplyV1":
         reply = await memory.forget(user, id_, query=query)
-        if reply.candidates and not as_json and sys.stdin.isatty():
-            reply = await memory.forget(user, _choose(reply.candidates))
+        if reply.candidates and can_ask(as_json):
+            reply = await memory.forget(user, choose_candidate(reply.candidates, "nothing is forgotten"))
         return reply
 
     def show(reply: "ForgetReplyV1") -> None:
         if reply.id is None:
-            _show_candidates(reply.candidates)
+            show_candidates(reply.candidates)
             return
         typer.echo(f"forgotten: {reply.id} {printable(reply.text or '')}")
         if reply.restore is not None:
@@ -87,23 +82,3 @@ def restoring_command(restore: "SaveV1", whose: str) -> str:
         options.append(f"--expires {restore.expires_at:%Y-%m-%dT%H:%M:%S}")
     # A text that begins with a dash is no option.
     return f"mnemon save {' '.join(options)} -- {quote(printable(restore.text))}"
-
-
-def _choose(candidates: "Sequence[ForgetCandidate]") -> str:
-    """Ask which fact is meant; returns its id. Ends the command where it is none of them."""
-    for number, candidate in enumerate(candidates, 1):
-        typer.echo(f"{number:>3}  {candidate.id}  {printable(candidate.text)}", err=True)
-    question = f"Which one is meant? 1 to {len(candidates)}, or {_NONE} for none"
-    chosen = -1
-    while not _NONE <= chosen <= len(candidates):
-        chosen = typer.prompt(question, default=_NONE, type=int, err=True)
-    if chosen == _NONE:
-        refuse(Ending.NOT_SO, "nothing is forgotten")
-    return candidates[chosen - 1].id
-
-
-def _show_candidates(candidates: "Sequence[ForgetCandidate]") -> None:
-    for candidate in candidates:
-        typer.echo(
-            f"- [{candidate.score:.3f}] [{candidate.id}] {printable(' '.join(candidate.text.split()))}"
-        )

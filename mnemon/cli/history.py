@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.asking import AsOfOption, TenantOption, as_of, ask
+from mnemon.cli.ending import Ending, refuse
 from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 from mnemon.printable import printable
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
 
 
 def history(
-    user: Annotated[str, typer.Argument(help="Whose conversation.")],
     tenant: TenantOption,
+    user: Annotated[str | None, typer.Option(help="Whose conversation.")] = None,
+    named: Annotated[
+        str | None, typer.Argument(help="The user, as before there was --user.", hidden=True)
+    ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="Which conversation; without it: the current one.")
     ] = None,
@@ -26,11 +30,14 @@ def history(
 ) -> None:
     """Show a user's last messages, oldest first.
 
-    Example: `mnemon history u42 --tenant acme --data ./memory`
+    Example: `mnemon history --tenant acme --user u42 --data ./memory`
     """
+    whose = user or named
+    if whose is None or (user and named):
+        refuse(Ending.WRONG_USE, "say whose conversation it is, once", "Such as: --user u42")
     then = as_of(as_of_)
     ask(
-        lambda memory: memory.history(user, conversation=conversation, limit=limit, as_of=then),
+        lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),
         _show,
         tenant=tenant,
         data=data,

@@ -254,6 +254,10 @@ def show(report: "Report", dry_run: bool, as_json: bool) -> None:
         typer.echo(f"{report.refused:,} refused, such as")
         for each in report.first:
             typer.echo(f"  {each.place}: {each.field}: {each.reason}")
+    for doubt in report.first_doubts:
+        typer.secho(f"{doubt.place}: {doubt.reason}", fg="yellow", err=True)
+    if report.doubts > len(report.first_doubts):
+        typer.secho(f"and {report.doubts - len(report.first_doubts):,} more of these", fg="yellow", err=True)
     if dry_run:
         typer.echo("Nothing was sent.")
     else:

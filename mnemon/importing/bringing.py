@@ -16,7 +16,8 @@ from contracts.streams import LOG
 from infra.broker.appending import LogEvent, append, insist
 from infra.database.rows import Owner
 from infra.settings.store import read
-from mnemon.importing.found import Found, Incoming, Left, Refused
+from mnemon.importing.found import Doubt, Found, Incoming, Left, Recast, Refused
+from mnemon.importing.recasting import forget_miscast
 from mnemon.importing.report import Report
 from mnemon.importing.spelling import name_of, spelled
 from mnemon.importing.there import There, is_empty, there
@@ -58,6 +59,10 @@ async def counted(
                 report.refuse(each)
             case Left():
                 report.leave(each)
+            case Doubt():
+                report.doubt(each)
+            case Recast():
+                pass  # what came in with other speakers would be forgotten
     return report
 
 
@@ -105,6 +110,7 @@ class Bringing:
         Raises:
             nats.errors.Error: the log does not take it; it can be begun again.
             SettingsNotProvisioned: the streams and buckets are not there.
+            NotRecast: a chat that came in with other speakers cannot be forgotten now.
         """
         async for each in found:
             await self._take(each)
@@ -119,6 +125,17 @@ class Bringing:
                 self._report.refuse(found)
             case Left():
                 self._report.leave(found)
+            case Doubt():
+                self._report.doubt(found)
+            case Recast():
+                await self._recast(found)
+
+    async def _recast(self, recast: Recast) -> None:
+        """Forget what came in with other speakers, before it comes in with these."""
+        await self._flush()
+        for done in await forget_miscast(self._connection, str(self._tenant), recast):
+            self._report.doubt(Doubt(recast.place, done))
+            self._users.clear()  # the log has less now
 
     async def _stage(self, incoming: Incoming) -> None:
         owner = str(incoming.tenant or self._tenant), incoming.user

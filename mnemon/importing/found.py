@@ -49,7 +49,34 @@ class Left(NamedTuple):
     reason: str
 
 
-Found = Incoming | Refused | Left
+class Doubt(NamedTuple):
+    """Something that the reader guessed, or that looks like a mistake: a person is to look at it."""
+
+    place: str
+    reason: str
+
+
+class Recast(NamedTuple):
+    """A chat begins whose assistant was named; earlier it may have come in with another one.
+
+    Attributes:
+        place: where it stands in the source.
+        user: whose it is.
+        conversation: which it becomes.
+        assistant: the sender who is the assistant.
+        users: whose it may have become with another assistant, `user` among them.
+        ids: how the ids of its messages begin.
+    """
+
+    place: str
+    user: str
+    conversation: str
+    assistant: str
+    users: frozenset[str]
+    ids: str
+
+
+Found = Incoming | Refused | Left | Doubt | Recast
 
 
 class NotReadable(ValueError):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mnemon.importing.found import Incoming, Left, Refused
+from mnemon.importing.found import Doubt, Incoming, Left, Refused
 
 FIRST: Final = 10
-"""Refusals that are shown, at most."""
+"""Refusals and doubts that are shown, at most of each."""
 
 
 @dataclass(slots=True)
@@ -25,6 +25,8 @@ class Report:
         left: records that are no memory, by reason.
         refused: how many cannot come in.
         first: some of them.
+        doubts: how often something was guessed, or looks like a mistake.
+        first_doubts: some of them.
         last_seq: log position of the last of it; 0 when nothing came in.
     """
 
@@ -36,6 +38,8 @@ class Report:
     left: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     first: list[Refused] = field(default_factory=list)
+    doubts: int = 0
+    first_doubts: list[Doubt] = field(default_factory=list)
     last_seq: int = 0
     _user: tuple[str | None, str] | None = None
 
@@ -55,6 +59,12 @@ class Report:
         if self.keep:
             self.keep(refused)
 
+    def doubt(self, doubt: Doubt) -> None:
+        """A person is to look at something."""
+        self.doubts += 1
+        if len(self.first_doubts) < FIRST:
+            self.first_doubts.append(doubt)
+
     def leave(self, left: Left) -> None:
         """Something is no memory."""
         self.left[left.reason] += 1
@@ -71,6 +81,8 @@ class Report:
             "first_refusals": [
                 {"place": each.place, "field": each.field, "reason": each.reason} for each in self.first
             ],
+            "doubts": self.doubts,
+            "first_doubts": [{"place": each.place, "reason": each.reason} for each in self.first_doubts],
             "last_seq": self.last_seq or None,
         }
 

@@ -1,8 +1,8 @@
 """Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
 
-A chat is a conversation. Of a chat with a bot the person is the user, and the bot the assistant; in others
-`bot` says who the assistant is, and whoever else speaks keeps the name. Read as a stream: such files have
-hundreds of megabytes.
+A chat is a conversation. Of a chat with a bot the person is the user, and the bot the assistant. `bot` names
+the assistant; without it, of a chat with one person the other side is taken for the assistant, with a doubt.
+In a group whoever else speaks keeps the name. Read as a stream: such files have hundreds of megabytes.
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,24 @@ from typing import Any, BinaryIO, Final
 
 from ijson.common import JSONError, ObjectBuilder
 
-from mnemon.importing.found import Found, Left, NotReadable, Refused, Speaker, at_second, import_id, in_zone
+from mnemon.importing.found import (
+    Doubt,
+    Found,
+    Left,
+    NotReadable,
+    Recast,
+    Refused,
+    Speaker,
+    at_second,
+    import_id,
+    in_zone,
+)
 from mnemon.importing.nesting import events
 
 _OF_ONE_PERSON: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
 _LOOKED_FOR: Final = 50
-"""Messages of a bot's that are kept aside until it is clear with whom it speaks."""
+"""Messages that are kept aside until both sides of a chat have spoken."""
 
 
 @dataclass(slots=True)
@@ -28,14 +39,20 @@ class _Chat:
     about: dict[str, Any] = field(default_factory=dict)
     waiting: list[dict[str, Any]] = field(default_factory=list)
     speaker: Speaker | None = None
+    assistant: dict[str, Any] | None = None
 
     @property
     def id(self) -> str:
         return str(self.about.get("id", ""))
 
     @property
-    def is_with_bot(self) -> bool:
-        return self.about.get("type") == "bot_chat"
+    def place(self) -> str:
+        return f"chat {self.id}"
+
+    @property
+    def has_two_sides(self) -> bool:
+        """Whether the chat has the id of the side that the export is not of."""
+        return self.about.get("type") in ("bot_chat", "personal_chat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +110,50 @@ class Telegram:
             raise NotReadable("there are no messages: is it result.json, exported in the JSON format?")
 
     def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[Found]:
-        if chat.speaker is None:
-            chat.waiting.append(message)
-            user = self._user(chat, message)
-            if user is None and len(chat.waiting) < _LOOKED_FOR:
-                return
-            yield from self._begin(chat, user)
+        if chat.assistant is None and self._is_bot(chat, message):
+            chat.assistant = message
+        if chat.speaker is not None:
+            yield self._message(chat, chat.speaker, message)
             return
-        yield self._message(chat, chat.speaker, message)
+        chat.waiting.append(message)
+        user = self._known_user(chat)
+        have_spoken = user is not None and (chat.assistant is not None or not chat.has_two_sides)
+        if have_spoken or len(chat.waiting) >= _LOOKED_FOR:
+            yield from self._begin(chat, user)
 
     def _end(self, chat: _Chat) -> Iterator[Found]:
         if chat.waiting:
-            yield from self._begin(chat, None)
+            yield from self._begin(chat, self._known_user(chat))
+        if self.bot is not None and chat.speaker is not None and chat.assistant is None:
+            yield Doubt(chat.place, f"nobody in it is {self.bot!r}: all that was said is the user's")
 
     def _begin(self, chat: _Chat, user: str | None) -> Iterator[Found]:
         """It is clear, or will not be, whose the chat is."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
+        if chat.assistant is not None:
+            yield from self._cast(chat, speaker, chat.assistant)
         for message in chat.waiting:
             yield self._message(chat, speaker, message)
         chat.waiting = []
+
+    def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[Found]:
+        """Say who is taken for the assistant, or that somebody said so."""
+        sender = str(assistant["from_id"])
+        if self.bot is not None:
+            people = {_person(each["from_id"]) for each in chat.waiting if each.get("from_id") is not None}
+            users = frozenset({speaker.user, f"chat{chat.id}", *people})
+            ids = import_id("telegram", chat.id, "")
+            yield Recast(chat.place, speaker.user, f"telegram-{chat.id}", sender, users, ids)
+        elif chat.about.get("type") == "personal_chat":
+            yield Doubt(
+                chat.place,
+                f"nobody said who the assistant is: taken for it is {assistant.get('from')!r} ({sender}). "
+                "Where it is the other one, import again with --bot, which corrects it",
+            )
+
+    def _known_user(self, chat: _Chat) -> str | None:
+        users = (self._user(chat, message) for message in chat.waiting)
+        return next((user for user in users if user is not None), None)
 
     def _user(self, chat: _Chat, message: dict[str, Any]) -> str | None:
         if self.user is not None:
@@ -122,16 +164,16 @@ class Telegram:
         is_said = message.get("type") == "message" and sender is not None
         if not is_said or self._is_bot(chat, message):
             return None
-        return str(sender).removeprefix("user")
+        return _person(sender)
 
     def _is_bot(self, chat: _Chat, message: dict[str, Any]) -> bool:
         sender = str(message.get("from_id", ""))
         if self.bot is not None:
-            return self.bot in (sender, sender.removeprefix("user"), message.get("from"))
-        return chat.is_with_bot and sender.removeprefix("user") == chat.id
+            return self.bot in (sender, _person(sender), message.get("from"))
+        return chat.has_two_sides and _person(sender) == chat.id
 
     def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> Found:
-        place = f"chat {chat.id}, message {message.get('id')}"
+        place = f"{chat.place}, message {message.get('id')}"
         if message.get("type") != "message":
             return Left(place, f"a notice of the service: {message.get('action', message.get('type'))}")
         if "id" not in message:
@@ -172,6 +214,11 @@ class Telegram:
             raise ValueError(
                 f"date: {message['date']!r} is not a time such as 2026-03-01T10:00:00"
             ) from error
+
+
+def _person(sender: object) -> str:
+    """A sender's id as a user's: old exports have it as a number."""
+    return str(sender).removeprefix("user")
 
 
 def _is_of_chat(prefix: str) -> bool:

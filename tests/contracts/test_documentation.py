@@ -11,8 +11,10 @@ import pytest
 
 from contracts import documentation, published
 from contracts.ask import ErrorCode
+from contracts.export import ROOT
 from contracts.published import CONTRACTS
 from contracts.registry import EVENTS, VERBS
+from contracts.settings import SettingsV1
 from contracts.subjects import encode_token, parse
 
 PAGE = documentation.page(published.examples())
@@ -66,9 +68,16 @@ def test_every_field_is_on_the_page() -> None:
     assert {field for field in fields if f"| `{field}` |" not in PAGE} == set()
 
 
-def test_it_says_which_verbs_are_answered() -> None:
-    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(#\w+-v\d+\) \| v\d+ \| (yes|not yet) \|", PAGE, re.MULTILINE))
-    assert rows == {name: "yes" if verb.answered else "not yet" for name, verb in VERBS.items()}
+def test_it_says_which_version_of_a_verb_is_the_latest() -> None:
+    rows = dict(re.findall(r"^\| \[`(\w+)`\]\(#\w+-v\d+\) \| v(\d+) \|", PAGE, re.MULTILINE))
+    assert rows.items() >= {name: str(len(verb.requests)) for name, verb in VERBS.items()}.items()
+
+
+def test_the_pages_name_the_budget_that_a_context_has() -> None:
+    budget = f"{SettingsV1().context.budget:,}"
+    assert f"`context.budget` says, {budget} unless it is set" in PAGE
+    authors = (ROOT / "docs" / "bot-authors.md").read_text(encoding="utf-8")
+    assert f"It has at most `budget` tokens, else {budget}," in authors
 
 
 def test_every_link_within_the_page_leads_somewhere() -> None:

@@ -72,6 +72,14 @@ def test_unknown_fields_are_ignored_when_read_and_refused_when_written(
         contract.strictly(**fields, from_the_future=1)
 
 
+@pytest.mark.parametrize(("name", "title", "body"), KNOWN_FIELDS_ONLY)
+def test_unknown_fields_are_named(name: str, title: str, body: dict[str, Any]) -> None:
+    contract = CONTRACTS[name]
+    assert contract.unknown_fields(_wire(body)) == ()
+    assert contract.unknown_fields(_wire(body | {"from_the_future": {}})) == ("from_the_future",)
+    assert contract.unknown_fields(b"") == contract.unknown_fields(b"[1]") == ()
+
+
 @pytest.mark.parametrize(
     ("name", "title", "body"), [each for each in ALL if FROM_A_NEWER_BOT in str(each.id)]
 )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import nats
+import pytest
 from langchain.agents import create_agent
 from langchain.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.language_models import BaseChatModel
@@ -57,7 +58,8 @@ async def test_an_agent_remembers(shared: Up) -> None:
         _, second = model._shown
         saved, missing = (message for message in second if isinstance(message, ToolMessage))
         assert '"decision":"saved"' in saved.text
-        assert (missing.status, missing.text) == ("error", "not_found: there is no fact 'pf_404'")
+        assert missing.status == "error"
+        assert missing.text == "not_found: there is no fact, message or document 'pf_404'"
         assert {tool.name for tool in model._tools} == {tool["name"] for tool in definitions("mcp")}
 
         done = await agent.ainvoke({"messages": [HumanMessage("What do I play?")]}, context=anna)
@@ -86,3 +88,14 @@ async def test_it_goes_on_without(shared: Up) -> None:
     done = await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=MemoryUser("boris"))
     assert done["messages"][-1].text == "Hello."
     assert [message.text for message in model._shown[0]] == ["Hi"]
+
+
+@pytest.mark.parametrize("context", [None, {"user": "anna"}, MemoryUser("")])
+async def test_a_run_without_a_user_says_what_to_pass(shared: Up, context: Any) -> None:
+    assert shared.endpoints
+    model = Model(answers=[AIMessage("Hello.")])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        agent = create_agent(model, middleware=[MemoryMiddleware(memory)])
+        with pytest.raises(ValueError, match=r"context=MemoryUser\(\"u42\"\).*context_schema=MemoryUser"):
+            await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=context)
+    assert not model._shown, "no model was asked"

@@ -81,7 +81,11 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
         assert (await call(client, "memory_forget", query="night trains"))["id"] == saved["id"]
         assert (await call(client, "memory_read"))["facts"] == []
         for tool, given, problem in (
-            ("memory_get", {"id": saved["id"]}, f"not_found: there is no fact '{saved['id']}'."),
+            (
+                "memory_get",
+                {"id": saved["id"]},
+                f"not_found: there is no fact, message or document '{saved['id']}'.",
+            ),
             ("memory_save", {}, "bad_request: text: Field required"),
             ("memory_search", {"query": "tea", "limit": 1000}, "bad_request: limit: "),
         ):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from bench.provider_server.server import ProviderServer
 from tests.e2e.conftest import Up, mnemon
 
 NODE = Path(__file__).parent / "node"
+CONTRACTS = Path(__file__).parents[2] / "docs" / "contracts.md"
 LOCOMO = Path(os.environ.get("LOCOMO_DATA", Path(__file__).parents[3] / "shared" / "data" / "locomo"))
 
 
@@ -69,6 +71,12 @@ async def test_node_scripts(shared: Up, node: Path) -> None:
     code, out, err = await run("node", "stock_client.mjs", shared.endpoints.nats, folder=node)
     assert code == 0, err
     assert said(json.loads(out)) == [("user", "hi"), ("assistant", "Привет, Node")]
+
+    (shown,) = re.findall(r"```js\n(import.*?)```", CONTRACTS.read_text(encoding="utf-8"), re.DOTALL)
+    (node / "shown.mjs").write_text(shown, encoding="utf-8")
+    code, out, err = await run("node", "shown.mjs", shared.endpoints.nats, folder=node)
+    assert code == 0, err
+    assert "content: 'hi'" in out
 
     told = "My cello annoys Porto\nWhat annoys them?\n"
     with ProviderServer() as model:

@@ -51,6 +51,53 @@ async def test_facts(run: Run, stock: Stock) -> None:
     assert (await run("read")).stdout == "no facts\n"
 
 
+async def test_read_shows_all_facts_and_says_where_it_does_not(run: Run, stock: Stock) -> None:
+    for number in range(1, 121):
+        body = {
+            "fact_id": f"ar_{number:03}",
+            "fact": {"text": f"Anna has read book {number}"},
+            "decision": {"proposal_id": f"p{number}"},
+        }
+        await stock.publish("memory.acme.u1.fact.saved.v1", body)
+
+    assert len((await run("read")).stdout.splitlines()) == 120
+    whole = json.loads((await run("read", "--json")).stdout)
+    assert (len(whole["facts"]), whole["total"], whole.get("next")) == (120, 120, None)
+    part = await run("read", "--limit", "100")
+    assert len(part.stdout.splitlines()) == 100
+    assert "100 of 120 facts" in part.stderr
+
+
+async def test_history_of_a_user_named_as_everywhere(run: Run, stock: Stock) -> None:
+    await stock.say("I heard a violin")
+    shown = await run("history")
+    assert (shown.exit_code, shown.stdout.splitlines()[-1].endswith("I heard a violin")) == (0, True)
+    twice = await run("history", "u1")
+    assert (twice.exit_code, "--user u42" in twice.stderr) == (2, True)
+
+
+async def test_a_fact_is_changed_by_words_that_name_it(run: Run, stock: Stock) -> None:
+    for number, text in enumerate(("Likes green tea", "Likes green tea with milk", "Keeps bees"), 1):
+        body = {
+            "fact_id": f"ar_{number:03}",
+            "fact": {"text": text},
+            "decision": {"proposal_id": f"p{number}"},
+        }
+        await stock.publish("memory.acme.u1.fact.saved.v1", body)
+    unclear = await run("update", "--query", "green tea", "--text", "Likes black tea")
+    assert unclear.exit_code == 1
+    # What the service logs is in its output too.
+    offered = [line for line in unclear.stdout.splitlines() if line.startswith("- [")]
+    assert [line.split("[")[2][:6] for line in offered] == ["ar_001", "ar_002"]
+    assert "nothing is changed" in unclear.stderr
+    clear = await run("update", "--query", "keeps bees", "--text", "Keeps three goats")
+    assert clear.stdout.splitlines() == [
+        "- [id:ar_003] [t:archive] [imp:normal] Keeps three goats",
+        "  was: Keeps bees",
+    ]
+    assert (await run("update", "--text", "Keeps three goats")).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -108,6 +155,7 @@ async def test_documents(run: Run, tmp_path: Path) -> None:
     shown = await run("document", "add", str(page), "--id", "faq", "--collection", "office")
     assert shown.stdout == "- [id:faq] [in:office] faq.md\n"
     assert (await run("document", "list")).stdout == shown.stdout
+    assert (await run("get", "faq", "--scope", "documents")).stdout == "The office is open from nine.\n"
     assert (await run("document", "remove", "faq")).stdout == "no documents\n"
     page.write_bytes(b"\xff\xfe")
     refused = await run("document", "add", str(page))

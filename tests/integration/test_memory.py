@@ -147,7 +147,7 @@ async def test_clearing_keeps_the_conversation(stock: Stock) -> None:
         ("history", {"limit": "many"}, "bad_request", "limit"),
         ("context", {"format": "poem"}, "bad_request", "format"),
         ("profile", {"fields": {"a\0": 1}}, "bad_request", "fields"),
-        ("export", {}, "not_implemented", "export"),
+        ("export", {}, "unknown_verb", "'export'"),
     ],
 )
 async def test_errors_are_typed_and_name_the_field(
@@ -157,6 +157,56 @@ async def test_errors_are_typed_and_name_the_field(
     assert reply["error"]["code"] == code
     assert names in reply["error"]["message"]
     assert reply["error"]["retryable"] is False
+
+
+@pytest.mark.parametrize(
+    ("subject", "code", "names"),
+    [
+        (
+            "ask.acme.u1.remember.v1",
+            "unknown_verb",
+            "there is no verb 'remember'; there are: context,",
+        ),
+        ("ask.acme.u1.history.v7", "unknown_verb", "there is no version 7 of history; the latest is v1"),
+        ("ask.acme.history.v1", "bad_request", "expected ask.<tenant>.<user>.<verb>.v<N>"),
+        ("ask.acme.u1.history", "bad_request", "expected ask.<tenant>.<user>.<verb>.v<N>"),
+        ("ask.acme.u1.history.v1.more", "bad_request", "expected ask.<tenant>.<user>.<verb>.v<N>"),
+        ("ask.acme.an%61.remember.v1", "bad_request", "must be spelled 'ana'"),
+    ],
+)
+async def test_what_names_no_verb_is_answered_and_said(
+    stock: Stock, subject: str, code: str, names: str
+) -> None:
+    message = await stock.connection.request(subject, b"{}", timeout=5)
+    error = json.loads(message.data)["error"]
+    assert (error["code"], error["retryable"]) == (code, False)
+    assert names in error["message"]
+    assert (message.headers or {})["Nats-Service-Error-Code"] == code
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_body"),
+    [
+        ("history", {"limit": 3}),
+        ("context", {"query": "tea"}),
+        ("search", {"query": "tea"}),
+        ("profile", {"fields": {"name": "Anna"}}),
+        ("forget", {}),
+    ],
+)
+async def test_a_field_that_the_verb_does_not_have_is_named(
+    stock: Stock, verb: str, request_body: dict[str, Any]
+) -> None:
+    plain = await stock.ask(verb, **request_body)
+    assert "warnings" not in plain
+    [warning] = (warned := await stock.ask(verb, **request_body, colection="b"))["warnings"]
+    assert "'colection'" in warning
+    assert f"{verb} has no field" in warning
+    assert warned.keys() - {"warnings"} == plain.keys(), "it is answered all the same"
+    unknown: dict[str, Any] = {f"{number}\n" + "x" * 999: 1 for number in range(99)}
+    many = await stock.ask(verb, **request_body, **unknown)
+    assert len(many["warnings"]) == 10
+    assert all(warning.isprintable() and len(warning) < 300 for warning in many["warnings"])
 
 
 async def test_stock_tools_see_the_service(stock: Stock) -> None:

@@ -14,7 +14,8 @@ from consumers.retrieve.verbs import saving
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.facts import fact_events
-from tests.integration.conftest import Stock
+from producers.client import MemoryClient
+from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
@@ -74,6 +75,24 @@ async def test_read_by_tier_without_what_has_expired(stock: Stock, kept: int) ->
     assert (await stock.ask("read", owner="other.u1"))["facts"] == []
 
 
+async def test_facts_are_read_page_by_page_with_a_total(stock: Stock, mnemon: Deployment) -> None:
+    for number in range(1, 121):
+        seq = await saved(stock, f"ar_{number:03}", f"Anna has read book {number}")
+    first = await stock.ask("read", min_seq=seq)
+    assert (len(first["facts"]), first["total"]) == (100, 120)
+    last = await stock.ask("read", after=first["next"])
+    assert (len(last["facts"]), last["total"], last.get("next")) == (20, 120, None)
+    assert {fact["id"] for page in (first, last) for fact in page["facts"]} == {
+        f"ar_{number:03}" for number in range(1, 121)
+    }
+    wrong = await stock.ask("read", after="ar_001")
+    assert (code(wrong), "after" in wrong["error"]["message"]) == ("bad_request", True)
+
+    memory = MemoryClient(stock.connection, tenant="acme")
+    everything = await memory.read_all("u1")
+    assert (len(everything.facts), everything.total, everything.next) == (120, 120, None)
+
+
 async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
     for text in ("Анна любит кофе", "Анна любит какао"):
         await stock.ask("update", id="pf_002", text=text)
@@ -82,6 +101,50 @@ async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
     assert [version["text"] for version in reply["versions"]] == ["Анна любит кофе", "Анна любит чай"]
     for missing in ("pf_099", "wk_001"):
         assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
+
+
+async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: Deployment) -> None:
+    await saved(stock, "pf_001", "Anna plays the violin", tier="profile")
+    await stock.say("Yesterday I heard a violin", "acme.u1.talk", id="telegram:u1:7")
+    added = await stock.ask(
+        "document", action="add", document_id="violin.md", text="A violin has four strings."
+    )
+    await indexed(stock, added["seen_seq"])
+    found = await stock.ask("search", query="violin", scope=["memories", "messages", "documents"])
+    got = {}
+    for hit in found["hits"]:
+        for scope in ({}, {"scope": hit["scope"]}):
+            got[hit["id"]] = await stock.ask("get", id=hit["id"], **scope)
+            assert "error" not in got[hit["id"]], hit
+    assert got.keys() == {"pf_001", "telegram:u1:7", "violin.md"}
+    assert got["pf_001"]["fact"]["text"] == "Anna plays the violin"
+    message = got["telegram:u1:7"]["message"]
+    assert (message["content"], message["conversation"]) == ("Yesterday I heard a violin", "talk")
+    document = got["violin.md"]["document"]
+    assert (document["text"], document["length"], document.get("next_offset")) == (
+        "A violin has four strings.",
+        26,
+        None,
+    )
+    for other in ("messages", "documents"):
+        assert code(await stock.ask("get", id="pf_001", scope=other)) == "not_found"
+    await stock.publish("chat.acme.u1.talk.cleared.v1")
+    gone = await stock.publish(f"{SPACE}.document.removed.v1", {"document_id": "violin.md"})
+    for name in ("telegram:u1:7", "violin.md"):
+        assert code(await stock.ask("get", id=name, min_seq=gone)) == "not_found"
+        assert code(await stock.ask("get", "acme.u2", id=name)) == "not_found"
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_a_long_document_is_given_in_parts(stock: Stock) -> None:
+    text = "".join(f"{number:09}\n" for number in range(25_000))
+    added = await stock.ask("document", action="add", document_id="long", text=text)
+    parts, offset = [], 0
+    while offset is not None:
+        document = (await stock.ask("get", id="long", offset=offset, min_seq=added["seen_seq"]))["document"]
+        parts.append(document["text"])
+        offset = document.get("next_offset")
+    assert ("".join(parts), len(parts), document["length"]) == (text, 3, 250_000)
 
 
 async def test_names_and_numbers_without_a_source_are_told_until_the_fact_is_changed(

@@ -26,7 +26,20 @@ WITHOUT_JSON = {
     "auth revoke",
 }
 
-ENDS_WITH_1 = {"status", "audit", "save", "get", "update", "forget", "erase", "rebuild", "bench", "demo"}
+ENDS_WITH_1 = {
+    "export jsonl",
+    "export markdown",
+    "status",
+    "audit",
+    "save",
+    "get",
+    "update",
+    "forget",
+    "erase",
+    "rebuild",
+    "bench",
+    "demo",
+}
 """A script looks at how these end, so each says when that is 1."""
 
 HEAVY = ("rich", "nats", "pydantic_settings", "sqlalchemy", "numpy", "faststream", "starlette", "mcp")

@@ -48,3 +48,26 @@ def test_copies_are_a_number_that_has_a_majority(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MNEMON_REPLICAS", "2")
     with pytest.raises(ValidationError, match="expected 1, 3 or 5"):
         Deployment()
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({}, None),
+        ({"PG_HOST": ""}, None),
+        ({"PG_DB": "ai_db"}, "postgresql+psycopg://postgres@localhost:5432/ai_db"),
+        ({"PG_PASSWORD": "secret"}, "postgresql+psycopg://postgres:secret@localhost:5432/mnemon"),
+        ({"PG_USER": "bot", "PG_PORT": "6432"}, "postgresql+psycopg://bot@localhost:6432/mnemon"),
+        ({"PG_HOST": "db"}, "postgresql+psycopg://postgres@db:5432/mnemon"),
+        ({"PG_HOST": "/run/pg"}, "postgresql+psycopg://postgres@/mnemon?host=%2Frun%2Fpg&port=5432"),
+        ({"DATABASE_URL": "postgresql://a@b/c", "PG_DB": "d"}, "postgresql+psycopg://a@b/c"),
+    ],
+)
+def test_what_is_left_out_of_a_database_has_a_default(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], address: str | None
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    for deployment in (Deployment(), Deployment.read(Deployment().spelled())):
+        url = deployment.database_url
+        assert (url.render_as_string(hide_password=False) if url else None) == address

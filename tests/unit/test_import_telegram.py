@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from contracts.chat import MessageV1
-from mnemon.importing.found import Incoming, Left, NotReadable, Refused
+from mnemon.importing.found import Doubt, Incoming, Left, NotReadable, Recast, Refused
 from mnemon.importing.telegram import Telegram
 
 
@@ -127,3 +127,34 @@ def test_other_files_are_told_apart() -> None:
 def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
     with pytest.raises(NotReadable, match="nested too deeply"):
         list(Telegram().read(io.BytesIO(text)))
+
+
+PERSONAL = chat(message(1, "user777", "Hi"), message(2, "user42", "Hello"), type="personal_chat")
+
+
+def test_of_a_personal_chat_the_other_side_is_taken_for_the_assistant_and_that_is_said() -> None:
+    doubt, *found = read(PERSONAL)
+    assert said(found) == [("42", "assistant", "Hi"), ("42", "user", "Hello")]
+    assert isinstance(doubt, Doubt)
+    assert (doubt.place, "'User777' (user777)" in doubt.reason) == ("chat 777", True)
+    assert not any(isinstance(each, Doubt) for each in read(PERSONAL, bot="user777"))
+
+
+@pytest.mark.parametrize("bot", ["user42", "42", "User42"])
+def test_whoever_is_named_is_the_assistant_of_a_personal_chat(bot: str) -> None:
+    recast, *found = read(PERSONAL, bot=bot)
+    assert said(found) == [("777", "user", "Hi"), ("777", "assistant", "Hello")]
+    users = frozenset({"777", "42", "chat777"})
+    assert recast == Recast("chat 777", "777", "telegram-777", "user42", users, "telegram:777:")
+
+
+def test_a_name_that_nobody_has_is_told() -> None:
+    *found, doubt = read(PERSONAL, bot="Helper")
+    assert [role for _, role, _ in said(found)] == ["user", "user"]
+    assert isinstance(doubt, Doubt)
+    assert "nobody in it is 'Helper'" in doubt.reason
+
+
+def test_notes_to_oneself_have_no_assistant() -> None:
+    notes = chat(message(1, "user777", "Buy milk"), type="saved_messages", id=777)
+    assert said(read(notes)) == [("777", "user", "Buy milk")]

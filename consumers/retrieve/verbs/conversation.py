@@ -9,8 +9,10 @@ from consumers.retrieve.fast_history import FastHistory
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.past import Moment, Past
 from consumers.retrieve.verbs.asking import available, owner_of
+from consumers.retrieve.verbs.outcomes import latest_rejected, outcome_of
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
+from contracts.base import InvalidBody
 from contracts.subjects import Address
 from infra.broker.service import Answer
 from infra.database.reading import ConversationView, Owner
@@ -56,8 +58,16 @@ class ConversationVerbs:
 
         async def read() -> Reply:
             end = await self._log.end()
-            seen = await self._memory.counts(owner_of(address), request.min_seq)
+            if request.event_seq is not None and request.event_seq > end:
+                raise InvalidBody(
+                    "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
+                )
+            wanted = max(request.min_seq or 0, request.event_seq or 0) or None
+            seen = await self._memory.counts(owner_of(address), wanted)
             counts = seen.value
+            applied = self._memory.applied_position
+            # After the position: a letter is stored before the position passes its event.
+            letters = await self._log.rejected(address)
             return StatusReplyV1(
                 seen_seq=seen.seq,
                 conversation=counts.conversation,
@@ -66,6 +76,8 @@ class ConversationVerbs:
                 first_at=counts.first_at,
                 last_at=counts.last_at,
                 log_seq=end,
+                rejected=latest_rejected(letters),
+                outcome=outcome_of(request.event_seq, letters, applied) if request.event_seq else None,
             )
 
         return available(read())

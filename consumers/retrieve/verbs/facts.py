@@ -1,4 +1,4 @@
-"""`read`, `get` and `update`: the facts that are kept of a user."""
+"""`read` and `update`: the facts that are kept of a user."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -11,18 +11,22 @@ from consumers.retrieve.cache import Seen
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.projection import Projection
 from consumers.retrieve.verbs.asking import available, now, owner_of
+from consumers.retrieve.verbs.fact_query import FactQuery
 from consumers.retrieve.verbs.rewriting import conflict, rewritten
-from consumers.retrieve.verbs.shown import fact_as_kept, in_order, unexpired
+from consumers.retrieve.verbs.shown import fact_as_kept, page_of, unexpired
 from consumers.retrieve.verbs.user_log import UserLog
 from contracts.ask import Reply
+from contracts.base import InvalidBody
 from contracts.memory import Fact, FactUpdatedV1, Lineage
 from contracts.subjects import Address
 from contracts.tools import (
+    FactChanges,
     FactReplyV1,
     FactsReplyV1,
-    GetV1,
     ReadV1,
+    UpdateReplyV2,
     UpdateV1,
+    UpdateV2,
 )
 from infra.broker.service import Answer, Refusal
 from infra.database.engine import Database
@@ -44,6 +48,7 @@ class FactVerbs:
     def __init__(
         self,
         memory: Memory,
+        query: FactQuery,
         settings: LiveSettings,
         log: UserLog,
         projection: Projection,
@@ -51,6 +56,7 @@ class FactVerbs:
         finding: Finding | None,
     ) -> None:
         self._memory = memory
+        self._query = query
         self._settings = settings
         self._log = log
         self._projection = projection
@@ -59,7 +65,7 @@ class FactVerbs:
 
     @property
     def answers(self) -> Mapping[str, Answer]:
-        return {"read": self.read, "get": self.get, "update": self.update}
+        return {"read": self.read, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.read(body or b"{}")
@@ -67,9 +73,12 @@ class FactVerbs:
 
         def reply(seen: Seen[list[StoredFact]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
-            facts = in_order(unexpired(wanted, now()))[: request.limit]
+            page = page_of(unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
-                seen_seq=seen.seq, facts=tuple(fact_as_kept(fact) for fact in facts)
+                seen_seq=seen.seq,
+                facts=tuple(fact_as_kept(fact) for fact in page.facts),
+                total=page.total,
+                next=page.next,
             )
 
         async def read() -> Reply:
@@ -78,40 +87,62 @@ class FactVerbs:
         at_hand = self._memory.facts_at_hand(owner, request.min_seq)
         return reply(at_hand) if at_hand is not None else available(read())
 
-    def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = GetV1.read(body)
-
-        async def read() -> Reply:
-            seen = await self._memory.fact(owner_of(address), request.id, request.min_seq)
-            return _reply(_found(seen.value, request.id), seen.seq)
-
-        return available(read())
-
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = UpdateV1.read(body)
+        if address.version == 1:
+            by_id = UpdateV1.read(body)
+            return available(self._update_by_id(address, by_id.id, by_id, FactReplyV1))
+        request = UpdateV2.read(body)
+        if request.id is not None and request.query is None:
+            return available(self._update_by_id(address, request.id, request, UpdateReplyV2))
+        if request.query is not None and request.id is None:
+            return available(self._update_by_query(address, request.query, request))
+        raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
 
-        async def change() -> Reply:
-            # One at a time with whoever else rewrites the user's facts: none is to undo what another did.
-            async with locked(self._database, *owner_of(address)):
-                seen = await self._newest(address, request.id)
-                former = _as_event(_found(seen.value, request.id).fact)
-                settings = self._settings.of(address.tenant)
-                fact = rewritten(former, request, now(), settings)
-                position = seen.seq
-                if fact != former:
-                    await self._check(address, request.id, fact, former, position)
-                    event = FactUpdatedV1(
-                        fact_id=request.id, fact=fact, former=former, lineage=Lineage(extractor="tool")
-                    )
-                    # Before anybody can name its position: from there on it is found by what it says now.
-                    event_id = str(uuid4())
-                    await self._make_findable(owner_of(address), request.id, event_id, fact.text)
-                    position = await self._log.publish(address, event, event_id)
-                    await self._projection.apply(owner_of(address), position)
-            seen = await self._memory.fact(owner_of(address), request.id, position)
-            return _reply(_found(seen.value, request.id), seen.seq)
+    async def _update_by_id(
+        self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
+    ) -> Reply:
+        owner = owner_of(address)
+        # One at a time with whoever else rewrites the user's facts: none is to undo what another did.
+        async with locked(self._database, *owner):
+            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
+        return await self._shown(owner, fact_id, position, expected)
 
-        return available(change())
+    async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
+        owner = owner_of(address)
+        await self._query.prepare()
+        # Chosen under the lock, so that no fact is rewritten between the choice and its change.
+        async with locked(self._database, *owner):
+            queried = await self._query.choose(owner, query, await self._log.end())
+            if queried.named is not None:
+                position = await self._rewrite(address, queried.named, changes, queried.seq)
+        if queried.named is not None:
+            return await self._shown(owner, queried.named.id, position, UpdateReplyV2)
+        return UpdateReplyV2(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+
+    async def _rewrite(self, address: Address, stored: StoredFact, changes: FactChanges, seq: int) -> int:
+        """Change a fact; returns the log position that reflects it."""
+        owner, former = owner_of(address), _as_event(stored)
+        fact = rewritten(former, changes, now(), self._settings.of(address.tenant))
+        if fact == former:
+            return seq
+        await self._check(address, stored.id, fact, former, seq)
+        event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
+        # Before anybody can name its position: from there on it is found by what it says now.
+        event_id = str(uuid4())
+        await self._make_findable(owner, stored.id, event_id, fact.text)
+        position = await self._log.publish(address, event, event_id)
+        await self._projection.apply(owner, position)
+        return position
+
+    async def _shown(
+        self, owner: Owner, fact_id: str, min_seq: int, expected: type[FactReplyV1]
+    ) -> FactReplyV1:
+        seen = await self._memory.fact(owner, fact_id, min_seq)
+        history = _found(seen.value, fact_id)
+        return expected.model_construct(
+            seen_seq=seen.seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
+        )
 
     async def _check(self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int) -> None:
         settings = self._settings.of(address.tenant)
@@ -132,9 +163,6 @@ class FactVerbs:
             async with self._finding.gate.passed():
                 await self._finding.vectors.upsert(Collection.MEMORIES, new)
 
-    async def _newest(self, address: Address, fact_id: str) -> Seen[FactHistory | None]:
-        return await self._memory.fact(owner_of(address), fact_id, await self._log.end())
-
 
 def _as_event(fact: StoredFact) -> Fact:
     return Fact(
@@ -148,15 +176,5 @@ def _as_event(fact: StoredFact) -> Fact:
 
 def _found(history: FactHistory | None, fact_id: str) -> FactHistory:
     if history is None or not unexpired([history.fact], now()):
-        raise _no_fact(fact_id)
+        raise Refusal("not_found", f"there is no fact {fact_id!r}")
     return history
-
-
-def _no_fact(fact_id: str) -> Refusal:
-    return Refusal("not_found", f"there is no fact {fact_id!r}")
-
-
-def _reply(history: FactHistory, seq: int) -> FactReplyV1:
-    return FactReplyV1.model_construct(
-        seen_seq=seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
-    )

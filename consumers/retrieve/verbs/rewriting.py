@@ -10,11 +10,11 @@ from consumers.retrieve.verbs.shown import importance_of
 from contracts.base import InvalidBody
 from contracts.memory import Fact
 from contracts.settings import FactLimits, SettingsV1
-from contracts.tools import UpdateV1
+from contracts.tools import FactChanges
 from infra.database.facts import StoredFact
 
 
-def rewritten(former: Fact, request: UpdateV1, at: datetime, settings: SettingsV1) -> Fact:
+def rewritten(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
     """The fact as the request wants it; what is left out stays, but for the date of a fact that moves.
 
     Words that name an end, such as "until Friday", replace the former date.
@@ -24,7 +24,7 @@ def rewritten(former: Fact, request: UpdateV1, at: datetime, settings: SettingsV
     """
     if request.expires_at is not None and request.expires_at <= at:
         raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
-    wanted = request.model_dump(exclude={"id", "importance"}, exclude_none=True)
+    wanted = request.model_dump(exclude={"id", "query", "importance"}, exclude_none=True)
     if request.text is not None:
         wanted["text"] = one_line(request.text)
     importance = importance_of(request.importance)

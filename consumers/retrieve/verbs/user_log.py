@@ -8,6 +8,7 @@ from contracts.base import Event
 from contracts.registry import EVENTS
 from contracts.streams import LOG
 from contracts.subjects import Address, memory_subject
+from infra.broker.letters import Letter, rejected_events
 from infra.broker.position import log_end
 from infra.telemetry import tracing
 
@@ -39,6 +40,15 @@ class UserLog:
             headers={"Nats-Msg-Id": event_id or str(uuid4()), **tracing.headers()},
         )
         return int(acknowledgement.seq)
+
+    async def rejected(self, address: Address) -> list[Letter]:
+        """The dead letters of the user's events that are not in the rows, in log order.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        connection = self._broker.config.connection_state.connection
+        return await rejected_events(connection, address.tenant, address.user)
 
     async def end(self) -> int:
         """The log's last position: whoever changes something reads all that came before.

@@ -43,7 +43,7 @@ async def _before(visit: Visit, whose: Whose, error: str = "") -> Response:
         "user_erase.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
         kept=await memory.status(whose.user),
-        facts=len((await memory.read(whose.user, limit=1000)).facts),
+        facts=(await memory.read(whose.user, limit=1)).total,
         error=error,
         **shown(whose, "erase"),
     )

@@ -5,9 +5,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from contracts.ask import MAX_HISTORY
 from contracts.base import InvalidBody
-from contracts.tools import FactReplyV1, SaveReplyV1
+from contracts.tools import SaveReplyV1
 from infra.database.users import origin
 from mnemon.admin import facing
 from mnemon.admin.visiting import Pages, Visit
@@ -78,7 +77,7 @@ async def forget(visit: Visit) -> Response:
 async def _facts(visit: Visit, whose: Whose, errors: dict[str, str] | None = None) -> Response:
     memory = await whose.memory(visit)
     query = visit.query.get("q", "").strip()
-    reply = await memory.read(whose.user, limit=MAX_HISTORY, min_seq=whose.seq)
+    reply = await memory.read_all(whose.user, min_seq=whose.seq)
     found = None
     if query:
         found = await memory.search(
@@ -100,7 +99,7 @@ async def _facts(visit: Visit, whose: Whose, errors: dict[str, str] | None = Non
 
 async def _fact(visit: Visit, whose: Whose, fact_id: str, errors: dict[str, str] | None = None) -> Response:
     memory = await whose.memory(visit)
-    reply: FactReplyV1 = await memory.get(whose.user, fact_id, min_seq=whose.seq)
+    reply = await memory.get(whose.user, fact_id, scope="memories", min_seq=whose.seq)
     assert reply.fact, "there is one, or a refusal"
     database = await visit.parts.database()
     came = await database.read(origin((whose.tenant, whose.user), fact_id))

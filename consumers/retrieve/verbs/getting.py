@@ -1,0 +1,92 @@
+"""`get`: one fact, message or document, whole, by the id that a search gave."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from consumers.retrieve.memory import Memory
+from consumers.retrieve.verbs.asking import available, now, owner_of
+from consumers.retrieve.verbs.shown import fact_as_kept, unexpired
+from contracts.ask import Reply
+from contracts.subjects import Address
+from contracts.tools import ConversationMessage, DocumentText, GetReplyV1, GetV1, Scope
+from infra.broker.service import Answer, Refusal
+from infra.database.documents import StoredDocument
+from infra.database.found import VisibleMessage, Wanted
+from infra.database.reading import Owner
+
+LONGEST_TEXT: Final = 100_000
+"""Characters of a document in one reply: escaped in JSON they still are less than a NATS message."""
+
+_NAMED: Final[Mapping[Scope | None, str]] = {
+    "memories": "fact",
+    "messages": "message",
+    "documents": "document",
+    None: "fact, message or document",
+}
+
+
+class GetVerb:
+    """Gives what an id names."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"get": self.get}
+
+    def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        return available(self._get(owner_of(address), GetV1.read(body)))
+
+    async def _get(self, owner: Owner, request: GetV1) -> Reply:
+        readers = {"memories": self._fact, "messages": self._message, "documents": self._document}
+        for scope, read in readers.items():
+            if request.scope in (None, scope) and (reply := await read(owner, request)):
+                return reply
+        raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
+
+    async def _fact(self, owner: Owner, request: GetV1) -> Reply | None:
+        seen = await self._memory.fact(owner, request.id, request.min_seq)
+        if seen.value is None or not unexpired([seen.value.fact], now()):
+            return None
+        return GetReplyV1.model_construct(
+            seen_seq=seen.seq, fact=fact_as_kept(seen.value.fact), versions=tuple(seen.value.versions)
+        )
+
+    async def _message(self, owner: Owner, request: GetV1) -> Reply | None:
+        seen = await self._memory.surroundings(owner, Wanted(*owner, (request.id,)), request.min_seq)
+        for message in seen.value.messages.values():
+            return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
+        return None
+
+    async def _document(self, owner: Owner, request: GetV1) -> Reply | None:
+        seen = await self._memory.documents_by_id(owner, (request.id,), request.min_seq)
+        for document in seen.value:
+            return GetReplyV1.model_construct(seen_seq=seen.seq, document=_as_kept(document, request.offset))
+        return None
+
+
+def _as_said(message: VisibleMessage) -> ConversationMessage:
+    return ConversationMessage.model_construct(
+        id=message.event_id,
+        seq=message.seq,
+        role=message.role,
+        content=message.content,
+        name=message.name,
+        sent_at=message.sent_at,
+        conversation=message.conversation,
+    )
+
+
+def _as_kept(document: StoredDocument, offset: int) -> DocumentText:
+    end = offset + LONGEST_TEXT
+    return DocumentText.model_construct(
+        document_id=document.id,
+        title=document.title,
+        source=document.source,
+        collection=document.collection,
+        text=document.text[offset:end],
+        offset=offset,
+        length=len(document.text),
+        next_offset=end if end < len(document.text) else None,
+    )

@@ -1,0 +1,86 @@
+"""The registry says who sends an event and who reacts to it: as the code does."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from consumers.index.decide import NOTHING, plan
+from contracts import published
+from contracts.registry import EVENTS, EventContract
+from contracts.streams import LOG
+from contracts.subjects import chat_subject, memory_subject
+from infra.broker.delivery import Delivery
+from infra.broker.topology import CONSUMERS
+from mnemon.memory_lines import EVENTS as IMPORTED
+
+ROOT = Path(__file__).parents[2] / "consumers"
+OUTSIDE = {"bot", "importer"}
+
+
+def _calls(folder: Path) -> set[str]:
+    """The names of what the modules of a folder call; `Event.strictly` is a call of `Event`."""
+    calls = (
+        node.func
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    )
+    return {ast.unparse(call).removesuffix(".strictly") for call in calls}
+
+
+CALLS = {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
+
+BY_A_FUNCTION = {"ModelCalledV1": "called"}
+"""Events that are made by a function which several consumers share."""
+
+READ_BACK = {("index", "document.added")}
+"""Made by a consumer from a row, and sent nowhere."""
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_whoever_makes_an_event_is_named_as_its_sender(event: EventContract) -> None:
+    made_by = BY_A_FUNCTION.get(event.latest.__name__, event.latest.__name__)
+    senders = {name for name, calls in CALLS.items() if made_by in calls} - {
+        name for name, read in READ_BACK if read == event.name
+    }
+    assert set(event.producers) - OUTSIDE == senders
+    assert ("importer" in event.producers) == (event.name in IMPORTED)
+
+
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_whoever_reacts_to_an_event_is_named(event: EventContract) -> None:
+    reacting = {
+        consumer
+        for config in CONSUMERS[LOG]
+        if _hears(config.filter_subjects or [config.filter_subject or ">"], _subject(event))
+        for consumer in [str(config.durable_name)]
+    }
+    outcomes = plan([_delivery(event, body) for body in _examples(event)]).outcomes
+    if all(outcome is NOTHING for outcome in outcomes):
+        reacting.discard("index")
+    assert reacting == set(event.consumers)
+
+
+def _examples(event: EventContract) -> list[bytes]:
+    name = published.event_name(event, len(event.versions))
+    return [json.dumps(body).encode() for body in published.examples_of(name).values()]
+
+
+def _subject(event: EventContract) -> str:
+    if event.space == "chat":
+        return chat_subject("acme", "u42", None, event.name, len(event.versions))
+    return memory_subject("acme", "u42", event.name, len(event.versions))
+
+
+def _delivery(event: EventContract, body: bytes) -> Delivery:
+    return Delivery(_subject(event), body, "e1", LOG, 1, 1, 1.8e9)
+
+
+def _hears(patterns: list[str], subject: str) -> bool:
+    return any(
+        re.fullmatch(re.escape(pattern).replace(r"\*", "[^.]+").replace(">", ".+"), subject)
+        for pattern in patterns
+    )

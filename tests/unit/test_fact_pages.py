@@ -1,0 +1,69 @@
+"""Pages of facts: each fact on one page, whatever is forgotten between two of them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.retrieve.verbs.shown import page_of
+from contracts.base import InvalidBody
+from contracts.memory import Tier
+from infra.database.facts import StoredFact
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def fact(seq: int, tier: Tier = "archive", importance: int = 5) -> StoredFact:
+    return StoredFact(
+        id=f"f{seq}",
+        text=f"fact {seq}",
+        kind="user_fact",
+        tier=tier,
+        importance=importance,
+        expires_at=None,
+        saved_at=AT,
+        changed_at=AT,
+        seq=seq,
+        event_id=f"e{seq}",
+        unsupported=(),
+    )
+
+
+FACTS = st.lists(
+    st.builds(
+        fact,
+        seq=st.integers(1, 2**62),
+        tier=st.sampled_from(["profile", "working", "archive"]),
+        importance=st.integers(1, 10),
+    ),
+    unique_by=lambda each: each.seq,
+    max_size=30,
+)
+
+
+@given(facts=FACTS, limit=st.integers(1, 10))
+def test_the_pages_together_are_all_facts_in_order(facts: list[StoredFact], limit: int) -> None:
+    whole = page_of(facts, max(1, len(facts)), None)
+    assert whole.next is None
+    pages = [page_of(facts, limit, None)]
+    while (after := pages[-1].next) is not None:
+        pages.append(page_of(facts, limit, after))
+    assert [each for page in pages for each in page.facts] == list(whole.facts)
+    assert {page.total for page in pages} == {len(facts)}
+    assert all(page.facts for page in pages[1:]), "no page is empty"
+
+
+def test_a_fact_forgotten_between_two_pages_takes_no_other_along() -> None:
+    facts = [fact(seq) for seq in range(1, 6)]
+    first = page_of(facts, 2, None)
+    left = [each for each in facts if each not in first.facts]
+    assert list(page_of(left, 9, first.next).facts) == list(page_of(facts, 9, None).facts)[2:]
+
+
+@pytest.mark.parametrize(
+    "after", ["", "2", "3.-5.-1", "0.-5.-1\n", "0.-5.-1.0", "०.-5.-1", "0.-5.-" + "9" * 5000]
+)
+def test_a_page_begins_where_a_page_ended_only(after: str) -> None:
+    with pytest.raises(InvalidBody, match="after"):
+        page_of([], 1, after)
