@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -31,6 +32,8 @@ from infra.telemetry.tracing import Served
 
 log = structlog.get_logger("service")
 
+_EVERYTHING_ASKED: Final = "ask.>"
+
 _WARNINGS: Final = 10
 """Unknown fields of a request that are named at most."""
 
@@ -54,10 +57,6 @@ Answered = Reply | bytes
 
 Answer = Callable[[Address, bytes], Answered | Coroutine[Any, Any, Answered]]
 """Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
-
-
-_EVERYTHING_ASKED: Final = "ask.>"
-_ASK_TOKENS: Final = 5
 
 
 @dataclass(slots=True)
@@ -99,9 +98,13 @@ class AskService:
     name: str
     version: str
     admission: Admission
-    _endpoints: list[_Endpoint] = field(default_factory=list)
-    _answered: set[str] = field(default_factory=set)
+    _endpoints: dict[tuple[str, int], _Endpoint] = field(default_factory=dict)
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # In the queue group of the endpoints: a request is delivered once, here or to its endpoint. A second
+        # copy would use up the one reply that a login may send.
+        self._subscribe(_EVERYTHING_ASKED, self._dispatch)
 
     def endpoint(self, verb: str, answer: Answer) -> None:
         """Answer a verb in all its versions; other processes that do so share the requests."""
@@ -110,17 +113,16 @@ class AskService:
             zip(contract.requests, contract.replies, strict=True), start=1
         ):
             endpoint = _Endpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
-            self._endpoints.append(endpoint)
-            self._answered.add(f"{verb}.v{version}")
-            self._subscribe(endpoint)
+            self._endpoints[verb, version] = endpoint
+            self._subscribe(endpoint.subject, partial(self._handle, endpoint))
         metrics.REQUESTS.add(verb, "ok", by=0)
 
-    def _subscribe(self, endpoint: _Endpoint) -> None:
+    def _subscribe(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
         async def handle(message: NatsMessage) -> None:
-            await self._handle(endpoint, message.raw_message)
+            await take(message.raw_message)
 
         self.broker.subscriber(
-            endpoint.subject,
+            subject,
             queue=self.name,
             parser=_unparsed,
             decoder=_undecoded,
@@ -130,17 +132,12 @@ class AskService:
 
     @asynccontextmanager
     async def listed(self) -> AsyncIterator[None]:
-        """Show the endpoints to `nats service` and its like, and answer requests that reach none of them.
-
-        The broker has started.
-        """
+        """Show the endpoints to `nats service` and its like; the broker has started."""
         connection = self.broker.config.connection_state.connection
-        # Not in the queue group of the verbs: the server gives a request to one member of a group.
-        await connection.subscribe(_EVERYTHING_ASKED, queue=f"{self.name}-unknown", cb=self._answer_unknown)
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
         )
-        async with _Listing(connection, config, self._endpoints):
+        async with _Listing(connection, config, list(self._endpoints.values())):
             await subscribed(connection)
             yield
 
@@ -153,20 +150,22 @@ class AskService:
             if self._waiting:
                 await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
 
-    async def _answer_unknown(self, message: Msg) -> None:
-        """Answer a request that names no verb or is malformed; leave all others to their endpoints."""
-        tokens = message.subject.split(".")
-        if not message.reply or (len(tokens) == _ASK_TOKENS and ".".join(tokens[3:]) in self._answered):
-            return
+    async def _dispatch(self, message: Msg) -> None:
+        """Hand a request to its endpoint, or answer that there is none."""
         try:
             address = parse(message.subject)
         except InvalidSubject as invalid:
             error = AskError(code="bad_request", message=str(invalid), retryable=False)
         else:
+            endpoint = self._endpoints.get((address.name, address.version))
+            if endpoint is not None:
+                await self._handle(endpoint, message)
+                return
             error = AskError(code="unknown_verb", message=_unknown_verb(address), retryable=False)
-        connection: Client = self.broker.config.connection_state.connection
-        headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
-        await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
+        if message.reply:
+            connection: Client = self.broker.config.connection_state.connection
+            headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+            await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
 
     async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
         """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
