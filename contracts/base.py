@@ -165,6 +165,18 @@ def _short(identifier: str) -> str:
     return identifier
 
 
+def check_identifier(field: str, identifier: str) -> str:
+    """Return an id that stands outside of a body, such as in a header.
+
+    Raises:
+        InvalidBody: it is too long, holds U+0000 or is not valid Unicode. The error names the field.
+    """
+    try:
+        return _short(_storable(identifier))
+    except ValueError as error:
+        raise InvalidBody(field, str(error)) from error
+
+
 Text = Annotated[str, AfterValidator(_storable)]
 """Any text without U+0000."""
 

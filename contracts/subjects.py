@@ -31,6 +31,10 @@ Space = Literal["chat", "memory", "ask"]
 # NATS splits on ".", matches "*" and ">", and ends a token at white space; "%" starts our own escapes.
 # White space is listed, not left to "\s", whose meaning differs between languages and Unicode versions.
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
+_SHOWN = 300
+"""Characters of a wrong subject that an error repeats."""
+
 _VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NAME = re.compile(r"[a-z][a-z_]*\Z")
@@ -88,7 +92,7 @@ def decode_token(token: str) -> str:
         identifier = unquote_to_bytes(token).decode()
         expected = encode_token(identifier)
     except (UnicodeError, InvalidId) as error:
-        raise InvalidSubject(f"token {token!r}: {error}") from error
+        raise InvalidSubject(f"token {token!r:.{_SHOWN}}: {error}") from error
     if expected != token:
         raise InvalidSubject(f"token {token!r} must be spelled {expected!r}")
     return identifier
@@ -144,8 +148,11 @@ def user_schedule(kind: str, tenant: str, user: str) -> str:
 
 
 def dead_subject(consumer: str, original: str) -> str:
-    """Where the dead letter of a message that came on `original` goes."""
-    return f"dead.{consumer}.{original}"
+    """Where the dead letter of a message that came on `original` goes.
+
+    What NATS takes in a subject, and yet has a meaning of its own in a pattern, is percent-encoded.
+    """
+    return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
 
 
 def changed_subject(tenant: str, user: str) -> str:
@@ -250,7 +257,7 @@ def parse(subject: str) -> Address:
             expected = "ask.<tenant>.<user>.<verb>.v<N>"
         case _:
             expected = "a subject of chat, memory or ask"
-    raise InvalidSubject(f"subject {subject!r}: expected {expected}")
+    raise InvalidSubject(f"subject {subject!r:.{_SHOWN}}: expected {expected}")
 
 
 def parse_owner(subject: str) -> tuple[str, str]:

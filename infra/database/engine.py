@@ -49,6 +49,11 @@ class DatabaseNotConfigured(Exception):
     """Neither DATABASE_URL nor PG_HOST is set."""
 
 
+def is_storable(identifier: str) -> bool:
+    """Whether a row can have this id. Points of earlier versions may have one that PostgreSQL cannot hold."""
+    return "\0" not in identifier
+
+
 async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
     """The answer, if it comes soon. Otherwise the database is left alone with it.
 

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from infra.database import conversation_erasing
-from infra.database.engine import Connection, Database, Lookup, Query, Statement
+from infra.database.engine import Connection, Database, Lookup, Query, Statement, is_storable
 from infra.database.memories import sequence
 from infra.database.tables import (
     IS_OPEN,
@@ -270,7 +270,9 @@ def known_events(tenant: str, user: str, event_ids: Sequence[str]) -> Query[set[
     """Those of some events of a user that there are rows of."""
 
     async def query(connection: Connection) -> set[str]:
-        (found,) = await _KNOWN.row(connection, owner(tenant, user) | {"event_ids": list(event_ids)})
+        (found,) = await _KNOWN.row(
+            connection, owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
+        )
         return set(found)
 
     return query
