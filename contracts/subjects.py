@@ -18,7 +18,7 @@ by subject never miss a user.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from contracts.base import ID_LIMIT
@@ -58,6 +58,17 @@ class Address:
     conversation: str | None
     name: str
     version: int
+
+
+class Origin(NamedTuple):
+    """Whose an event is by its subject, however the ids in it are spelled and whatever else is wrong with it.
+
+    `conversation` is None for the current one and where none is named, "" where no id is spelled.
+    """
+
+    space: Literal["chat", "memory"]
+    owner: tuple[str, str]
+    conversation: str | None
 
 
 @lru_cache(maxsize=65_536)
@@ -258,6 +269,31 @@ def parse(subject: str) -> Address:
         case _:
             expected = "a subject of chat, memory or ask"
     raise InvalidSubject(f"subject {subject!r:.{_SHOWN}}: expected {expected}")
+
+
+def origin_of(subject: str) -> Origin | None:
+    """Whose a `chat` or `memory` subject is; None where it names no user."""
+    match subject.split("."):
+        case ["chat" | "memory" as space, tenant, user, *rest]:
+            owner = _spelled(tenant), _spelled(user)
+            is_named = space == "chat" and rest and rest[0] != CURRENT
+            return Origin(space, owner, _spelled(rest[0]) if is_named else None) if all(owner) else None
+    return None
+
+
+def letter_origin(subject: str) -> Origin | None:
+    """Whose a `dead.<consumer>.` subject is; None where it names no user."""
+    return origin_of(subject.split(".", 2)[-1])
+
+
+def _spelled(token: str) -> str:
+    """The id that a token spells in any way; "" where it spells none."""
+    try:
+        identifier = unquote_to_bytes(token).decode()
+        encode_token(identifier)
+    except (UnicodeError, InvalidId):
+        return ""
+    return identifier
 
 
 def parse_owner(subject: str) -> tuple[str, str]:

@@ -13,8 +13,8 @@ from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
 from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import InvalidSubject, decode_token
-from infra.broker.log_reader import stored
+from contracts.subjects import InvalidSubject, decode_token, origin_of
+from infra.broker.log_reader import TIMEOUT, stored
 
 Kind = Literal["event", "trigger", "answer"]
 """An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
@@ -52,8 +52,10 @@ class Letter:
     @property
     def owner(self) -> tuple[str, str] | None:
         """Tenant and user, where the original's subject names them."""
+        if origin := origin_of(self.subject):
+            return origin.owner
         match self.subject.split("."):
-            case ["chat" | "memory", tenant, user, *_] | ["work", _, tenant, user, *_]:
+            case ["work", _, tenant, user, *_]:
                 try:
                     return decode_token(tenant), decode_token(user)
                 except InvalidSubject:
@@ -94,6 +96,25 @@ async def letters(connection: Client, wanted: Wanted, after: int = 0) -> AsyncGe
                 letter = letter_of(message)
                 if wanted.covers(letter):
                     yield letter
+
+
+async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
+    """The subjects that there are dead letters on.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    offset, total = 0, 1
+    while offset < total:
+        request = json.dumps({"subjects_filter": ">", "offset": offset}).encode()
+        reply = await connection.request(f"$JS.API.STREAM.INFO.{DEAD}", request, timeout=TIMEOUT)
+        answer = json.loads(reply.data)
+        if "error" in answer:
+            raise APIError.from_error(answer["error"])
+        subjects = answer["state"].get("subjects") or {}
+        for subject in subjects:
+            yield subject
+        offset, total = offset + len(subjects), answer.get("total", 0) if subjects else 0
 
 
 async def newest(connection: Client, wanted: Wanted, before: int | None, most: int) -> list[Letter]:

@@ -11,6 +11,9 @@ from nats.aio.client import Client
 
 from consumers.app import running
 from contracts.identity import MESSAGE_ID, point_id
+from contracts.streams import DEAD
+from contracts.subjects import origin_of
+from infra.broker.log_reader import pages
 from infra.broker.position import log_end
 from infra.config import Deployment
 from infra.database.auditing import Sample
@@ -138,6 +141,21 @@ async def memory_of(stock: Stock, owner: str) -> dict[str, Any]:
     }
 
 
+def owner_of(subject: str) -> tuple[str, str] | None:
+    origin = origin_of(subject)
+    return origin and origin.owner
+
+
+async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
+    """Where the log has events of a user, in any spelling."""
+    return [
+        delivery.sequence
+        async for page in pages(connection, ">", 0)
+        for delivery in page
+        if owner_of(delivery.subject) == owner
+    ]
+
+
 async def audit(deployment: Deployment) -> Audit:
     async with site(deployment) as place, live_pages(place) as pages:
         return await examine(place.connection, place.database, Sample(), lambda *_: None, pages)
@@ -188,9 +206,19 @@ async def test_fifty_hostile_messages(
         assert len(found["hits"]) == 5
         assert not found.get("degraded")
 
+        ours = [each for each in HOSTILE if owner_of(each.subject) == ("acme", "ana")]
+        there = await stock.ask("erase", "acme.ana", verify=True, text="otter")
+        assert there["left"]["log"] == len(ours) + 3
+        assert there["left"]["dead_letters"] == sum(bool(each.reason) for each in ours)
+        assert there["found"]["log"] == sum(b"otter" in each.body for each in ours) + 3
+
         receipt = await stock.ask("erase", "acme.ana")
         assert receipt["pending"] == []
-        assert (await stock.ask("erase", "acme.ana", verify=True, text="otter"))["left"] == NOTHING
+        assert receipt["removed"] == there["left"]
+        verified = await stock.ask("erase", "acme.ana", verify=True, text="otter")
+        assert verified["left"] == NOTHING
+        assert not any(verified["found"].values())
+        assert await positions_of(connection, ("acme", "ana")) == [receipt["seen_seq"]], "a tombstone remains"
         assert await stock.contents("acme.ana") == []
         assert (await audit(with_vectors)).faults.named == []
         assert await memory_of(stock, "globex.eva") == before
@@ -228,3 +256,49 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
             receipt = await stock.ask("erase", "acme.ana")
             assert receipt["pending"] == []
             assert await vectors.count(Collection.MESSAGES, owner) == 0
+
+
+async def test_a_conversation_goes_in_every_spelling(
+    stock: Stock, connection: Client, with_vectors: Deployment
+) -> None:
+    async with running(("persist", "index", "retrieve"), with_vectors):
+        await stock.say("kept", "acme.ana.other")
+        kept_on = [
+            await stock.publish("chat.acme.ana.othe%72.message.v1", SAID),
+            await stock.publish("chat.acme.eva.tri%70.message.v1", SAID),
+        ]
+        await stock.say("gone", "acme.ana.trip")
+        for place in ("ana.tri%70", "an%61.trip", "an%61.tri%70"):
+            await stock.publish(f"chat.acme.{place}.message.v1", SAID)
+        await stock.publish("chat.acme.ana.trip.MESSAGE.v1", SAID)
+        end = await stock.say("kept, too", "acme.ana.other")
+        assert await stock.contents("acme.ana", conversation="other", min_seq=end) == ["kept", "kept, too"]
+
+        receipt = await stock.ask("erase", "acme.ana", conversation="trip")
+
+        assert receipt["pending"] == []
+        assert receipt["removed"]["log"] == 5
+        assert receipt["removed"]["dead_letters"] == 4
+        assert sorted(each.sequence for each in await kept(connection)) == kept_on
+        assert await positions_of(connection, ("acme", "eva")) == kept_on[1:]
+
+
+async def test_letters_of_earlier_versions_with_wild_cards_in_their_subject_take_nobody_else_along(
+    stock: Stock, connection: Client, with_vectors: Deployment
+) -> None:
+    await stock.publish("chat.acme.*.-.message.v1", b"{")
+    theirs = await stock.publish("chat.acme.eva.-.message.v1", b"{")
+    async with running(("persist", "index", "retrieve"), with_vectors):
+        await stock.contents(min_seq=await stock.say("last"))
+        jetstream = connection.jetstream()
+        encoded = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.%2A.>")
+        assert encoded.seq is not None
+        await jetstream.delete_msg(DEAD, encoded.seq)
+        subject = "dead.persist.chat.acme.*.-.message.v1"
+        await jetstream.publish(subject, b"{", headers={**(encoded.headers or {}), MESSAGE_ID: "as before"})
+
+        receipt = await stock.ask("erase", "acme.%2A")
+
+        assert receipt["pending"] == []
+        assert receipt["removed"]["dead_letters"] == 1
+        assert [each.sequence for each in await kept(connection)] == [theirs]
