@@ -1,6 +1,7 @@
 """What every contract shares: frozen values, tolerant to read, strict to write."""
 
 import re
+from collections.abc import Callable
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from math import isfinite
 from typing import Annotated, Any, Final, Self
@@ -165,14 +166,27 @@ def _short(identifier: str) -> str:
     return identifier
 
 
+def check_text(field: str, text: str) -> str:
+    """Return a text that stands outside of a body, such as in a form.
+
+    Raises:
+        InvalidBody: it holds U+0000 or is not valid Unicode. The error names the field.
+    """
+    return _checked(field, text, _storable)
+
+
 def check_identifier(field: str, identifier: str) -> str:
     """Return an id that stands outside of a body, such as in a header.
 
     Raises:
         InvalidBody: it is too long, holds U+0000 or is not valid Unicode. The error names the field.
     """
+    return _checked(field, check_text(field, identifier), _short)
+
+
+def _checked(field: str, text: str, check: Callable[[str], str]) -> str:
     try:
-        return _short(_storable(identifier))
+        return check(text)
     except ValueError as error:
         raise InvalidBody(field, str(error)) from error
 
