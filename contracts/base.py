@@ -44,7 +44,7 @@ class Contract(BaseModel):
     (`strictly`) refuses them, so that a typing error is found where it was made.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
 
     @classmethod
     def read(cls, body: bytes) -> Self:
@@ -97,7 +97,8 @@ _OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
 
 
 def _invalid(error: ValidationError) -> InvalidBody:
-    errors = error.errors(include_url=False, include_context=False)
+    # No input: problems are logged, and content is not.
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
     first = errors[0]
     path = first["loc"]
     problem = first["msg"].removeprefix("Value error, ")
@@ -106,8 +107,6 @@ def _invalid(error: ValidationError) -> InvalidBody:
         problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)
     named = ".".join(str(part) for part in path) or "body"
     field = named if named.isprintable() else ascii(named)[1:-1]
-    if first["type"] in {"literal_error", "enum"}:
-        problem = f"{problem}, not {first['input']!r:.60}"
     return InvalidBody(field, problem)
 
 

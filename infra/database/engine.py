@@ -268,7 +268,8 @@ class Database:
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
         except (psycopg.Error, PoolTimeout, OSError) as error:
-            raise meaning(error) from error
+            means = meaning(error)
+            raise means from (None if isinstance(means, DatabaseRefused) else error)
 
 
 # https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is a value that a type cannot
@@ -297,7 +298,8 @@ def meaning(error: Exception) -> Exception:
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     said = str(error).strip().partition("\n")[0]
     if state.startswith(_VALUES):
-        return DatabaseRefused(said)
+        # Errors of values quote them, and are logged.
+        return DatabaseRefused(re.sub('".*"', "…", said))
     if state in _NEXT_STEP:
         return DatabaseUnavailable(f"{said}: {_NEXT_STEP[state]}")
     if isinstance(error, psycopg.ProgrammingError):

@@ -161,6 +161,14 @@ _RELEASE: Final = Statement(_release())
 _COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED, windows)}
 _SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED)
 _PROVIDERS: Final = Statement(_providers())
+_SAMPLED: Final = """
+    SELECT count(*) FROM pg_stats
+    WHERE (schemaname = current_schema() OR starts_with(schemaname, current_schema() || '_'))
+      AND strpos(
+          lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)),
+          lower(%(words)s)
+      ) > 0
+"""
 _STORED: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
         owned(erasures)
@@ -252,6 +260,20 @@ def counted_with(tenant: str, user: str, words: str) -> Query[int]:
     async def query(connection: Connection) -> int:
         wanted = owner(tenant, user) | {"words": words}
         return sum([(await search.row(connection, wanted))[0] for search in _SEARCHES])
+
+    return query
+
+
+def counted_in_statistics(words: str) -> Query[int]:
+    """How many columns there are whose samples hold some words, in this schema and its other generations.
+
+    No column with content is sampled, unless somebody has changed that, or a generation is of an earlier
+    version.
+    """
+
+    async def query(connection: Connection) -> int:
+        cursor = await connection.execute(_SAMPLED, {"words": words})
+        return sum([row[0] async for row in cursor])
 
     return query
 
