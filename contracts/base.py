@@ -1,6 +1,7 @@
 """What every contract shares: frozen values, tolerant to read, strict to write."""
 
 import re
+from collections.abc import Callable
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from math import isfinite
 from typing import Annotated, Any, Final, Self
@@ -44,7 +45,7 @@ class Contract(BaseModel):
     (`strictly`) refuses them, so that a typing error is found where it was made.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
 
     @classmethod
     def read(cls, body: bytes) -> Self:
@@ -106,7 +107,8 @@ _OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
 
 
 def _invalid(error: ValidationError) -> InvalidBody:
-    errors = error.errors(include_url=False, include_context=False)
+    # No input: problems are logged, and content is not.
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
     first = errors[0]
     path = first["loc"]
     problem = first["msg"].removeprefix("Value error, ")
@@ -115,8 +117,6 @@ def _invalid(error: ValidationError) -> InvalidBody:
         problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)
     named = ".".join(str(part) for part in path) or "body"
     field = named if named.isprintable() else ascii(named)[1:-1]
-    if first["type"] in {"literal_error", "enum"}:
-        problem = f"{problem}, not {first['input']!r:.60}"
     return InvalidBody(field, problem)
 
 
@@ -173,6 +173,31 @@ def _short(identifier: str) -> str:
     if size > ID_LIMIT:
         raise ValueError(f"{size} bytes, the limit is {ID_LIMIT}")
     return identifier
+
+
+def check_text(field: str, text: str) -> str:
+    """Return a text that stands outside of a body, such as in a form.
+
+    Raises:
+        InvalidBody: it holds U+0000 or is not valid Unicode. The error names the field.
+    """
+    return _checked(field, text, _storable)
+
+
+def check_identifier(field: str, identifier: str) -> str:
+    """Return an id that stands outside of a body, such as in a header.
+
+    Raises:
+        InvalidBody: it is too long, holds U+0000 or is not valid Unicode. The error names the field.
+    """
+    return _checked(field, check_text(field, identifier), _short)
+
+
+def _checked(field: str, text: str, check: Callable[[str], str]) -> str:
+    try:
+        return check(text)
+    except ValueError as error:
+        raise InvalidBody(field, str(error)) from error
 
 
 Text = Annotated[str, AfterValidator(_storable)]

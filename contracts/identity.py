@@ -1,8 +1,18 @@
 """Ids that follow from other ids, so that every replay gives the same ones."""
 
+import re
 from functools import lru_cache
 from hashlib import sha256
+from typing import Final
 from uuid import UUID, uuid5
+
+from contracts.base import check_identifier
+
+MESSAGE_ID: Final = "Nats-Msg-Id"
+"""The header that names an event."""
+
+# NATS clients strip or fold these in a header.
+_UNFIT_FOR_HEADER = re.compile(r"\s\Z|[\x00-\x1f\x7f]")
 
 _CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
 _DERIVED = UUID("0e6d3c59-7c5b-5b34-9a4f-5b8f0f2f9d11")
@@ -15,10 +25,15 @@ def event_identity(
     """An event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
 
     A header that is the body's id, `scoped`, stands for the body's id.
+
+    Raises:
+        InvalidBody: the header cannot be an id.
     """
-    if header and body and header == scoped(tenant, user, body):
+    if not header:
+        return body or f"{stream}:{sequence}"
+    if body and header == scoped(tenant, user, body):
         return body
-    return header or body or f"{stream}:{sequence}"
+    return check_identifier(MESSAGE_ID, header)
 
 
 @lru_cache(maxsize=65_536)
@@ -30,8 +45,10 @@ def scoped(tenant: str, user: str, event_id: str) -> str:
     """The `Nats-Msg-Id` for an event that has an id of its own.
 
     JetStream looks for duplicates in the whole stream: without a scope, the same id of another user within
-    two minutes would be taken for a repetition, and be lost.
+    two minutes would be taken for a repetition, and be lost. An id that a header cannot hold is hashed.
     """
+    if _UNFIT_FOR_HEADER.search(event_id):
+        event_id = sha256(event_id.encode()).hexdigest()
     return f"{_scope(tenant, user)}:{event_id}"
 
 

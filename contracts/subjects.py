@@ -18,7 +18,7 @@ by subject never miss a user.
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from contracts.base import ID_LIMIT
@@ -31,6 +31,10 @@ Space = Literal["chat", "memory", "ask"]
 # NATS splits on ".", matches "*" and ">", and ends a token at white space; "%" starts our own escapes.
 # White space is listed, not left to "\s", whose meaning differs between languages and Unicode versions.
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
+_SHOWN = 300
+"""Characters of a wrong subject that an error repeats."""
+
 _VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 _NAME = re.compile(r"[a-z][a-z_]*\Z")
@@ -54,6 +58,17 @@ class Address:
     conversation: str | None
     name: str
     version: int
+
+
+class Origin(NamedTuple):
+    """Whose an event is by its subject, however the ids in it are spelled and whatever else is wrong with it.
+
+    `conversation` is None for the current one and where none is named, "" where no id is spelled.
+    """
+
+    space: Literal["chat", "memory"]
+    owner: tuple[str, str]
+    conversation: str | None
 
 
 @lru_cache(maxsize=65_536)
@@ -88,7 +103,7 @@ def decode_token(token: str) -> str:
         identifier = unquote_to_bytes(token).decode()
         expected = encode_token(identifier)
     except (UnicodeError, InvalidId) as error:
-        raise InvalidSubject(f"token {token!r}: {error}") from error
+        raise InvalidSubject(f"token {token!r:.{_SHOWN}}: {error}") from error
     if expected != token:
         raise InvalidSubject(f"token {token!r} must be spelled {expected!r}")
     return identifier
@@ -144,8 +159,11 @@ def user_schedule(kind: str, tenant: str, user: str) -> str:
 
 
 def dead_subject(consumer: str, original: str) -> str:
-    """Where the dead letter of a message that came on `original` goes."""
-    return f"dead.{consumer}.{original}"
+    """Where the dead letter of a message that came on `original` goes.
+
+    What NATS takes in a subject, and yet has a meaning of its own in a pattern, is percent-encoded.
+    """
+    return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
 
 
 def changed_subject(tenant: str, user: str) -> str:
@@ -250,7 +268,32 @@ def parse(subject: str) -> Address:
             expected = "ask.<tenant>.<user>.<verb>.v<N>"
         case _:
             expected = "a subject of chat, memory or ask"
-    raise InvalidSubject(f"subject {subject!r}: expected {expected}")
+    raise InvalidSubject(f"subject {subject!r:.{_SHOWN}}: expected {expected}")
+
+
+def origin_of(subject: str) -> Origin | None:
+    """Whose a `chat` or `memory` subject is; None where it names no user."""
+    match subject.split("."):
+        case ["chat" | "memory" as space, tenant, user, *rest]:
+            owner = _spelled(tenant), _spelled(user)
+            is_named = space == "chat" and rest and rest[0] != CURRENT
+            return Origin(space, owner, _spelled(rest[0]) if is_named else None) if all(owner) else None
+    return None
+
+
+def letter_origin(subject: str) -> Origin | None:
+    """Whose a `dead.<consumer>.` subject is; None where it names no user."""
+    return origin_of(subject.split(".", 2)[-1])
+
+
+def _spelled(token: str) -> str:
+    """The id that a token spells in any way; "" where it spells none."""
+    try:
+        identifier = unquote_to_bytes(token).decode()
+        encode_token(identifier)
+    except (UnicodeError, InvalidId):
+        return ""
+    return identifier
 
 
 def parse_owner(subject: str) -> tuple[str, str]:

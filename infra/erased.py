@@ -15,6 +15,7 @@ from contracts.subjects import (
     InvalidSubject,
     conversation_filter,
     conversation_triggers,
+    origin_of,
     parse,
     parse_conversation,
     thing_filter,
@@ -130,11 +131,11 @@ class ErasedConversation:
     def takes(self, delivery: Delivery) -> bool:
         if delivery.sequence in self.derived:
             return True
+        origin = origin_of(delivery.subject)
+        if origin and origin.space == "chat":
+            return self.has_said(origin.conversation, delivery.sequence)
         try:
-            address = parse(delivery.subject)
-            if address.space == "chat":
-                return self.has_said(address.conversation, delivery.sequence)
-            event = decode(address, delivery.body)
+            event = decode(parse(delivery.subject), delivery.body)
         except (InvalidSubject, UnknownEvent, InvalidBody):
             return False
         if conversation := getattr(event, "conversation", None):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
+from contracts.streams import DEAD, LOG, WORK
 from contracts.subjects import ascii_name, decode_token, inbox_prefix, tenant_filters
 
 ACCOUNT: Final = "MNEMON"
@@ -26,13 +27,15 @@ _WORKER: Final = {
     "publish": {
         "allow": [
             *("memory.>", "work.>", "schedule.>", "dead.>", "changed.>"),
-            *("$JS.API.>", "$JS.ACK.>", "_INBOX.>"),
+            *("$JS.ACK.>", "_INBOX.>"),
             "_R_.>",  # replies across the border of an account
-        ],
-        "deny": [
-            *("$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>"),
-            "$JS.API.ACCOUNT.>",
-        ],
+            *("$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
+            *("$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.>"),
+            # What is erased; and streams that were deleted and can be derived again.
+            *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in (LOG, DEAD)),
+            f"$JS.API.STREAM.PURGE.{WORK}",
+            *(f"$JS.API.STREAM.CREATE.{stream}" for stream in (WORK, DEAD)),
+        ]
     },
     "subscribe": {"allow": ["ask.>", "memory.>", "changed.>", "_INBOX.>", "$SRV.>"]},
     "allow_responses": {"max": 1, "expires": "5m"},
@@ -95,9 +98,14 @@ class Authorization:
         except FileNotFoundError:
             return cls({ACCOUNT: _main_account()})
         try:
-            return cls(json.loads(said[said.index(_HEAD) + len(_HEAD) :]))
+            authorization = cls(json.loads(said[said.index(_HEAD) + len(_HEAD) :]))
         except ValueError as error:
             raise NotOurs(f"{path} was not written by `mnemon auth`: name another file") from error
+
+        for user in authorization._main["users"]:
+            if user["user"] == "worker":  # a file of an earlier version lets it do more
+                user["permissions"] = _WORKER
+        return authorization
 
     def text(self) -> str:
         """The file, as nats-server includes it."""

@@ -13,6 +13,7 @@ import structlog
 from nats.aio.client import Client
 
 from contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED, LoginUnusable, login_options
+from infra.broker import patches
 
 log = structlog.get_logger("broker")
 
@@ -66,6 +67,7 @@ async def connect(url: str, *, name: str) -> Client:
     Raises:
         BrokerUnreachable: no server answered the first time.
     """
+    patches.apply()
     await check(url)
     return await nats.connect(servers(url), name=name, **OPTIONS, **login(url))
 

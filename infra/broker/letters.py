@@ -14,8 +14,8 @@ from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
 from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import InvalidSubject, dead_subject, decode_token, user_filters
-from infra.broker.log_reader import stored
+from contracts.subjects import InvalidSubject, decode_token, origin_of, user_filters
+from infra.broker.log_reader import TIMEOUT, stored
 
 Kind = Literal["event", "trigger", "answer"]
 """An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
@@ -55,8 +55,10 @@ class Letter:
     @property
     def owner(self) -> tuple[str, str] | None:
         """Tenant and user, where the original's subject names them."""
+        if origin := origin_of(self.subject):
+            return origin.owner
         match self.subject.split("."):
-            case ["chat" | "memory", tenant, user, *_] | ["work", _, tenant, user, *_]:
+            case ["work", _, tenant, user, *_]:
                 try:
                     return decode_token(tenant), decode_token(user)
                 except InvalidSubject:
@@ -99,6 +101,25 @@ async def letters(connection: Client, wanted: Wanted, after: int = 0) -> AsyncGe
                     yield letter
 
 
+async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
+    """The subjects that there are dead letters on.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    offset, total = 0, 1
+    while offset < total:
+        request = json.dumps({"subjects_filter": ">", "offset": offset}).encode()
+        reply = await connection.request(f"$JS.API.STREAM.INFO.{DEAD}", request, timeout=TIMEOUT)
+        answer = json.loads(reply.data)
+        if "error" in answer:
+            raise APIError.from_error(answer["error"])
+        subjects = answer["state"].get("subjects") or {}
+        for subject in subjects:
+            yield subject
+        offset, total = offset + len(subjects), answer.get("total", 0) if subjects else 0
+
+
 async def newest(connection: Client, wanted: Wanted, before: int | None, most: int) -> list[Letter]:
     """The newest letters that are wanted, newest first. Reads little more than those.
 
@@ -129,7 +150,7 @@ async def rejected_events(connection: Client, tenant: str, user: str) -> list[Le
     """
     found = list[Letter]()
     for pattern in user_filters(tenant, user):
-        async with aclosing(stored(connection, DEAD, dead_subject(_WRITES_ROWS, pattern), 0)) as pages:
+        async with aclosing(stored(connection, DEAD, f"dead.{_WRITES_ROWS}.{pattern}", 0)) as pages:
             async for page in pages:
                 # Without their bodies, which may be large.
                 found += [replace(letter_of(message), body=b"") for message in page]

@@ -6,7 +6,6 @@ from base64 import b64decode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from datetime import datetime
-from email.parser import BytesHeaderParser
 from typing import Final
 
 from nats.aio.client import Client
@@ -20,6 +19,7 @@ from contracts.decode import decode
 from contracts.streams import LOG
 from contracts.subjects import Address, parse, user_filters
 from infra.broker.delivery import Delivery
+from infra.broker.patches import parse_header_lines
 
 TAIL_LIMIT = 500
 """Events of one user that are read past the projections, at most."""
@@ -121,16 +121,16 @@ async def _of_leader(connection: Client, request: Mapping[str, object]) -> Deliv
         raise APIError.from_error(answer["error"])
     found = answer["message"]
     _, _, lines = b64decode(found.get("hdrs", "")).partition(b"\r\n")
-    headers = BytesHeaderParser().parsebytes(lines)
+    headers = parse_header_lines(lines)
     return Delivery(
         subject=found["subject"],
         body=b64decode(found.get("data", "")),
-        message_id=headers["Nats-Msg-Id"],
+        message_id=headers.get("Nats-Msg-Id"),
         stream=LOG,
         sequence=found["seq"],
         deliveries=1,
         stored_at=seconds_of(found["time"]),
-        traceparent=headers["traceparent"],
+        traceparent=headers.get("traceparent"),
     )
 
 

@@ -121,7 +121,7 @@ async def _bury(
         "dead letter",
         consumer=consumer,
         seq=delivery.sequence,
-        event_id=delivery.message_id or f"{delivery.stream}:{delivery.sequence}",
+        event_id=header_value(delivery.message_id or f"{delivery.stream}:{delivery.sequence}", 255),
         reason=outcome.reason,
         error=outcome.error,
         **tracing.logged_of(delivery),

@@ -1,7 +1,9 @@
-"""Three repairs of nats-py 2.16, which FastStream's pull subscribers stand on."""
+"""Repairs of nats-py 2.16, which FastStream's pull subscribers stand on."""
 
 import asyncio
-from typing import Any
+import codecs
+import re
+from typing import Any, Final
 from weakref import WeakSet
 
 import nats.errors
@@ -10,6 +12,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.client import JetStreamContext
 from nats.js.errors import ServiceUnavailableError
+from nats.protocol import parser
 
 PAUSE = 0.5
 """Seconds before a fetch is tried again where there was nothing to fetch from."""
@@ -98,8 +101,45 @@ def parse_header_lines(raw: bytes) -> dict[str, str]:
             # Names come from outside.
             if len(_header_names) < 1024 and len(name) <= 256:
                 _header_names[name] = key
-        headers[key] = value.strip().decode("utf-8", "replace")
+        headers[key] = _text(value.strip())
     return headers
+
+
+def build_message(
+    self: Client, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
+) -> Msg:
+    """Make a message, whatever bytes its subject has.
+
+    Servers take any bytes in a subject. nats-py stops reading for good at one that is not UTF-8.
+    """
+    return self.msg_class(
+        _client=self, _sid=sid, subject=_text(subject), reply=_text(reply), data=data, headers=headers
+    )
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", _DOUBLE_PERCENT)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Write bytes that are not UTF-8 as `%%FF`, which spells no id in a subject.
+
+    Different bytes give different texts: of two events whose ids become one, the second would be lost.
+    """
+    assert isinstance(error, UnicodeDecodeError)
+    return "".join(f"%%{byte:02X}" for byte in error.object[error.start : error.end]), error.end
+
+
+_DOUBLE_PERCENT: Final = "mnemon-double-percent"
+codecs.register_error(_DOUBLE_PERCENT, _escaped)
+
+
+_MESSAGE: Final = re.compile(rb"\AMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t\r\n]+)[ \t]+)?(\d+)\r\n")
+_MESSAGE_WITH_HEADERS: Final = re.compile(
+    rb"\AHMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t\r\n]+)[ \t]+)?(\d+)[ \t]+(\d+)\r\n"
+)
+"""The protocol's lines. nats-py's own end a subject at a vertical tab or a form feed too, which servers take
+within one, and close the connection for good at the rest of the line."""
 
 
 def apply() -> None:
@@ -110,6 +150,9 @@ def apply() -> None:
     patched.next_msg = next_msg
     patched = Client
     patched._parse_header_lines = staticmethod(parse_header_lines)
+    patched._build_message = build_message
+    patched = parser
+    patched.MSG_RE, patched.HMSG_RE = _MESSAGE, _MESSAGE_WITH_HEADERS
 
 
 def _checked_name(name: bytes) -> str | None:

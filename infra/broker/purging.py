@@ -7,16 +7,18 @@ from datetime import UTC, datetime
 from typing import Final
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
 
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent, decode
 from contracts.erasure import UserErasedV1
 from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import letter_filters, parse, thing_filter, user_filters
+from contracts.subjects import letter_filters, letter_origin, parse, thing_filter, user_filters
 from infra.broker.delivery import Delivery
-from infra.broker.letters import letter_of, remove
+from infra.broker.letters import Letter, letter_of, letter_subjects, remove
 from infra.broker.log_reader import delivery_of, last_position, pages, stored
+from infra.broker.redriving import original_of
 from infra.broker.triggers import waiting
 from infra.erased import ErasedConversation, Erasures, Owner, Place, Taking
 
@@ -85,12 +87,37 @@ async def _taken(connection: Client, erased: Taking) -> AsyncGenerator[tuple[str
             async for delivery in deliveries:
                 if erased.takes(delivery):
                     yield LOG, delivery.sequence
-    for pattern in letter_filters(*erased.owner):
+    places = tuple(place.pattern.removesuffix(">") for place in erased.places())
+    async with aclosing(_letters_of(connection, erased.owner)) as letters:
+        async for letter in letters:
+            if not erased.takes_letter(letter):
+                continue
+            # The log's copy goes first: only the letter leads to a subject that is spelled in another way.
+            if not letter.subject.startswith(places) and await _event_of(connection, letter):
+                yield LOG, letter.sequence
+            yield DEAD, letter.id
+
+
+async def _letters_of(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
+    """A user's dead letters, whatever the spelling of the ids in their subjects."""
+    for pattern in [*letter_filters(*owner), *await _other_spellings(connection, owner)]:
         async with aclosing(stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
             async for page in answers:
                 for letter in map(letter_of, page):
-                    if erased.takes_letter(letter):
-                        yield DEAD, letter.id
+                    if letter.owner == owner:
+                        yield letter
+
+
+async def _other_spellings(connection: Client, owner: Owner) -> list[str]:
+    """The subjects of a user's dead letters that `letter_filters` do not match."""
+    usual = tuple(f".{each.removesuffix('>')}" for each in user_filters(*owner))
+    async with aclosing(letter_subjects(connection)) as subjects:
+        others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
+    return [each for each in others if (origin := letter_origin(each)) and origin.owner == owner]
+
+
+async def _event_of(connection: Client, letter: Letter) -> Msg | None:
+    return await original_of(connection, letter) if letter.kind == "event" else None
 
 
 async def _within(connection: Client, place: Place) -> AsyncGenerator[Delivery, None]:
@@ -122,28 +149,28 @@ async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, in
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    return {
-        "log": sum([await _count_with(connection, LOG, each, words) for each in user_filters(*owner)]),
-        "dead_letters": sum(
-            [await _count_with(connection, DEAD, each, words) for each in letter_filters(*owner)]
-        ),
-    }
+    counts = {LOG: 0, DEAD: 0}
+    usual = user_filters(*owner)
+    for pattern in usual:
+        async with aclosing(stored(connection, LOG, pattern, 0)) as answers:
+            async for page in answers:
+                counts[LOG] += sum(_has(message.data, words) for message in page)
+    async with aclosing(_letters_of(connection, owner)) as letters:
+        async for letter in letters:
+            counts[DEAD] += _has(letter.body, words)
+            if not letter.subject.startswith(tuple(each.removesuffix(">") for each in usual)):
+                event = await _event_of(connection, letter)
+                counts[LOG] += event is not None and _has(event.data, words)
+    return {"log": counts[LOG], "dead_letters": counts[DEAD]}
 
 
-async def _count_with(connection: Client, stream: str, pattern: str, words: str) -> int:
-    count = 0
-    async with aclosing(stored(connection, stream, pattern, 0)) as answers:
-        async for page in answers:
-            count += sum(words.lower() in _plain(message.data).lower() for message in page)
-    return count
-
-
-def _plain(body: bytes) -> str:
-    """What a body says, where it is JSON without its escapes."""
+def _has(body: bytes, words: str) -> bool:
+    """Whether a body says some words; where it is JSON, without its escapes."""
     try:
-        return json.dumps(json.loads(body), ensure_ascii=False)
-    except ValueError:
-        return body.decode(errors="replace")
+        plain = json.dumps(json.loads(body), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        plain = body.decode(errors="replace")
+    return words.lower() in plain.lower()
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:

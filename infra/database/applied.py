@@ -25,8 +25,6 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
         return False
     if row is None:
         return None
-    if any("\0" in part for part in row.key):  # which PostgreSQL has in no text
-        return False
     match row:
         case EventRow():
             table = row.table

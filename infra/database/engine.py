@@ -49,6 +49,11 @@ class DatabaseNotConfigured(Exception):
     """Neither DATABASE_URL nor PG_HOST is set."""
 
 
+def is_storable(identifier: str) -> bool:
+    """Whether a row can have this id. Points of earlier versions may have one that PostgreSQL cannot hold."""
+    return "\0" not in identifier
+
+
 async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
     """The answer, if it comes soon. Otherwise the database is left alone with it.
 
@@ -265,7 +270,8 @@ class Database:
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
         except (psycopg.Error, PoolTimeout, OSError) as error:
-            raise meaning(error) from error
+            means = meaning(error)
+            raise means from (None if isinstance(means, DatabaseRefused) else error)
 
 
 # https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is a value that a type cannot
@@ -294,7 +300,8 @@ def meaning(error: Exception) -> Exception:
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     said = str(error).strip().partition("\n")[0]
     if state.startswith(_VALUES):
-        return DatabaseRefused(said)
+        # Errors of values quote them, and are logged.
+        return DatabaseRefused(re.sub('".*"', "…", said))
     if state in _NEXT_STEP:
         return DatabaseUnavailable(f"{said}: {_NEXT_STEP[state]}")
     if isinstance(error, psycopg.ProgrammingError):

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from infra.database import conversation_erasing
-from infra.database.engine import Connection, Database, Lookup, Query, Statement
+from infra.database.engine import Connection, Database, Lookup, Query, Statement, is_storable
 from infra.database.memories import sequence
 from infra.database.tables import (
     IS_OPEN,
@@ -161,6 +161,14 @@ _RELEASE: Final = Statement(_release())
 _COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED, windows)}
 _SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED)
 _PROVIDERS: Final = Statement(_providers())
+_SAMPLED: Final = """
+    SELECT count(*) FROM pg_stats
+    WHERE (schemaname = current_schema() OR starts_with(schemaname, current_schema() || '_'))
+      AND strpos(
+          lower(concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)),
+          lower(%(words)s)
+      ) > 0
+"""
 _STORED: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
         owned(erasures)
@@ -256,6 +264,20 @@ def counted_with(tenant: str, user: str, words: str) -> Query[int]:
     return query
 
 
+def counted_in_statistics(words: str) -> Query[int]:
+    """How many columns there are whose samples hold some words, in this schema and its other generations.
+
+    No column with content is sampled, unless somebody has changed that, or a generation is of an earlier
+    version.
+    """
+
+    async def query(connection: Connection) -> int:
+        cursor = await connection.execute(_SAMPLED, {"words": words})
+        return sum([row[0] async for row in cursor])
+
+    return query
+
+
 def held_by_providers(tenant: str, user: str, seq: int) -> Query[list[str]]:
     """The batches that are not over with something of a user below a log position; the providers' ids."""
 
@@ -270,7 +292,9 @@ def known_events(tenant: str, user: str, event_ids: Sequence[str]) -> Query[set[
     """Those of some events of a user that there are rows of."""
 
     async def query(connection: Connection) -> set[str]:
-        (found,) = await _KNOWN.row(connection, owner(tenant, user) | {"event_ids": list(event_ids)})
+        (found,) = await _KNOWN.row(
+            connection, owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
+        )
         return set(found)
 
     return query

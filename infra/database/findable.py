@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from psycopg.types.json import Jsonb
 
-from infra.database.engine import Database
+from infra.database.engine import Database, is_storable
 from infra.database.memories import VERSIONS
 from infra.database.rows import Owner
 from infra.database.strays import patient
@@ -68,7 +68,11 @@ async def shown_by(
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
-    rows = [{"tenant": tenant, "user_id": user, "event_id": event} for (tenant, user), event in wanted]
+    rows = [
+        {"tenant": tenant, "user_id": user, "event_id": event}
+        for (tenant, user), event in wanted
+        if is_storable(event)
+    ]
     of = _OF[collection]
     sql = f"""
         SELECT tenant, user_id, event_id, stored.seq

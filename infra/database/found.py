@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from contracts.chat import Role
 from infra.database import timeline as parts
-from infra.database.engine import Connection, Lookup, Query
+from infra.database.engine import Connection, Lookup, Query, is_storable
 from infra.database.tables import messages
 from infra.database.timeline import owned, owner
 
@@ -165,7 +165,7 @@ def surroundings(wanted: Sequence[Wanted]) -> Query[list[Surroundings]]:
 
 
 def _parameters(wanted: Wanted) -> dict[str, Any]:
-    return owner(wanted.tenant, wanted.user) | {"event_ids": list(wanted.event_ids)}
+    return owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
 
 
 def _message(row: Sequence[Any]) -> VisibleMessage:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from contracts.base import ID_LIMIT, Event, InvalidBody
+from contracts.base import Event
 from contracts.chat import MessageV1
 from contracts.decode import contract_of, upcast
 from contracts.identity import event_identity
@@ -240,15 +240,11 @@ def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str
     """What an event is known by, to everybody who reads it.
 
     Raises:
-        InvalidBody: it is too long for an id.
+        InvalidBody: the header `Nats-Msg-Id` cannot be an id.
     """
-    event_id = event_identity(
+    return event_identity(
         address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
     )
-    # No character has more than four bytes: most ids need no counting.
-    if len(event_id) > ID_LIMIT // 4 and len(event_id.encode()) > ID_LIMIT:
-        raise InvalidBody("id", f"{len(event_id.encode())} bytes, the limit is {ID_LIMIT}")
-    return event_id
 
 
 _ITEMS: Final[Mapping[type[Event], str]] = {

@@ -93,6 +93,9 @@ class NatsServer(ServerProcess):
         self._home.mkdir(exist_ok=True)
         check_log_key(self._home, self._key)
         self._name_account()
+        if self._guarded:
+            with self._logins.edited():
+                pass  # what a login may do is written as this version has it
         if self._port == _ANY_PORT:
             self._port = self._former_port()
         for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back

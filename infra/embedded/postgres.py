@@ -66,6 +66,10 @@ class Postgres(ServerProcess):
             "full_page_writes": "on",
             "synchronous_commit": "on",
             "log_checkpoints": "off",
+            # No values: errors, statements and contexts repeat them. Who asked is told of the error.
+            "log_min_messages": "log",
+            "log_min_error_statement": "panic",
+            "log_error_verbosity": "terse",
         }
         flags = (flag for name, value in settings.items() for flag in ("-c", f"{name}={value}"))
         return str(self._programs / "postgres"), "-D", self.mark, *flags

@@ -21,6 +21,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from infra.telemetry.exposition import registry
+from infra.telemetry.host_header import host_name, is_address_or_localhost, is_loopback
 
 log = structlog.get_logger("telemetry")
 
@@ -51,7 +52,9 @@ async def answering_http(host: str, port: int, look: Look) -> AsyncIterator[None
         PortTaken: it cannot be listened there.
     """
     loop = asyncio.get_running_loop()
-    handler = partial(_Handler, ask=partial(_asked, loop), look=look, shown=registry())
+    handler = partial(
+        _Handler, ask=partial(_asked, loop), look=look, shown=registry(), is_local=is_loopback(host)
+    )
     try:
         server = _Server((host, port), handler)
     except OSError as error:
@@ -102,13 +105,20 @@ class _Handler(BaseHTTPRequestHandler):
         ask: Callable[[Look], Sequence[str]],
         look: Look,
         shown: CollectorRegistry,
+        is_local: bool,
     ) -> None:
         self._ask = ask
         self._look = look
         self._shown = shown
+        self._is_local = is_local
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
+        # Elsewhere, a scraper uses whatever name the machine has there.
+        if self._is_local and not is_address_or_localhost(host_name(self.headers.get("Host", ""))):
+            error = {"error": "the header Host names another machine: use an address, or localhost"}
+            self._json(HTTPStatus.MISDIRECTED_REQUEST, error)
+            return
         match urlsplit(self.path).path:
             case "/metrics":
                 self._ask(self._look)

@@ -3,20 +3,16 @@
 import hashlib
 import hmac
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from cachetools import TTLCache
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from mnemon.admin.ended import SESSION_SECONDS, EndedSessions
+from mnemon.attempts import Attempts
 
 _NOTICE_SECONDS: Final = 60
-_FREE_ATTEMPTS: Final = 5
-_LONGEST_WAIT: Final = 60.0
-_ADDRESSES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +44,7 @@ class Access:
         self._links = set(links)
         self._used = used
         self._ended = ended or EndedSessions()
-        self._failures: TTLCache[str, tuple[int, float]] = TTLCache(maxsize=_ADDRESSES, ttl=3600)
+        self._attempts = Attempts()
         self._sessions = self._signer("session")
         self._notices = self._signer("notice")
         # By the token, since a browser gives cookies to every port of a host.
@@ -56,17 +52,14 @@ class Access:
 
     def wait(self, address: str) -> float:
         """Seconds until who is there may try again."""
-        _, until = self._failures.get(address, (0, 0.0))
-        return max(0.0, until - time.monotonic())
+        return self._attempts.wait(address)
 
     def enter(self, said: str, address: str) -> str | None:
         """The cookie of a new session, if that is the token."""
         if not hmac.compare_digest(said.strip().encode(), self._token):
-            failures = self._failures.get(address, (0, 0.0))[0] + 1
-            wait = min(2.0 ** (failures - _FREE_ATTEMPTS), _LONGEST_WAIT) if failures > _FREE_ATTEMPTS else 0
-            self._failures[address] = failures, time.monotonic() + wait
+            self._attempts.fail(address)
             return None
-        self._failures.pop(address, None)
+        self._attempts.succeed(address)
         return self._begin()
 
     def enter_by_link(self, key: str) -> str | None:

@@ -5,6 +5,7 @@ from typing import Any, Final, get_args
 
 from contracts.base import InvalidBody
 from contracts.memory import Kind, Tier
+from mnemon.admin.fields import whole_number
 from producers.errors import AskFailed
 
 TIERS: Final[Mapping[Tier, str]] = {
@@ -29,9 +30,8 @@ ELSEWHERE: Final = ""
 def typed(form: Mapping[str, str]) -> dict[str, Any]:
     """What was filled in, as the verbs want it; `importance` is a number where it looks like one."""
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
-    importance = given.get("importance", "")
-    if importance.isdecimal():
-        given["importance"] = int(importance)
+    if (importance := whole_number(given.get("importance", ""))) is not None:
+        given["importance"] = importance
     return given
 
 

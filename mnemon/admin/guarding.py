@@ -1,6 +1,5 @@
 """What every request has to be like, and what every answer says to the browser."""
 
-import ipaddress
 from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
@@ -8,6 +7,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from infra.telemetry.host_header import host_name, is_address_or_localhost
 
 _POLICY: Final = "; ".join(
     (
@@ -56,14 +57,14 @@ class Guard:
         host = headers.get("host", "")
         if not self._is_ours(host):
             said = (
-                f"{_name(host) or 'this'!r} is not a name of this page. "
+                f"{host_name(host) or 'this'!r} is not a name of this page. "
                 "Use its address, or name it: mnemon admin --allow-host NAME\n"
             )
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
             return
-        origin = headers.get("origin")
-        if scope["method"] not in ("GET", "HEAD") and origin and _host_of(origin) != host:
-            said = f"This came from {origin}, not from {host}: it is not done.\n"
+        origin = headers.get("origin", "")
+        if scope["method"] not in ("GET", "HEAD") and _host_of(origin) != host:
+            said = f"This came from {origin or 'no Origin'}, not from {host}: it is not done.\n"
             await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
             return
 
@@ -79,8 +80,8 @@ class Guard:
         await self._application(scope, receive, answer)
 
     def _is_ours(self, host: str) -> bool:
-        name = _name(host)
-        return name == "localhost" or name in self._names or _is_address(name)
+        name = host_name(host)
+        return name in self._names or is_address_or_localhost(name)
 
 
 def _host_of(origin: str) -> str:
@@ -88,19 +89,3 @@ def _host_of(origin: str) -> str:
         return urlsplit(origin).netloc
     except ValueError:
         return ""
-
-
-def _name(host: str) -> str:
-    """The host without its port."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

@@ -104,7 +104,7 @@ def _figure(part: str, typed: str) -> Any:
         return typed
     try:
         return json.loads(typed)
-    except ValueError:
+    except (ValueError, RecursionError):
         return typed
 
 

@@ -6,8 +6,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from contracts.base import InvalidBody
 from mnemon.admin.access import Access
 from mnemon.admin.ended import SESSION_SECONDS
+from mnemon.admin.fields import read_form
 from mnemon.admin.rendering import render
 from mnemon.admin.visiting import SESSION_OVER, Pages, Visit
 
@@ -24,8 +26,10 @@ async def _form(request: Request) -> Response:
 async def _enter(request: Request) -> Response:
     access: Access = request.app.state.access
     address = request.client.host if request.client else ""
-    async with request.form() as sent:
-        form = {name: value for name, value in sent.items() if isinstance(value, str)}
+    try:
+        form = await read_form(request)
+    except InvalidBody as wrong:
+        return _page(request, 400, str(wrong))
     if key := form.get("key"):
         cookie = access.enter_by_link(key)
         error = "This link was used, or is of a former start. Log in with the token."
@@ -55,8 +59,8 @@ def _page(
     request: Request, status: int = 200, error: str | None = None, given: Mapping[str, str] | None = None
 ) -> Response:
     kept = {name: (given or {}).get(name, "") for name in ("key", "next")}
-    folder = request.app.state.parts.data
-    return render(request, "login.html", status=status, error=error, folder=folder, **kept)
+    in_folder = request.app.state.parts.data is not None
+    return render(request, "login.html", status=status, error=error, in_folder=in_folder, **kept)
 
 
 def _wanted(given: Mapping[str, str]) -> str:

@@ -30,4 +30,5 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     """A page, or a part of one, with what all of them show."""
     known = {"navigation": request.app.state.navigation, "version": request.app.state.version}
     text = _templates().get_template(template).render(_NOTHING | known | values)
-    return HTMLResponse(text, status_code=status)
+    # Half a character, which JSON can name, is shown by its number.
+    return HTMLResponse(text.encode(errors="backslashreplace"), status_code=status)

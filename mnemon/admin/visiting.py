@@ -3,12 +3,13 @@
 import asyncio
 import functools
 import hmac
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import structlog
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -16,6 +17,7 @@ from starlette.routing import Route
 from contracts.base import InvalidBody
 from contracts.subjects import InvalidId
 from mnemon.admin.access import Access, Session
+from mnemon.admin.fields import Fields, read_form
 from mnemon.admin.parts import Parts
 from mnemon.admin.rendering import render
 from mnemon.admin.troubles import Trouble, trouble
@@ -47,6 +49,7 @@ class Visit:
     """One request of somebody who has logged in.
 
     Attributes:
+        query: what the address asks for: `/users?tenant=acme`.
         form: what a form sent, each field once, and but for ids stripped of blanks around it; empty where
             none did.
         parts: the servers.
@@ -55,17 +58,13 @@ class Visit:
     request: Request
     session: Session
     section: str
-    form: Mapping[str, str] = field(default_factory=dict)
+    query: Fields = field(default_factory=Fields)
+    form: Fields = field(default_factory=Fields)
 
     @property
     def parts(self) -> Parts:
         parts: Parts = self.request.app.state.parts
         return parts
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """What is asked for in the address: `/users?tenant=acme`."""
-        return self.request.query_params
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """A page, or a fragment of one, from a template."""
@@ -137,18 +136,20 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
     if session is None:
         return _to_login(request)
     visit = Visit(request, session, section)
-    if request.method == "POST":
-        async with request.form() as sent:
-            texts = {name: value for name, value in sent.items() if isinstance(value, str)}
-        form = {name: text if name in _IDS else text.strip() for name, text in texts.items()}
-        if not hmac.compare_digest(form.pop(PROOF, "").encode(), session.proof.encode()):
-            why = Trouble(403, "This form is not ours", SESSION_OVER, "Go back and reload the page.")
-            return visit.refusal(why)
-        visit = Visit(request, session, section, form)
     try:
+        query, form = Fields.of(request.query_params), Fields()
+        if request.method == "POST":
+            for name, text in (await read_form(request)).items():
+                form[name] = text if name in _IDS else text.strip()
+            if not hmac.compare_digest(form.pop(PROOF, "").encode(), session.proof.encode()):
+                why = Trouble(403, "This form is not ours", SESSION_OVER, "Go back and reload the page.")
+                return visit.refusal(why)
+        visit = Visit(request, session, section, query, form)
         return await _in_time(handler(visit))
     except (InvalidId, InvalidBody) as error:
         return visit.refusal(Trouble(400, "That cannot be", str(error), "Go back, and mend it."))
+    except HTTPException:
+        raise
     except Exception as error:
         why_not = trouble(error)
         if why_not:

@@ -1,12 +1,11 @@
 """Whose memory a page is about."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
-from contracts.base import InvalidBody
 from contracts.subjects import encode_token
+from mnemon.admin.fields import Fields
 from mnemon.admin.visiting import Visit
 from producers.client import MemoryClient
 
@@ -29,19 +28,17 @@ class Whose:
     seq: int | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Self:
+    def of(cls, given: Fields) -> Self:
         """Whom an address or a form names.
 
         Raises:
             contracts.subjects.InvalidId: there can be no such user, or no such tenant.
             InvalidBody: `seq` is no position.
         """
-        tenant, user, seq = (given.get(name, "") for name in ("tenant", "user", "seq"))
+        tenant, user = (given.get(name, "") for name in ("tenant", "user"))
         encode_token(tenant)
         encode_token(user)
-        if seq and not seq.isascii():
-            raise InvalidBody("seq", "expected a log position")
-        return cls(tenant, user, int(seq) if seq.isdecimal() else None)
+        return cls(tenant, user, given.number("seq"))
 
     def path(self, page: str, **more: str) -> str:
         """The address of one of the user's pages."""

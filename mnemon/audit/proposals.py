@@ -42,11 +42,7 @@ class Proposals:
         ]
         if proposed:
             self.found.proposals += len(proposed)
-            # With U+0000 in its id no decision can be stored: the log alone can have one.
-            self._left += [each for each in proposed if "\0" in each.event_id]
-            self._left += await undecided(
-                self._database, [each for each in proposed if "\0" not in each.event_id]
-            )
+            self._left += await undecided(self._database, proposed)
 
     async def finish(self, connection: Client, up_to: int, faults: Faults) -> None:
         """Name what was never decided, or twice; a decision may be in the log, and not projected yet.

@@ -56,7 +56,6 @@ async def _audit(data: Path | None, sample: int, as_json: bool) -> Ending:
 
 
 async def _examined(deployment: "Deployment", sample: int) -> "Audit":
-    from infra.broker import patches
     from infra.broker.connect import connect
     from infra.database.auditing import Sample
     from infra.database.engine import Database
@@ -64,7 +63,6 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
     from mnemon.audit.examining import NotProvisioned, examine
     from mnemon.rebuilding.live import live_pages
 
-    patches.apply()
     connection = await connect(str(deployment.nats_url), name="mnemon-audit")
     try:
         async with Database(deployment, name="mnemon-audit") as database:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from infra.config import Deployment
 
 TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
+SHORTEST_TOKEN = 16
+"""Characters."""
 
 
 def mcp(
@@ -82,6 +84,12 @@ async def _http(deployment: "Deployment", tenant: str, user: str | None, host: s
 
     configure_logging()
     given = os.environ.get(TOKEN)
+    if given and len(given) < SHORTEST_TOKEN:
+        refuse(
+            Ending.WRONG_USE,
+            f"{TOKEN} has {len(given)} characters, at least {SHORTEST_TOKEN} are needed",
+            "Make one with: openssl rand -base64 32",
+        )
     token = given or secrets.token_urlsafe(24)
     try:
         listening = listening_on(host, port)

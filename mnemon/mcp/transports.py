@@ -8,9 +8,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from mnemon.attempts import Attempts
 from mnemon.mcp.server import NoUser
 
 USER_HEADER: Final = "Mnemon-User"
@@ -56,19 +57,29 @@ def named_user(context: ServerRequestContext[Any]) -> str:
 
 
 class _Guarded:
-    """Lets in who knows the token."""
+    """Lets in who knows the token. An address that has sent wrong ones waits."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._right = f"Bearer {token}".encode()
+        self._attempts = Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._right):
-                refusal = PlainTextResponse(
-                    "Send the header: Authorization: Bearer TOKEN\n", 401, {"WWW-Authenticate": "Bearer"}
-                )
-                await refusal(scope, receive, send)
-                return
+        if scope["type"] == "http" and (refusal := self._refusal(scope)):
+            await refusal(scope, receive, send)
+            return
         await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        address = scope["client"][0] if scope["client"] else ""
+        if wait := self._attempts.wait(address):
+            said = f"Too many wrong tokens. Try again in {wait:.0f} s.\n"
+            return PlainTextResponse(said, 429, {"Retry-After": f"{wait:.0f}"})
+        given = dict(scope["headers"]).get(b"authorization")
+        if given is not None and hmac.compare_digest(given, self._right):
+            self._attempts.succeed(address)
+            return None
+        if given is not None:  # a client that does not know yet that it needs one guesses nothing
+            self._attempts.fail(address)
+        said = "Send the header: Authorization: Bearer TOKEN\n"
+        return PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})

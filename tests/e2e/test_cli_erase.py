@@ -41,7 +41,7 @@ async def test_a_user_is_erased_and_nothing_is_left(
         await indexed(stock, await stock.say("Tea again"))
         left = await mnemon(*verify, MNEMON_NATS_URL=url)
         assert (left.code, json.loads(left.out)["left"]) == (1, NOTHING)
-        assert json.loads(left.out)["found"] == {"log": 1, "dead_letters": 0, "database": 1}
+        assert json.loads(left.out)["found"] == {"log": 1, "dead_letters": 0, "database": 1, "statistics": 0}
         await indexed(stock, await stock.say("Tea abroad", "acme.u1.trip"))
         of_one = "erase", "acme", "u1", "--conversation", "trip"
         trip = await mnemon(*of_one, "--yes", "--json", MNEMON_NATS_URL=url)

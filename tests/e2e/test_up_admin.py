@@ -25,7 +25,8 @@ async def test_a_link_logs_in_once_whatever_becomes_of_the_process(shared: Up) -
 
     anew = httpx.Limits(max_keepalive_connections=0)
     assert address
-    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE, limits=anew) as browser:
+    origin = {"origin": address}
+    async with httpx.AsyncClient(base_url=address, timeout=PATIENCE, limits=anew, headers=origin) as browser:
         answer = await browser.post("/login", data={"key": link[1]})
         assert answer.headers["location"] == "/"
         page = await browser.get("/")

@@ -53,5 +53,5 @@ async def browsing(deployment: Deployment) -> AsyncIterator[Browser]:
         parts.used(),  # ASGITransport knows no lifespan
         httpx.AsyncClient(transport=httpx.ASGITransport(page), base_url=ADDRESS) as client,
     ):
-        await client.post("/login", data={"token": "the token of a test"})
+        await client.post("/login", data={"token": "the token of a test"}, headers={"origin": ADDRESS})
         yield Browser(client)

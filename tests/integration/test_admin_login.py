@@ -97,6 +97,7 @@ async def test_attempts_are_slowed_down(browser: httpx.AsyncClient) -> None:
         ({"host": "[::1]:8765", "origin": "http://[::1]:8765"}, 303),
         ({"origin": "https://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({}, 403),
         ({"origin": "http://["}, 403),
     ],
 )

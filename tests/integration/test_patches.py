@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec, module_from_spec
 
 import nats.errors
@@ -15,6 +16,7 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig
 
 from contracts.streams import LOG
+from contracts.subjects import InvalidSubject, decode_token
 from infra.broker import patches
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, Outcome
@@ -195,8 +197,44 @@ _HEADERS = st.lists(_PIECES | st.binary(max_size=4) | st.text(max_size=4).map(st
 @example(b": without a name\r\n")
 @example("имя: значение\r\nname: значение\r\n".encode())
 def test_header_lines_are_read_as_nats_py_reads_them(raw: bytes) -> None:
+    raw = raw.decode(errors="ignore").encode()  # bytes that are not UTF-8 are read otherwise
     assert patches.parse_header_lines(raw) == parse_as_nats_py(raw)
     assert patches.parse_header_lines(raw) == parse_as_nats_py(raw), "the second time from memory"
+
+
+@given(st.sets(st.binary(max_size=4).filter(lambda value: value.strip() == value and b"\r" not in value)))
+def test_different_header_values_stay_different(values: set[bytes]) -> None:
+    read = {patches.parse_header_lines(b"Nats-Msg-Id: %b\r\n" % value)["Nats-Msg-Id"] for value in values}
+    assert len(read) == len(values)
+
+
+@pytest.mark.parametrize(
+    "characters", [b"\xff", b"\xc3", b"\x0b", b"\x0c", b"\x00", b"\x1c", "\u2003".encode()]
+)
+@pytest.mark.parametrize("headers", [None, {"X-Bot": "b"}], ids=["bare", "with headers"])
+async def test_a_subject_of_any_bytes_ends_no_connection(
+    connection: Client, characters: bytes, headers: dict[str, str] | None
+) -> None:
+    subscription = await connection.subscribe("ask.>")
+    subject = patches._text(b"ask.acme.%b.history.v1" % characters)
+    command = b"PUB ask.acme.%b.history.v1 2\r\n{}\r\n" % characters
+    if headers:
+        command = b"HPUB ask.acme.%b.history.v1 22 24\r\nNATS/1.0\r\nX-Bot: b\r\n\r\n{}\r\n" % characters
+    await connection._send_command(command)
+    await connection.publish("ask.acme.u1.history.v1", b"{}")
+    first, second = [await subscription.next_msg(5) for _ in range(2)]
+    assert (first.subject, first.headers, first.data) == (subject, headers, b"{}")
+    assert second.subject == "ask.acme.u1.history.v1"
+
+
+@given(st.binary(min_size=1, max_size=4), st.sampled_from([b"", b"%C2", b"%A0"]))
+def test_bytes_that_are_not_utf_8_spell_no_id(characters: bytes, beside: bytes) -> None:
+    for token in characters + beside, beside + characters:
+        with suppress(UnicodeDecodeError):
+            token.decode()
+            continue
+        with pytest.raises(InvalidSubject):
+            decode_token(patches._text(token))
 
 
 def test_names_from_outside_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

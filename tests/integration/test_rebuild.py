@@ -40,8 +40,8 @@ async def test_all_kinds_of_events_give_the_same_rows(
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     seq = await stock.say("once", id="x")
-    for body, headers in REFUSED.values():
-        await stock.publish("chat.acme.u1.-.message.v1", body, **headers)
+    await stock.publish("chat.acme.u1.-.message.v1", REFUSED)
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="a\0b")
     await stock.say("a copy, later", id="x")
     verdict = await verdict_on(place, told)
     assert verdict.is_settled

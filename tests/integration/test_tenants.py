@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import nats
 import nats.errors
@@ -15,12 +16,15 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from consumers.app import running
 from contracts.chat import MessageV1
 from contracts.streams import DEAD, LOG, WORK
 from contracts.subjects import inbox_prefix
 from infra.broker.authorization import Login
 from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.topology import provision
+from infra.config import Deployment
+from infra.database.migrate import migrate
 from infra.embedded.logins import FolderLogins
 from infra.embedded.nats_server import NatsServer
 from producers.client import MemoryClient
@@ -203,6 +207,50 @@ async def test_who_has_no_login_is_refused(guarded: Guarded) -> None:
     assert "guess-that-is-wrong" not in str(refused.value)
 
 
+FORBIDDEN_TO_WORKERS = (
+    *("$JS.API.STREAM.DELETE.LOG", "$JS.API.STREAM.SNAPSHOT.LOG", "chat.A.u.-.message.v1"),
+    *("$JS.API.STREAM.CREATE.COPY", "$JS.API.STREAM.CREATE.LOG", "$JS.API.STREAM.UPDATE.LOG"),
+    *("$JS.API.STREAM.PURGE.LOG", "$JS.API.STREAM.PURGE.DEAD", "$JS.API.STREAM.UPDATE.WORK"),
+    *("$JS.API.STREAM.MSG.DELETE.KV_settings", "$KV.settings.default", "$JS.API.META.LEADER.STEPDOWN"),
+)
+
+
+async def test_a_worker_does_all_that_consumers_have_to_do(
+    guarded: Guarded, database_url: str, tmp_path: Path
+) -> None:
+    worker = guarded.server.url_as("worker")
+    deployment = Deployment(
+        nats_url=worker,
+        database_dsn=database_url,
+        database_schema=f"test_{uuid4().hex[:12]}",
+        vectors_folder=tmp_path / "vectors",
+    )
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    async with (
+        running(("persist", "index", "dedupe", "retrieve", "maintain"), deployment),
+        MemoryClient.connect(guarded.address("A"), tenant="A") as memory,
+    ):
+        said = await memory.publish("u", "user", "the otter")
+        assert (await memory.save("u", "Likes otters")).decision == "saved"
+        await guarded.operator.jetstream().publish("chat.A.u.-.message.v1", b"{")
+        assert (await memory.history("u", min_seq=said)).messages
+        receipt = await memory.erase("u")
+        assert receipt.pending == ()
+        assert not (await memory.history("u")).messages
+
+
+def test_a_file_of_an_earlier_version_lets_a_worker_do_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "auth" / "nats.conf"
+    with FolderLogins(tmp_path).edited():
+        pass
+    wide = path.read_text().replace("$JS.API.STREAM.PURGE.WORK", "$JS.API.>")
+    path.write_text(wide)
+    with FolderLogins(tmp_path).edited():
+        pass
+    assert "$JS.API.>" not in path.read_text()
+
+
 async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: Guarded) -> None:
     refusals: list[str] = []
 
@@ -211,7 +259,7 @@ async def test_a_worker_deletes_no_stream_and_is_no_bot(guarded: Guarded) -> Non
 
     async with await nats.connect(guarded.server.url_as("worker"), error_cb=note) as connection:
         worker = Stock(connection, refusals)
-        for subject in ("$JS.API.STREAM.DELETE.LOG", "$JS.API.STREAM.SNAPSHOT.LOG", "chat.A.u.-.message.v1"):
+        for subject in FORBIDDEN_TO_WORKERS:
             await connection.publish(subject, SAID)
             assert await worker.refused(subject)
 

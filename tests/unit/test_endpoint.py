@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Sequence
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -14,9 +14,9 @@ from infra.telemetry.endpoint import PortTaken, answering_http
 from tests.ports import free_port
 
 
-def got(url: str) -> tuple[int, str]:
+def got(url: str, **headers: str) -> tuple[int, str]:
     try:
-        with urlopen(url) as response:
+        with urlopen(Request(url, headers=headers)) as response:
             return response.status, response.read().decode()
     except HTTPError as error:
         with error:
@@ -58,3 +58,26 @@ async def test_a_loop_that_does_not_turn_is_not_alive(monkeypatch: pytest.Monkey
         asking.join()  # in the loop's own thread: it does not turn meanwhile
     assert [status for status, _ in found] == [503]
     assert json.loads(found[0][1])["alive"] is False
+
+
+@pytest.mark.parametrize(
+    ("listens_at", "host", "status"),
+    [
+        ("127.0.0.1", "evil.example", 421),
+        ("127.0.0.1", "evil.example:9100", 421),
+        ("127.0.0.1", "[", 421),
+        ("127.0.0.1", "localhost:9100", 200),
+        ("127.0.0.1", "[::1]", 200),
+        ("0.0.0.0", "mnemon.internal:9100", 200),
+    ],
+)
+async def test_a_site_whose_name_means_this_machine_reads_no_metrics(
+    listens_at: str, host: str, status: int
+) -> None:
+    async def look() -> Sequence[str]:
+        return []
+
+    port = free_port()
+    async with answering_http(listens_at, port, look):
+        url = f"http://127.0.0.1:{port}/metrics"
+        assert (await asyncio.to_thread(lambda: got(url, Host=host)))[0] == status

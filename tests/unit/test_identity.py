@@ -1,9 +1,13 @@
 """What an event is known by."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.base import InvalidBody
 from contracts.identity import event_identity, first_conversation, scoped, started_conversation
+
+texts = st.text(min_size=1)
 
 
 def test_the_header_goes_before_the_body_and_the_body_before_the_place() -> None:
@@ -12,7 +16,7 @@ def test_the_header_goes_before_the_body_and_the_body_before_the_place() -> None
     assert event_identity("a", "u", None, None, "LOG", 7) == "LOG:7"
 
 
-@given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))
+@given(texts, texts, texts)
 def test_a_scope_is_for_the_transport_only(tenant: str, user: str, event_id: str) -> None:
     assert event_identity(tenant, user, scoped(tenant, user, event_id), event_id, "LOG", 7) == event_id
 
@@ -32,3 +36,20 @@ def test_conversations_follow_from_ids_alone() -> None:
     owners = [("a", "u"), ("a", "v"), ("b", "u")]
     assert len({first_conversation(*owner) for owner in owners}) == 3
     assert started_conversation("a", "u", "e1") != started_conversation("a", "u", "e2")
+
+
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [("a\0b", r"U\+0000"), ("x" * 256, "256 bytes"), ("Ж" * 128, "256 bytes"), ("a\udcff", "lone surrogate")],
+)
+def test_a_header_that_cannot_be_an_id_is_named(header: str, problem: str) -> None:
+    with pytest.raises(InvalidBody, match=problem) as refusal:
+        event_identity("a", "u", header, "b", "LOG", 7)
+    assert refusal.value.field == "Nats-Msg-Id"
+
+
+@given(st.text(st.sampled_from("ab \t\n\r\x0b\x7f\x85\xa0\u2003\u2028"), min_size=1), texts, texts)
+def test_a_scoped_id_arrives_as_it_was_sent(event_id: str, tenant: str, user: str) -> None:
+    header = scoped(tenant, user, event_id)
+    assert header.strip().translate({0xA: " ", 0xD: " "}) == header
+    assert event_identity(tenant, user, header, event_id, "LOG", 7) == event_id

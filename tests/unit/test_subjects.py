@@ -209,3 +209,39 @@ def _matches(pattern: str, subject: str) -> bool:
     """As NATS does for a pattern that ends in `>`."""
     prefix = pattern.removesuffix(">")
     return subject.startswith(prefix) and len(subject) > len(prefix)
+
+
+@given(identifiers, identifiers, st.none() | identifiers, st.integers(0, 2**32))
+def test_every_spelling_has_the_same_origin(
+    tenant: str, user: str, conversation: str | None, choice: int
+) -> None:
+    def spelled(identifier: str) -> str:
+        token = encode_token(identifier)
+        return "".join(f"%{byte:02x}" for byte in identifier.encode()) if choice % 3 else token
+
+    place = subjects.CURRENT if conversation is None else spelled(conversation)
+    assert subjects.origin_of(f"chat.{spelled(tenant)}.{spelled(user)}.{place}.MESSAGE.v0") == (
+        "chat", (tenant, user), conversation
+    )  # fmt: skip
+    dead = subjects.dead_subject("persist", f"memory.{spelled(tenant)}.{spelled(user)}.fact.saved.v1")
+    assert subjects.letter_origin(dead) == ("memory", (tenant, user), None)
+
+
+@pytest.mark.parametrize(
+    ("subject", "origin"),
+    [
+        ("chat.acme.ana", ("chat", ("acme", "ana"), None)),
+        ("chat.acme.an%61.%FF.message.v1", ("chat", ("acme", "ana"), "")),
+        ("chat.acme.ana\x01", ("chat", ("acme", "ana\x01"), None)),
+        ("chat.acme.%FF.-.message.v1", None),
+        ("chat.acme.ana%00.-.message.v1", None),
+        ("chat.acme", None),
+        ("work.persist.acme.ana", None),
+    ],
+)
+def test_origins_of_wrong_subjects(subject: str, origin: object) -> None:
+    assert subjects.origin_of(subject) == origin
+
+
+def test_a_dead_letter_has_no_wild_card_in_its_subject() -> None:
+    assert subjects.dead_subject("persist", "chat.*.a\x0b\0.>") == "dead.persist.chat.%2A.a%0B%00.%3E"

@@ -13,7 +13,7 @@ from infra.broker.purging import found_in, left_of
 from infra.broker.triggers import waiting
 from infra.database.elsewhere import counted_elsewhere, found_elsewhere
 from infra.database.engine import Database
-from infra.database.erasing import counted_with, known_events
+from infra.database.erasing import counted_in_statistics, counted_with, known_events
 from infra.database.tables import windows
 from infra.erased import ErasedConversation, ErasedUser
 from infra.finding import Finding
@@ -117,6 +117,7 @@ async def found_with(
     return {
         **await found_in(connection, owner, words),
         "database": await database.read(counted_with(*owner, words)),
+        "statistics": await database.read(counted_in_statistics(words)),
         **in_generations(await database.read(found_elsewhere(*owner, words))),
     }
 

@@ -15,6 +15,7 @@ from infra.broker.redriving import Applied, GivenBack, Kept, drop, original_of, 
 from infra.broker.stopped import go_on, stopped
 from infra.broker.topology import CONSUMERS
 from infra.database.applied import is_applied
+from mnemon.admin.fields import whole_number
 from mnemon.admin.troubles import Trouble
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.dead_letters import body_of, prospect
@@ -47,17 +48,15 @@ class Named(NamedTuple):
 async def all_of_them(visit: Visit) -> Response:
     """The newest letters that the filters leave, and the consumers that have stopped for too many."""
     filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
-    before = visit.query.get("before", "")
-    if before and not before.isdecimal():
-        raise InvalidBody("before", "is no id of a dead letter")
+    before = visit.query.number("before")
     connection = await visit.parts.broker()
     state = (await connection.jetstream().stream_info(DEAD)).state
-    found = await newest(connection, _wanted(filters), int(before) if before else None, SHOWN + 1)
+    found = await newest(connection, _wanted(filters), before, SHOWN + 1)
     return visit.page(
         "dead_letters.html",
         letters=found[:SHOWN],
         older=found[SHOWN - 1].id if len(found) > SHOWN else None,
-        is_first=not before,
+        is_first=before is None,
         total=state.messages,
         filters=filters,
         used={name: value for name, value in filters.items() if value},
@@ -66,13 +65,16 @@ async def all_of_them(visit: Visit) -> Response:
     )
 
 
-@pages.get("/dead/{id:int}")
+@pages.get("/dead/{id}")
 async def one(visit: Visit) -> Response:
     """A letter with all that it has."""
+    id_ = whole_number(visit.request.path_params["id"])
+    if id_ is None:
+        raise InvalidBody("id", "is no id of a dead letter")
     connection = await visit.parts.broker()
-    found = await letter(connection, visit.request.path_params["id"])
+    found = await letter(connection, id_)
     if found is None:
-        return visit.refusal(_gone(visit.request.path_params["id"]))
+        return visit.refusal(_gone(id_))
     original = await original_of(connection, found) if found.kind == "event" else None
     body = body_of(found, original)
     text = _pretty(body)
@@ -159,7 +161,7 @@ def _chosen(form: Mapping[str, str]) -> list[int]:
     """The ids of the letters that are ticked, or of all that the page shows; the oldest first."""
     prefix = "shown." if form.get("which") == "shown" else "letter."
     found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
-    return sorted(int(each) for each in found if each.isdecimal())
+    return sorted(id_ for each in found if (id_ := whole_number(each)) is not None)
 
 
 def _told(given: Sequence[GivenBack], applied: int) -> list[str]:

@@ -73,7 +73,9 @@ async def settings(visit: Visit) -> Response:
 async def save(visit: Visit) -> Response:
     """Set what was changed in the form of a group, and nothing else."""
     tenant = visit.form.get("tenant") or None
-    knobs = next(knobs for group, knobs in _KNOBS if (group.name or _ALONE) == visit.form.get("group"))
+    knobs = {group.name or _ALONE: knobs for group, knobs in _KNOBS}.get(visit.form["group"])
+    if knobs is None:
+        raise InvalidBody("group", "is no group of settings")
     changed = {each.name: each.read(visit.form) for each in knobs if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:
@@ -122,7 +124,9 @@ async def revisions(visit: Visit) -> Response:
 @pages.post("/settings/rollback")
 async def back(visit: Visit) -> Response:
     """Set again what was set at a revision."""
-    tenant, revision = visit.form.get("tenant") or None, int(visit.form["revision"])
+    tenant, revision = visit.form.get("tenant") or None, visit.form.number("revision")
+    if revision is None:
+        raise InvalidBody("revision", "is missing")
     try:
         made = await rollback(await visit.parts.broker(), revision, tenant)
     except NoSuchRevision as error:
@@ -212,7 +216,10 @@ def _at(field: str, name: str, said: str) -> str:
 def _is_changed(knob: Knob, form: Mapping[str, str]) -> bool:
     was = form.get(f"was.{knob.name}", "")
     if knob.kind == "prices":
-        return bool(_known(knob.read(form)) != _known(json.loads(was)))
+        try:
+            return _known(knob.read(form)) != _known(json.loads(was))
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidBody(f"was.{knob.name}", "is no list of prices") from error
     return knob.name in form and form[knob.name] != was
 
 

@@ -105,5 +105,5 @@ def _dollars(value: float) -> str:
 def _moment(written: str) -> datetime:
     try:
         return datetime.fromisoformat(written).astimezone(UTC)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InvalidBody("before", "is no time") from error

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from contracts.ask import ContextReplyV1, ContextSection, Format
 from contracts.base import InvalidBody
 from infra.settings.store import read
+from mnemon.admin.fields import whole_number
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.admin.whose import Whose, shown
 from producers.errors import AskFailed
@@ -47,7 +48,7 @@ async def context(visit: Visit) -> Response:
             raise
         field, _, problem = failed.message.partition(": ")
         error = InvalidBody(field, problem)
-    budget = int(asked["budget"]) if asked["budget"].isdecimal() else usual
+    budget = whole_number(asked["budget"]) or usual
     return visit.page(
         "user_context.html",
         status=422 if error else 200,
@@ -65,8 +66,8 @@ async def context(visit: Visit) -> Response:
 
 async def _asked(visit: Visit, whose: Whose, asked: Mapping[str, str]) -> ContextReplyV1:
     fields: dict[str, Any] = {name: value for name, value in asked.items() if value}
-    if fields.get("budget", "").isdecimal():
-        fields["budget"] = int(fields["budget"])
+    if (budget := whole_number(asked["budget"])) is not None:
+        fields["budget"] = budget
     memory = await whose.memory(visit)
     # Not by `memory.context`, which never fails.
     reply = await memory.ask(whose.user, "context", **fields)

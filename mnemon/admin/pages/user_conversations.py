@@ -41,8 +41,7 @@ async def _history(visit: Visit, whose: Whose, conversation: str | None, error: 
     database = await visit.parts.database()
     all_of_them = await database.read(conversations((whose.tenant, whose.user)))
     memory = await whose.memory(visit)
-    asked = visit.query.get("limit", "")
-    limit = min(int(asked), MAX_HISTORY) if asked.isdecimal() and int(asked) else _PAGE
+    limit = min(visit.query.number("limit") or _PAGE, MAX_HISTORY)
     reply = await memory.history(whose.user, limit=limit, conversation=conversation, min_seq=whose.seq)
     more = len(reply.messages) == limit and limit < MAX_HISTORY
     return visit.page(

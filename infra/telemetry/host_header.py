@@ -1,0 +1,30 @@
+"""The header `Host` of a request, which gives away a site whose name means this machine (DNS rebinding)."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+
+def host_name(host: str) -> str:
+    """The host without its port; "" where there is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_address_or_localhost(name: str) -> bool:
+    """Whether a name is none that another site can have."""
+    return name == "localhost" or _address(name) is not None
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a name means this machine only."""
+    address = _address(name)
+    return name == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None

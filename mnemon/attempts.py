@@ -1,0 +1,37 @@
+"""Failed attempts to log in, counted by address: after some of them, each further one has to wait."""
+
+import time
+from typing import Final
+
+from cachetools import TTLCache
+
+FREE: Final = 5
+"""Attempts before the first wait."""
+
+LONGEST_WAIT: Final = 60.0
+"""Seconds."""
+
+_ADDRESSES: Final = 10_000
+_REMEMBERED_SECONDS: Final = 3600
+
+
+class Attempts:
+    """Failed attempts of the last hour. Each wait is twice as long as the one before."""
+
+    def __init__(self) -> None:
+        self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)
+
+    def wait(self, address: str) -> float:
+        """Seconds until an address may try again."""
+        _, until = self._failures.get(address, (0, 0.0))
+        return max(0.0, until - time.monotonic())
+
+    def fail(self, address: str) -> None:
+        """Count a failed attempt."""
+        failures = self._failures.get(address, (0, 0.0))[0] + 1
+        wait = min(2.0 ** (failures - FREE), LONGEST_WAIT) if failures > FREE else 0.0
+        self._failures[address] = failures, time.monotonic() + wait
+
+    def succeed(self, address: str) -> None:
+        """Forget the failures of an address."""
+        self._failures.pop(address, None)
