@@ -290,6 +290,13 @@ class WindowAnsweredV1(Event):
     beyond_limit: int | None = Field(
         default=None, ge=1, description="Usable facts above the limit, kept in a dead letter."
     )
+    reason: Text | None = Field(default=None, description="Why it is dead, as its dead letter has it.")
+    model: Text | None = Field(
+        default=None, description="Provider and model that were asked last, where it is dead."
+    )
+    attempts: int | None = Field(
+        default=None, ge=0, description="Failed attempts before the last one, where it is dead."
+    )
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 
 

@@ -43,7 +43,7 @@ from infra.database.uncovered import Whose, uncovered
 from infra.models.language.offline import PROVIDER as RULES
 from infra.models.language.offline import offline
 from infra.models.language.patience import Patience
-from infra.models.language.port import Answer, LanguageModel, ModelUnavailable, Request, RequestRefused
+from infra.models.language.port import LanguageModel, ModelUnavailable, Request, RequestRefused, Usage
 from infra.settings.store import LiveSettings
 from infra.telemetry import tracing
 
@@ -154,6 +154,8 @@ class Compacting:
             with tracing.span("compact", await trace_at(connection, step.covers[1])):
                 return await self._take(connection, place, step, model, settings)
         except RequestRefused as error:
+            if error.usage is not None:
+                await _append(connection, self._paid((tenant, user), error.usage, model, settings))
             return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
         except ModelUnavailable as error:
             self._patience.failed(compaction.provider, compaction.model, error)
@@ -199,7 +201,7 @@ class Compacting:
         asked = request
         for _ in range(ASKED):
             answer = await model.complete(asked)
-            paid = self._paid(owner, answer, model, settings)
+            paid = self._paid(owner, answer.usage, model, settings)
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
             if not isinstance(checked, SummaryRefusal):
                 return f"{model.provider}/{model.model}", checked, [paid]
@@ -209,14 +211,14 @@ class Compacting:
         rules = offline()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
-    def _paid(self, owner: Owner, answer: Answer, model: LanguageModel, settings: SettingsV1) -> LogEvent:
+    def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
         """Count a call. Each call is paid for, so each has an event with an id of its own."""
         self._patience.answered(settings.compaction.provider, settings.compaction.model)
-        usd = cost(answer.usage, model.model, settings.spending, in_batch=False)
+        usd = cost(usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)
-        count(model.provider, "compact", answer.usage, usd)
+        count(model.provider, "compact", usage, usd)
         of = model.provider, model.model
-        return called(owner, answer.usage, *of, "compact", None, settings.spending, uuid4().hex)
+        return called(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
         """Whether the projections have all that the user said, all summaries of it, and its erasure."""

@@ -139,7 +139,7 @@ class Asking:
                 outcome = await model.complete(question.request())
             self._patience.answered(of.provider, of.model)
         except RequestRefused as error:
-            outcome = LineFailed(str(error), is_final=True)
+            outcome = LineFailed(str(error), is_refused=True, usage=error.usage)
         except ModelUnavailable as error:
             self._patience.failed(of.provider, of.model, error)
             outcome = error

@@ -20,7 +20,6 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from infra.models.language.port import (
     Answer,
-    LineFailed,
     ModelBusy,
     ModelRefused,
     ModelUnavailable,
@@ -163,17 +162,32 @@ def params(
     return asked
 
 
-def outcome(message: Message) -> Answer | LineFailed:
-    """What a message says; AttributeError and its like where it is none."""
-    if message.stop_reason == "refusal":
-        return LineFailed("the model will not answer this", is_final=True)
-    usage = message.usage
-    cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    return Answer(
-        text="".join(block.text for block in message.content if block.type == "text"),
-        usage=Usage(usage.input_tokens + cached + written, cached, usage.output_tokens),
-        is_cut=message.stop_reason in ("max_tokens", "model_context_window_exceeded"),
-    )
+def outcome(message: Message) -> Answer:
+    """What a message says, which may be nothing: it is paid for all the same.
+
+    Raises:
+        AttributeError, TypeError: it is none.
+    """
+    content, given = getattr(message, "content", None), getattr(message, "usage", None)
+    if content is None and given is None:
+        raise TypeError("neither content nor usage")
+    usage, end = _usage(given), getattr(message, "stop_reason", None)
+    if end == "refusal":
+        return Answer("", usage, problem="the model will not answer this", is_refused=True)
+    is_cut = end in ("max_tokens", "model_context_window_exceeded")
+    try:
+        text = "".join(block.text for block in content or () if block.type == "text")
+    except (AttributeError, TypeError):
+        text = ""
+    return Answer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
+
+
+def _usage(given: object) -> Usage:
+    """Nothing where the provider says nothing. What is cached, and written to the cache, was asked too."""
+    names = "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
+    counts = [Usage.of_counts(getattr(given, name, None), 0, 0).input for name in names]
+    new, cached, written, output = counts
+    return Usage.of_counts(new + cached + written, cached, output)
 
 
 async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
