@@ -190,6 +190,7 @@ class LanguageSuite:
         server.state.longest = 1000
         with pytest.raises(RequestRefused) as raised:
             await model.complete(asking(SAID * 1000))
+        assert "long" in str(raised.value)
         assert SAID not in "".join(traceback.format_exception(raised.value))
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
 

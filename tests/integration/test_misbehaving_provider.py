@@ -148,13 +148,20 @@ ANSWERS: dict[str, tuple[Callable[[Body], Body], End]] = {
     ),
 }
 
-REFUSED_TEXT = {"error": {"message": "no: I like thing 0", "code": "invalid_prompt", "param": "messages"}}
+REFUSED_TEXT = {
+    "error": {"message": "Invalid content: I like thing 0", "code": "invalid_prompt", "param": "messages"}
+}
+SAID = "code invalid_prompt, param messages: Invalid content: ..."
 
 ONLINE = [
     Case("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
     Case("400 for the schema", setting(formats=frozenset())),
-    Case("400 for the text", failing(3, status=400, body=REFUSED_TEXT), End("refused", "HTTP 400")),
-    Case("422 for the text", failing(3, status=422, body=REFUSED_TEXT), End("refused", "HTTP 422")),
+    Case(
+        "400 for the text", failing(3, status=400, body=REFUSED_TEXT), End("refused", f"(HTTP 400): {SAID}")
+    ),
+    Case(
+        "422 for the text", failing(3, status=422, body=REFUSED_TEXT), End("refused", f"(HTTP 422): {SAID}")
+    ),
     Case("413", failing(1, status=413), End("refused", "HTTP 413")),
     Case("401", failing(1, status=401)),
     Case("403", failing(1, status=403)),
@@ -185,7 +192,7 @@ BATCHED = [
     Case("400 for the text, not so online", refusing_lines(400)),
     Case("400 for the text", both(
         refusing_lines(400), failing(3, status=400, body=REFUSED_TEXT)
-    ), End("refused", "HTTP 400")),
+    ), End("refused", f"(HTTP 400): {SAID}")),
     Case("401 for a line", refusing_lines(401)),
     Case("404 for a line", refusing_lines(404, code="model_not_found")),
     Case("413 for a line", refusing_lines(413)),

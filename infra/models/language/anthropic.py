@@ -64,7 +64,7 @@ class AnthropicModel:
         try:
             return await self._answer(request)
         except RequestRefused as error:
-            raise RequestRefused(str(error), await self._checked(request)) from None
+            raise error.explained(request, await self._checked(request)) from None
 
     async def _answer(self, request: Request) -> Answer:
         asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")

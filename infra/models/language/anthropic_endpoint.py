@@ -27,6 +27,7 @@ from infra.models.language.port import (
     RequestRefused,
     Usage,
 )
+from infra.models.language.provider_error import ProviderError
 from infra.models.language.retry_after import retry_after
 
 LONGEST_WAIT = 60.0
@@ -127,7 +128,9 @@ class Endpoint:
             case 408 | 409:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
-                return RequestRefused(f"{self.at} refuses a request (HTTP {status})")
+                return RequestRefused(
+                    f"{self.at} refuses a request (HTTP {status})", ProviderError.of_body(error.body)
+                )
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
             case _:

@@ -80,7 +80,7 @@ class GoogleModel:
                 checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
             except RequestRefused as error:
                 raise ModelRefused(f"{error}, whatever it is asked") from None
-            raise RequestRefused(str(refused), checked.usage) from None
+            raise refused.explained(request, checked.usage) from None
 
     async def _answer(self, request: Request, cached: str | None = None) -> Answer:
         try:

@@ -16,6 +16,7 @@ from tenacity import (
 )
 
 from infra.models.language.port import ModelBusy, ModelRefused, ModelUnavailable, RequestRefused
+from infra.models.language.provider_error import ProviderError
 
 LONGEST_WAIT = 60.0
 """Seconds; who wants to be left alone for longer is not waited for."""
@@ -106,7 +107,8 @@ class Server:
             case 408 | 409 | 499:
                 return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _retry_after(error))
             case 400 | 413 | 422:
-                return RequestRefused(f"{self._at} refuses the request (HTTP {status})")
+                said = ProviderError(code=error.status, message=error.message)
+                return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)
             case _ if status < 500:
                 return ModelRefused(f"{self._at} refuses what model {self.model} is asked (HTTP {status})")
             case _:

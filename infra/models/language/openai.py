@@ -19,7 +19,6 @@ from infra.models.language.port import (
     ModelNotConfigured,
     ModelRefused,
     Request,
-    RequestRefused,
     Usage,
 )
 from infra.models.language.thoughts import without_thoughts
@@ -65,7 +64,7 @@ class OpenAIModel:
             except NotTaken as error:
                 if form != forms[-1] and not error.is_too_long:
                     continue
-                raise RequestRefused(str(error), await self._checked(error)) from None
+                raise error.explained(request, await self._checked(error)) from None
             if request.schema is not None:
                 self._endpoint.use(form)
             return answer

@@ -19,6 +19,7 @@ from infra.models.language.port import (
     RequestRefused,
     Usage,
 )
+from infra.models.language.provider_error import ProviderError
 from infra.models.language.retry_after import retry_after
 
 Form = Literal["json_schema", "json_object", "text"]
@@ -42,8 +43,8 @@ _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoni
 class NotTaken(RequestRefused):
     """A request is refused. `parameter`: on account of which, where the server says so."""
 
-    def __init__(self, message: str, parameter: str | None, is_too_long: bool) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
+        super().__init__(message, error)
         self.parameter = parameter
         self.is_too_long = is_too_long
 
@@ -158,7 +159,10 @@ class Endpoint:
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return NotTaken(
-                    f"{self.at} refuses a request (HTTP {status})", untaken_parameter(error.body), is_too_long
+                    f"{self.at} refuses a request (HTTP {status})",
+                    ProviderError.of_body(error.body),
+                    untaken_parameter(error.body),
+                    is_too_long,
                 )
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
 from contracts.chat import Role
+from infra.models.language.provider_error import UNEXPLAINED, ProviderError
 
 Purpose = Literal["extract", "compact"]
 
@@ -229,12 +230,19 @@ class RequestRefused(Exception):
     """The provider will never take this request, such as one that is too long; others it takes.
 
     Attributes:
+        error: what the provider says of it, which the message has once it is known what was asked.
         usage: of another call, which showed that; None where none was answered.
     """
 
-    def __init__(self, message: str, usage: Usage | None = None) -> None:
+    def __init__(self, message: str, error: ProviderError = UNEXPLAINED, usage: Usage | None = None) -> None:
         super().__init__(message)
+        self.error = error
         self.usage = usage
+
+    def explained(self, request: Request, usage: Usage | None) -> "RequestRefused":
+        """Return the refusal with what the provider says of it, but for what was asked."""
+        said = self.error.described(request.instructions, request.text)
+        return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 
 
 class ModelNotConfigured(Exception):
