@@ -84,7 +84,8 @@ class Answering:
         policy = question.settings.policy
         if said is not None and (what := secret_in_long_text(said, policy)) is not None:
             letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
-        await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
+        model = f"{asked.provider}/{asked.model}"
+        await bury(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
 def _judged(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:

@@ -8,6 +8,7 @@ import structlog
 
 from consumers.extract.cutting import SELDOM
 from consumers.extract.working import Extraction
+from consumers.model_reports import reporting
 from contracts.base import InvalidBody
 from contracts.streams import WORK
 from contracts.subjects import InvalidSubject, parse_conversation, parse_owner, said_position
@@ -121,6 +122,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         async with (
             connected(broker) as connection,
             settings.watched(connection),
+            reporting(connection, extraction.patience),
             started(broker, (WORK, "extract-said"), (WORK, "extract"), (WORK, "extract-batches")),
         ):
             await every(connection, "schedule.batches", deployment.extract_seconds, TICK)

@@ -36,12 +36,16 @@ class Extraction:
     """Everything that extraction does; all of it may be done again, and by several processes.
 
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`: nothing is lost then.
+
+    Attributes:
+        patience: the models that it asks.
     """
 
     def __init__(
         self, database: Database, settings: LiveSettings, models: LanguageModels, deployment: Deployment
     ) -> None:
-        patience, budgets = Patience(models), Budgets(database, settings)
+        self.patience = patience = Patience(models)
+        budgets = Budgets(database, settings)
         on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
         self._database = database
         self._projections = Projections(database, settings)
