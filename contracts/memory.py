@@ -250,6 +250,11 @@ class BatchIntendedV1(Event):
     windows: tuple[Window, ...] = Field(
         description="What it reads of this user; of others it may read too, who have events of their own."
     )
+    usd: float | None = Field(
+        default=None,
+        ge=0,
+        description="What these windows may cost, in US dollars; where the tenant has a budget.",
+    )
 
 
 class BatchSubmittedV1(Event):

@@ -21,7 +21,7 @@ from consumers.compact.answer import SummaryRefusal, check_summary, correct_requ
 from consumers.compact.decide import Place, Step, Write, next_step, summary
 from consumers.compact.prompt import of_messages, of_summaries
 from consumers.spending.budget import Budgets
-from consumers.spending.calls import called, cost
+from consumers.spending.calls import called, cost, estimate
 from consumers.spending.counting import count
 from contracts.model_settings import Compaction
 from contracts.settings import SettingsV1
@@ -145,14 +145,21 @@ class Compacting:
             return ACK
         if self._failed.get((place, step.name, compaction), 0) >= ATTEMPTS:
             return _DEAD_ALREADY
-        if not await self._budgets.left(tenant):
-            return Retry(WITHOUT_BUDGET)
         model = await self._patience.model(compaction.provider, compaction.model)
         if model is None:
             return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
+        request = (
+            of_messages(step.messages, settings)
+            if isinstance(step, Write)
+            else of_summaries(step.summaries, settings)
+        )
+        usd = ASKED * estimate(request, model.model, settings.spending, in_batch=False)
         try:
-            with tracing.span("compact", await trace_at(connection, step.covers[1])):
-                return await self._take(connection, place, step, model, settings)
+            with self._budgets.reserving() as reservations:
+                if not await reservations.admit(tenant, usd):
+                    return Retry(WITHOUT_BUDGET)
+                with tracing.span("compact", await trace_at(connection, step.covers[1])):
+                    return await self._take(connection, place, step, request, model, settings)
         except RequestRefused as error:
             if error.usage is not None:
                 await _append(connection, self._paid((tenant, user), error.usage, model, settings))
@@ -162,16 +169,17 @@ class Compacting:
             return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
 
     async def _take(
-        self, connection: Client, place: Place, step: Step, model: LanguageModel, settings: SettingsV1
+        self,
+        connection: Client,
+        place: Place,
+        step: Step,
+        request: Request,
+        model: LanguageModel,
+        settings: SettingsV1,
     ) -> Outcome | None:
         """Ask a model, and put what it says into the log if it is still wanted."""
         tenant, user, _ = place
         compaction = settings.compaction
-        request = (
-            of_messages(step.messages, settings)
-            if isinstance(step, Write)
-            else of_summaries(step.summaries, settings)
-        )
         written_by, text, paid = await self._summarised(connection, (tenant, user), request, model, settings)
         try:
             is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
