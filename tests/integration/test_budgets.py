@@ -36,7 +36,7 @@ async def extracting(stock: Stock, deployment: Deployment, server: ProviderServe
 
 
 async def spent(extracting: Extracting) -> float:
-    return sum(each["usd"] for each in await extracting.log_of("model.called", tenant="acme"))
+    return float(sum(each["usd"] for each in await extracting.log_of("model.called", tenant="acme")))
 
 
 async def spend(extracting: Extracting) -> None:

@@ -24,7 +24,8 @@ class TestGoogle(BatchesSuite):
     creating = ":batchGenerateContent"
 
     def opened(self, server: ProviderServer, **changes: Any) -> AbstractAsyncContextManager[GoogleModel]:
-        return open_google(MODEL, Deployment(google_url=server.url, google_api_key=KEY, **changes))
+        located = {"google_url": server.url, "google_api_key": KEY}
+        return open_google(MODEL, Deployment(**{**located, **changes}))
 
     def of_others(self) -> Mapping[str, Any]:
         return {"displayName": "theirs"}

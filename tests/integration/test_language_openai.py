@@ -60,7 +60,8 @@ class TestOpenAI(BatchesSuite):
     creating = "/v1/batches"
 
     def opened(self, server: ProviderServer, **changes: Any) -> AbstractAsyncContextManager[OpenAIModel]:
-        return open_openai(MODEL, Deployment(model_url=server.openai_url, model_api_key=KEY, **changes))
+        located = {"model_url": server.openai_url, "model_api_key": KEY}
+        return open_openai(MODEL, Deployment(**{**located, **changes}))
 
     def of_others(self) -> Mapping[str, Any]:
         return {"metadata": {"purpose": "of somebody else"}}

@@ -15,6 +15,7 @@ from infra.config import Deployment
 from infra.models.language.anthropic_batches import AnthropicBatches
 from infra.models.language.anthropic_endpoint import Endpoint, not_for_long, outcome, params
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
     ModelNotConfigured,
     ModelRefused,
@@ -110,7 +111,7 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.anthropic_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.anthropic_url is None:
-        raise ModelNotConfigured("the provider anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
+        raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured("ANTHROPIC_API_KEY has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY

@@ -19,6 +19,7 @@ from anthropic.types import Message, ModelInfo, OutputConfigParam, ThinkingConfi
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
     ModelBusy,
     ModelRefused,
@@ -116,6 +117,10 @@ class Endpoint:
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
+            case 401 | 403 if self.client.api_key == NO_KEY:
+                return ModelRefused(
+                    f"{self.at} wants a key, and no key is set (HTTP {status}): set ANTHROPIC_API_KEY"
+                )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
             case 404:

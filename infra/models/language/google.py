@@ -18,6 +18,7 @@ from infra.models.language.google_batches import GoogleBatches
 from infra.models.language.google_cached import CachedInstructions
 from infra.models.language.google_server import Server
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
     ModelNotConfigured,
     ModelRefused,
@@ -152,7 +153,7 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.google_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.google_url is None:
-        raise ModelNotConfigured("the provider google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
+        raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured("GEMINI_API_KEY has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY

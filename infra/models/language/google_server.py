@@ -15,7 +15,7 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from infra.models.language.port import ModelBusy, ModelRefused, ModelUnavailable, RequestRefused
+from infra.models.language.port import NO_KEY, ModelBusy, ModelRefused, ModelUnavailable, RequestRefused
 from infra.models.language.provider_error import ProviderError
 
 LONGEST_WAIT = 60.0
@@ -91,6 +91,9 @@ class Server:
 
     def _refused(self, error: APIError) -> ModelUnavailable | RequestRefused:
         status = error.code
+        if refuses_key(error) and self._http.headers.get("x-goog-api-key") == NO_KEY:
+            wants = "wants a key, and no key is set"
+            return ModelRefused(f"{self._at} {wants} (HTTP {status}): set GEMINI_API_KEY")
         if refuses_key(error):
             what = "the key, or has no such thing" if status == 403 else "the key"
             return ModelRefused(f"{self._at} refuses {what} (HTTP {status}): see GEMINI_API_KEY")

@@ -15,6 +15,7 @@ from infra.config import Deployment
 from infra.models.language.openai_batches import OpenAIBatches
 from infra.models.language.openai_endpoint import FORMS, Endpoint, Form, NotTaken, read_completion
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
     ModelNotConfigured,
     ModelRefused,
@@ -129,7 +130,7 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.model_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.model_url is None:
-        raise ModelNotConfigured("the provider openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
+        raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured("the key for language models has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY

@@ -11,6 +11,7 @@ import structlog
 from openai import APIStatusError, AsyncOpenAI, OpenAIError
 
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
     ModelBusy,
     ModelRefused,
@@ -141,6 +142,10 @@ class Endpoint:
         if error.code == "insufficient_quota":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
+            case 401 | 403 if self.client.api_key == NO_KEY:
+                return ModelRefused(
+                    f"{self.at} wants a key, and no key is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
+                )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see MNEMON_MODEL_API_KEY")
             case 404 | 405 | 501 if of == "batches":

@@ -10,6 +10,9 @@ from infra.models.language.provider_error import UNEXPLAINED, ProviderError
 
 Purpose = Literal["extract", "compact"]
 
+NO_KEY: Final = "none"
+"""Sent where no key is set: a server of one's own may ask for none, and the SDKs want one."""
+
 MOST_TOKENS: Final = 10**9
 """Tokens of one call that are believed."""
 
