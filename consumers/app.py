@@ -137,12 +137,18 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         yield None
         return
     # They take 50 ms to import: not where nobody looks.
-    from consumers.spending.budget import measure
+    from consumers import model_reports
+    from consumers.spending import budget
     from infra.telemetry.endpoint import answering_http
     from infra.telemetry.watch import Watch
 
     for name in names:
         RUNNING.set(1, name)
+
+    def measure() -> None:
+        budget.measure()
+        model_reports.measure()
+
     watch = Watch(names, deployment, measure)
     async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.look):
         yield watch

@@ -250,6 +250,11 @@ class BatchIntendedV1(Event):
     windows: tuple[Window, ...] = Field(
         description="What it reads of this user; of others it may read too, who have events of their own."
     )
+    usd: float | None = Field(
+        default=None,
+        ge=0,
+        description="What these windows may cost, in US dollars; where the tenant has a budget.",
+    )
 
 
 class BatchSubmittedV1(Event):
@@ -289,6 +294,13 @@ class WindowAnsweredV1(Event):
     unusable: int | None = Field(default=None, ge=1, description="Facts of the answer that cannot be used.")
     beyond_limit: int | None = Field(
         default=None, ge=1, description="Usable facts above the limit, kept in a dead letter."
+    )
+    reason: Text | None = Field(default=None, description="Why it is dead, as its dead letter has it.")
+    model: Text | None = Field(
+        default=None, description="Provider and model that were asked last, where it is dead."
+    )
+    attempts: int | None = Field(
+        default=None, ge=0, description="Failed attempts before the last one, where it is dead."
     )
     batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
 

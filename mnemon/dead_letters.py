@@ -24,8 +24,10 @@ class Prospect:
 def prospect(letter: Letter, original: Msg | None) -> Prospect:
     """What would become of a letter. `original` is the event it is about, as far as it is in the log."""
     match letter.kind:
+        case "answer" if letter.is_given_up:
+            return Prospect("after a fix", "the model is asked once more about the same messages")
         case "answer":
-            return Prospect("never", "a model's answer cannot be given back; look what the model is asked")
+            return Prospect("never", "facts of an answer that had too many; the others are proposed")
         case "trigger" if letter.left_out:
             return Prospect("never", "the trigger is not known in full, and cannot be given back")
         case "trigger":

@@ -4,11 +4,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-Damage = Literal["cut", "nameless", "hollow", "failed", "left out"]
+Damage = Literal["cut", "nameless", "hollow", "failed", "left out", "twice"]
 """Of a line of results: it ends in the middle; is no JSON and has no id; has an id and no answer; has an
-error in place of an answer; is not there."""
+error in place of an answer; is not there; is there two times."""
+
+Body = dict[str, Any]
 
 Order = Literal["as asked", "reversed", "shuffled"]
 
@@ -24,6 +26,8 @@ class Fault:
         retry_after: seconds, as the header says them.
         seconds: that the answer is late; what was asked for has been done before.
         is_half: half of the answer's body is all there is.
+        is_dropped: the connection ends in the middle of the body.
+        body: instead of the answer's. What was asked for is done unless the status says otherwise.
         path: only requests whose method and path, as in `GET /v1/models`, hold this have it.
     """
 
@@ -31,6 +35,8 @@ class Fault:
     retry_after: float | None = None
     seconds: float = 0
     is_half: bool = False
+    is_dropped: bool = False
+    body: Body | bytes | None = None
     path: str = ""
 
 
@@ -41,6 +47,8 @@ class Faults:
     Attributes:
         requests: those of the next requests, in turn; each is used up by the first request that it is for.
         is_cut: by a request's text: its answer ends in the middle, for want of tokens.
+        rewrite: what becomes of a model's answer, by the request's text: online and in a batch.
+        refused: by a request's text: status and error of a line of a batch that is not taken.
         damage: by a request's text: what is wrong with its line of a batch's results.
         results: `half`: of a file of results half is there; `dropped`: the connection ends half-way.
         order: of the results.
@@ -50,6 +58,8 @@ class Faults:
 
     requests: deque[Fault] = field(default_factory=deque)
     is_cut: Callable[[str], bool] = lambda _: False
+    rewrite: Callable[[str, Body], Body] = lambda _, body: body
+    refused: Callable[[str], tuple[int, Body] | None] = lambda _: None
     damage: Callable[[str], Damage | None] = lambda _: None
     results: Literal["whole", "half", "dropped"] = "whole"
     order: Order = "as asked"

@@ -16,7 +16,7 @@ def _complete(state: State, request: Request) -> Response:
     answered = state.ask(question)
     if request.json().get("stream"):
         return Response(streamed(question, answered), headers={"Content-Type": "text/event-stream"})
-    return Response(completion(question, answered))
+    return Response(state.faults.rewrite(question.text, completion(question, answered)))
 
 
 def _models(state: State, request: Request) -> Response:

@@ -122,15 +122,24 @@ def _answers(state: State, batch: Batch) -> ResultLines:
     for done in state.results(batch):
         if done.damage == "failed" or done.line_id in batch.given["refused"]:
             continue
-        body = {} if done.damage == "hollow" else completion(questions[done.line_id], done.answered)
-        yield _result(done.line_id, {"status_code": 200, "request_id": "r", "body": body}), done.damage
+        question = questions[done.line_id]
+        if state.faults.refused(question.text):
+            continue
+        completed = state.faults.rewrite(question.text, completion(question, done.answered))
+        body = {} if done.damage == "hollow" else completed
+        for _ in range(2 if done.damage == "twice" else 1):
+            yield _result(done.line_id, {"status_code": 200, "request_id": "r", "body": body}), done.damage
 
 
 def _errors(state: State, batch: Batch) -> ResultLines:
+    questions = {line.line_id: line.question for line in batch.lines}
     for done in state.results(batch):
         if error := batch.given["refused"].get(done.line_id):
             body: object = not_taken(error)
             yield _result(done.line_id, {"status_code": 400, "request_id": "r", "body": body}), None
+        elif refused := state.faults.refused(questions[done.line_id].text):
+            status, body = refused
+            yield _result(done.line_id, {"status_code": status, "request_id": "r", "body": body}), None
         elif done.damage == "failed":
             body = refusal(500, "The server had an error while processing your request.").body
             yield _result(done.line_id, {"status_code": 500, "request_id": "r", "body": body}), None

@@ -40,16 +40,18 @@ def answered(state: State, request: Request) -> Response:
     if fault is not None and fault.status != 200:
         refused = route.refusal(fault.status, f"no: {_keys(request)}")
         late = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-        return Response(refused.body, refused.status, {**refused.headers, **late})
+        body = refused.body if fault.body is None else fault.body
+        return Response(body, refused.status, {**refused.headers, **late})
     try:
         response = route.answer(state, request)
     except (ValueError, KeyError, TypeError) as error:
         response = route.refusal(400, f"no request of that kind: {error!r}")
     if fault is not None:
         state.closing.wait(fault.seconds)
+        body = _body(response) if fault.body is None else fault.body
         if fault.is_half:
-            body = _body(response)
-            response = Response(body[: len(body) // 2], response.status, response.headers)
+            body = _body(response)[: len(_body(response)) // 2]
+        response = Response(body, response.status, response.headers, fault.is_dropped)
     return response
 
 

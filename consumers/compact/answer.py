@@ -148,6 +148,8 @@ def check_summary(answer: Answer, request: Request) -> str | SummaryRefusal:
     Returns:
         The summary on one line; or why it is refused.
     """
+    if answer.is_refused:
+        return SummaryRefusal("no_summary")
     text = _LABEL.sub("", _THOUGHT.sub("", answer.text).strip()).strip()
     line = " ".join(text.split())
     if quoted := _QUOTED.match(line):

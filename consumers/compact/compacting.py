@@ -21,7 +21,7 @@ from consumers.compact.answer import SummaryRefusal, check_summary, correct_requ
 from consumers.compact.decide import Place, Step, Write, next_step, summary
 from consumers.compact.prompt import of_messages, of_summaries
 from consumers.spending.budget import Budgets
-from consumers.spending.calls import called, cost
+from consumers.spending.calls import called, cost, estimate
 from consumers.spending.counting import count
 from contracts.model_settings import Compaction
 from contracts.settings import SettingsV1
@@ -43,7 +43,7 @@ from infra.database.uncovered import Whose, uncovered
 from infra.models.language.offline import PROVIDER as RULES
 from infra.models.language.offline import offline
 from infra.models.language.patience import Patience
-from infra.models.language.port import Answer, LanguageModel, ModelUnavailable, Request, RequestRefused
+from infra.models.language.port import LanguageModel, ModelUnavailable, Request, RequestRefused, Usage
 from infra.settings.store import LiveSettings
 from infra.telemetry import tracing
 
@@ -145,31 +145,41 @@ class Compacting:
             return ACK
         if self._failed.get((place, step.name, compaction), 0) >= ATTEMPTS:
             return _DEAD_ALREADY
-        if not await self._budgets.left(tenant):
-            return Retry(WITHOUT_BUDGET)
         model = await self._patience.model(compaction.provider, compaction.model)
         if model is None:
             return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
+        request = (
+            of_messages(step.messages, settings)
+            if isinstance(step, Write)
+            else of_summaries(step.summaries, settings)
+        )
+        usd = ASKED * estimate(request, model.model, settings.spending, in_batch=False)
         try:
-            with tracing.span("compact", await trace_at(connection, step.covers[1])):
-                return await self._take(connection, place, step, model, settings)
+            with self._budgets.reserving() as reservations:
+                if not await reservations.admit(tenant, usd):
+                    return Retry(WITHOUT_BUDGET)
+                with tracing.span("compact", await trace_at(connection, step.covers[1])):
+                    return await self._take(connection, place, step, request, model, settings)
         except RequestRefused as error:
+            if error.usage is not None:
+                await _append(connection, self._paid((tenant, user), error.usage, model, settings))
             return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
         except ModelUnavailable as error:
             self._patience.failed(compaction.provider, compaction.model, error)
             return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
 
     async def _take(
-        self, connection: Client, place: Place, step: Step, model: LanguageModel, settings: SettingsV1
+        self,
+        connection: Client,
+        place: Place,
+        step: Step,
+        request: Request,
+        model: LanguageModel,
+        settings: SettingsV1,
     ) -> Outcome | None:
         """Ask a model, and put what it says into the log if it is still wanted."""
         tenant, user, _ = place
         compaction = settings.compaction
-        request = (
-            of_messages(step.messages, settings)
-            if isinstance(step, Write)
-            else of_summaries(step.summaries, settings)
-        )
         written_by, text, paid = await self._summarised(connection, (tenant, user), request, model, settings)
         try:
             is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
@@ -199,7 +209,7 @@ class Compacting:
         asked = request
         for _ in range(ASKED):
             answer = await model.complete(asked)
-            paid = self._paid(owner, answer, model, settings)
+            paid = self._paid(owner, answer.usage, model, settings)
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
             if not isinstance(checked, SummaryRefusal):
                 return f"{model.provider}/{model.model}", checked, [paid]
@@ -209,14 +219,14 @@ class Compacting:
         rules = offline()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
-    def _paid(self, owner: Owner, answer: Answer, model: LanguageModel, settings: SettingsV1) -> LogEvent:
+    def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
         """Count a call. Each call is paid for, so each has an event with an id of its own."""
         self._patience.answered(settings.compaction.provider, settings.compaction.model)
-        usd = cost(answer.usage, model.model, settings.spending, in_batch=False)
+        usd = cost(usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)
-        count(model.provider, "compact", answer.usage, usd)
+        count(model.provider, "compact", usage, usd)
         of = model.provider, model.model
-        return called(owner, answer.usage, *of, "compact", None, settings.spending, uuid4().hex)
+        return called(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
         """Whether the projections have all that the user said, all summaries of it, and its erasure."""

@@ -11,6 +11,7 @@ import structlog
 from consumers.compact.compacting import BUSY, Compacting
 from consumers.compact.shares import Shares
 from consumers.compact.working import Working
+from consumers.model_reports import reporting
 from consumers.spending.budget import Budgets
 from contracts.base import InvalidBody
 from contracts.streams import WORK
@@ -58,7 +59,8 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
     database = Database(
         deployment.model_copy(update={"pg_pool_max": 2 * at_once}), name="mnemon-compact-models"
     )
-    compacting = Compacting(database, settings, Patience(models), Budgets(database, settings))
+    patience = Patience(models)
+    compacting = Compacting(database, settings, patience, Budgets(database, settings))
     working, shares = Working(), Shares(at_once)
 
     async def look(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
@@ -139,6 +141,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         async with (
             connected(broker) as connection,
             settings.watched(connection),
+            reporting(connection, patience),
             started(broker, (WORK, "compact-said"), (WORK, "compact")),
             working,
         ):

@@ -59,7 +59,7 @@ class Answering:
                     await self._bury(connection, question, outcome, each, asked)
         await append_groups(connection, [each.events for _, each in judged])
         for question, outcome in answers:
-            if isinstance(outcome, Answer):
+            if outcome.usage is not None:
                 in_batch = asked.batch_id is not None
                 usd = cost(outcome.usage, asked.model, question.settings.spending, in_batch=in_batch)
                 self._budgets.spent(question.window.tenant, usd)
@@ -79,11 +79,13 @@ class Answering:
         letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, Answer) else None
         said = said if judged.kept is None else judged.kept
-        letter |= {"batch_id": asked.batch_id, "model": f"{asked.provider}/{asked.model}", "answer": said}
+        letter |= {"attempts": question.window.attempts, "batch_id": asked.batch_id}
+        letter |= {"model": f"{asked.provider}/{asked.model}", "answer": said}
         policy = question.settings.policy
         if said is not None and (what := secret_in_long_text(said, policy)) is not None:
             letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
-        await bury(connection, "extract", end.subject, judged.dead, letter, end.id)
+        model = f"{asked.provider}/{asked.model}"
+        await bury(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
 def _judged(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:

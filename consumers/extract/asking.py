@@ -15,10 +15,11 @@ from consumers.extract.answering import Answering, again
 from consumers.extract.judging import Asked, Judged
 from consumers.extract.projections import Projections
 from consumers.extract.questions import AskedPairs, Question, questions
-from consumers.spending.budget import Budgets
+from consumers.spending.budget import Budgets, Reservations
+from consumers.spending.calls import estimate
 from infra.broker.appending import insist
 from infra.broker.traces import trace_at
-from infra.database.engine import Connection, Database
+from infra.database.engine import Connection, Database, DatabaseUnavailable
 from infra.database.erasing import not_erased
 from infra.database.rows import Owner
 from infra.database.stretches import noted, spoken
@@ -122,11 +123,12 @@ class Asking:
             await mark_answered(held, done)
             to_ask = [window for window in taken if window not in done]
             asked = await questions(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
-            said = await asyncio.gather(*(self._said(connection, question) for question in asked))
-            await self._settle(connection, held, said)
+            with self._budgets.reserving() as reservations:
+                asking = (self._said(connection, question, reservations) for question in asked)
+                await self._settle(connection, held, await asyncio.gather(*asking))
         return {window.owner for window in taken}
 
-    async def _said(self, connection: Client, question: Question) -> _Said:
+    async def _said(self, connection: Client, question: Question, reservations: Reservations) -> _Said:
         if not question.said:
             return _Said(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
@@ -135,14 +137,20 @@ class Asking:
             return _Said(question, None, ModelUnavailable("the model is left alone"))
         outcome: Answer | LineFailed | ModelUnavailable
         try:
+            request = question.request()
+            usd = estimate(request, model.model, question.settings.spending, in_batch=False)
+            if not await reservations.admit(question.window.tenant, usd):
+                return _Said(question, None, ModelUnavailable("what is under way may take the whole budget"))
             with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
-                outcome = await model.complete(question.request())
+                outcome = await model.complete(request)
             self._patience.answered(of.provider, of.model)
         except RequestRefused as error:
-            outcome = LineFailed(str(error), is_final=True)
+            outcome = LineFailed(str(error), is_refused=True, usage=error.usage)
         except ModelUnavailable as error:
             self._patience.failed(of.provider, of.model, error)
             outcome = error
+        except DatabaseUnavailable as error:
+            return _Said(question, None, ModelUnavailable(str(error)))
         except Exception as error:
             # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
             log.error(

@@ -181,6 +181,14 @@ def comparisons(
     return events
 
 
+class Death(NamedTuple):
+    """Why a stretch is given up, who was asked last, and how many attempts had failed before."""
+
+    reason: str
+    model: str
+    attempts: int
+
+
 def answered(
     window: Window,
     outcome: Outcome,
@@ -188,8 +196,12 @@ def answered(
     extracted: Extracted | None = None,
     *,
     batch_id: str | None = None,
+    death: Death | None = None,
 ) -> LogEvent:
-    """Return the event that completes a stretch; `extracted` is the content of the answer."""
+    """Return the event that completes a stretch; `extracted` is the content of the answer.
+
+    A stretch that was given up and is asked for again may end once more: each end has an id of its own.
+    """
     held = extracted or Extracted(())
     too_many = len(held.beyond_limit)
     event = WindowAnsweredV1(
@@ -202,9 +214,13 @@ def answered(
         unusable=(held.left_out - too_many) or None,
         beyond_limit=too_many or None,
         batch_id=batch_id,
+        reason=death and death.reason,
+        model=death and death.model,
+        attempts=None if death is None else death.attempts,
     )
     subject = memory_subject(window.tenant, window.user, "window.answered")
-    return LogEvent(subject, event.body(), _id(window, "answered"))
+    end = "answered" if death is None else f"dead {death.attempts}"
+    return LogEvent(subject, event.body(), _id(window, end))
 
 
 def _is_worth_reading(message: SpokenRow) -> bool:

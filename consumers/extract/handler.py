@@ -8,25 +8,29 @@ import structlog
 
 from consumers.extract.cutting import SELDOM
 from consumers.extract.working import Extraction
+from consumers.model_reports import reporting
 from contracts.base import InvalidBody
 from contracts.streams import WORK
-from contracts.subjects import InvalidSubject, parse_owner, said_position
+from contracts.subjects import InvalidSubject, parse_conversation, parse_owner, said_position
 from infra.broker.delivery import Delivery
 from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.outcomes import ACK, Dead, Outcome, Retry
 from infra.broker.scheduling import every
 from infra.broker.stream_consumers import consume_stream
 from infra.broker.topology import BATCHES
-from infra.broker.triggers import decode
+from infra.broker.triggers import decode, decode_given_up
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.rows import Owner
+from infra.database.windows import StoredWindow
 from infra.models.language.opening import LanguageModels
 from infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
 
 LATER = DatabaseUnavailable, nats.errors.Error
+TICK = f"{BATCHES}.tick"
+
 SOON = Retry(1)
 """Others are at it, or the projections are behind."""
 
@@ -73,12 +77,14 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         return [each if isinstance(each, Dead) else SOON if each in left else ACK for each in owners]
 
     async def tick(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        given_up = [_given_up(each) for each in deliveries]
         try:
+            await extraction.reopen([each for each in given_up if isinstance(each, StoredWindow)])
             await extraction.tick(broker.config.connection_state.connection)
         except LATER as error:
             log.warning("batches are not looked after, the next round will", error=repr(error))
-        # Another one comes by itself.
-        return [ACK] * len(deliveries)
+            return [Retry() if isinstance(each, StoredWindow) else each or ACK for each in given_up]
+        return [each if isinstance(each, Dead) else ACK for each in given_up]
 
     at_once = deployment.model_requests
     consume_stream(
@@ -116,9 +122,10 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         async with (
             connected(broker) as connection,
             settings.watched(connection),
+            reporting(connection, extraction.patience),
             started(broker, (WORK, "extract-said"), (WORK, "extract"), (WORK, "extract-batches")),
         ):
-            await every(connection, "schedule.batches", deployment.extract_seconds, f"{BATCHES}.tick")
+            await every(connection, "schedule.batches", deployment.extract_seconds, TICK)
             yield
     finally:
         await database.close()
@@ -128,6 +135,19 @@ def _said(delivery: Delivery) -> dict[Owner, int] | Dead:
     """Who said something, and up to which log position."""
     try:
         return dict.fromkeys(decode(delivery.body), said_position(delivery.subject))
+    except (InvalidSubject, InvalidBody) as error:
+        return Dead("invalid_trigger", str(error))
+
+
+def _given_up(delivery: Delivery) -> StoredWindow | Dead | None:
+    """The window that is to be asked for once more; None: a tick, and another one comes by itself."""
+    if delivery.subject == TICK:
+        return None
+    try:
+        window = decode_given_up(delivery.body)
+        tenant, user, _ = parse_conversation(delivery.subject.rpartition(".")[0])
+        place = window.conversation, window.from_seq, window.to_seq
+        return StoredWindow(tenant, user, *place, attempts=window.attempts + 1)
     except (InvalidSubject, InvalidBody) as error:
         return Dead("invalid_trigger", str(error))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumers.extract.answer import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
-from consumers.extract.decide import EXTRACTOR, answered, comparisons, proposals
+from consumers.extract.decide import EXTRACTOR, Death, answered, comparisons, proposals
 from consumers.extract.grounding import find_unsupported
 from consumers.extract.questions import Question
 from consumers.policy.refusing import refusal
@@ -20,6 +20,10 @@ from infra.models.language.port import Answer, LineFailed
 
 MOST_IMPORTANCE: Final = 5
 """Highest importance of a fact with names or numbers that its source messages do not have: the usual one."""
+
+
+REFUSED_AGAIN: Final = 1
+"""How often a stretch is asked for again that the model refused to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,8 @@ class Judged:
         is_answered: it is done with.
         dead: why it is given up, or facts of it are; a dead letter keeps what the model said.
         kept: the part of the answer that the letter keeps; None: all of it.
-        error: why it has to be asked for again.
+        error: why it has to be asked for again; None where it was not asked, or is asked online before that
+            counts.
     """
 
     events: Sequence[LogEvent]
@@ -60,9 +65,18 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
     match outcome:
         case LineFailed(is_unasked=True):
             return Judged((), is_answered=False)
-        case LineFailed(error, is_final):
-            dead = Dead("refused" if is_final else "no_answer", error)
-            is_last = is_last or is_final
+        case LineFailed(is_refused=True, is_adapted=is_adapted) if asked.batch_id and not (
+            is_adapted and not is_last
+        ):
+            return Judged((), is_answered=False)
+        case LineFailed(error, is_refused, is_adapted):
+            dead = Dead("refused" if is_refused else "no_answer", error)
+            is_last = is_last or (is_refused and not is_adapted)
+        case Answer(is_refused=True, problem=problem):
+            dead = Dead("refused", str(problem))
+            is_last = is_last or window.attempts >= REFUSED_AGAIN
+        case Answer(problem=str(problem)):
+            dead = Dead("unreadable", problem)
         case Answer(is_cut=True) if not is_last:
             # What is there of it may be used in the end; before, it is asked for the whole.
             dead = Dead("cut_off", "the answer ends for want of tokens")
@@ -80,7 +94,8 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
                 return Judged([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
         return Judged([*unanswered, *paid], is_answered=False, error=dead.error)
-    end = answered(event_window(window), "dead", batch_id=asked.batch_id)
+    death = Death(dead.reason, f"{asked.provider}/{asked.model}", window.attempts)
+    end = answered(event_window(window), "dead", batch_id=asked.batch_id, death=death)
     return Judged([end, *unanswered, *paid], dead=dead)
 
 
@@ -142,7 +157,7 @@ def _compared(question: Question, relations: Mapping[FactPair, Relation], asked:
 
 
 def _paid(question: Question, outcome: Answer | LineFailed, asked: Asked) -> list[LogEvent]:
-    if not isinstance(outcome, Answer):
+    if outcome.usage is None:
         return []
     window = question.window
     place = window.conversation, str(window.from_seq), str(window.to_seq), str(window.attempts)

@@ -7,19 +7,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 from nats.aio.client import Client
 
 from consumers.extract.judging import event_window, gone
 from consumers.extract.questions import AskedPairs, Question, questions
-from consumers.spending.budget import Budgets
+from consumers.spending.budget import Budgets, Reservations
+from consumers.spending.calls import estimate
 from contracts.identity import derived_id
 from contracts.memory import BatchIntendedV1, BatchSubmittedV1, Window
 from contracts.model_settings import Extraction
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent, append
+from infra.broker.position import Position
 from infra.database.batches import State, StoredBatch, change
 from infra.database.engine import Database
 from infra.database.rows import Owner
@@ -44,6 +46,17 @@ WINDOWS: Final = 40
 window take 20 kB at most."""
 
 
+PROJECTED: Final = 5.0
+"""Seconds for which the projections are waited for, once it is in the log what is to be asked."""
+
+
+class _AskedWindow(NamedTuple):
+    """A window that a batch is to ask about; `usd` is what that may cost, where its tenant has a budget."""
+
+    window: Window
+    usd: float | None
+
+
 class Submitting:
     """Hands batches over."""
 
@@ -60,6 +73,7 @@ class Submitting:
         self._patience = patience
         self._budgets = budgets
         self._on_its_way = on_its_way
+        self._position = Position()
 
     async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Take up what somebody began who may have been killed.
@@ -88,15 +102,24 @@ class Submitting:
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
         """
+        with self._budgets.reserving() as reservations:
+            await self._submit(connection, batch, model, reservations)
+
+    async def _submit(
+        self, connection: Client, batch: StoredBatch, model: LanguageModel, reservations: Reservations
+    ) -> None:
         batches = batches_of(model)
-        asked, lines = await self._lines(connection, batch, batches)
+        asked, lines = await self._lines(connection, batch, batches, reservations)
         if not lines:
             await self._change(batch, "completed")
             return
         batch = replace(batch, lines=len(lines))
         if batch.state == "claimed":
-            await append(connection, _intended(batch, asked))
+            appended = await append(connection, _intended(batch, asked))
+            # From then on the database has what it may cost, for every process.
+            await self._position.reach(connection.jetstream(), max(each.seq for each in appended), PROJECTED)
         await self._change(batch, "intended")
+        self._budgets.look_again()
         try:
             provider_batch_id = await batches.submit(batch.batch_id, lines)
         except ModelRefused as error:
@@ -121,14 +144,14 @@ class Submitting:
         log.info("a batch is submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
     async def _lines(
-        self, connection: Client, batch: StoredBatch, batches: Batches
-    ) -> tuple[list[Window], list[Line]]:
+        self, connection: Client, batch: StoredBatch, batches: Batches, reservations: Reservations
+    ) -> tuple[list[_AskedWindow], list[Line]]:
         """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much, or
-        its tenant would not have it asked there any more.
+        its tenant would not have it asked there any more, or has not the budget for it.
         """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes
-        asked: list[Window] = []
+        asked: list[_AskedWindow] = []
         asked_pairs = AskedPairs(batch.batch_id)
         lines: list[Line] = []
         cleared: list[StoredWindow] = []
@@ -152,8 +175,12 @@ class Submitting:
                 if request is None or size > room or len(lines) == most_lines:
                     over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
                     continue
+                usd = self._estimate(batch, question, request)
+                if batch.state == "claimed" and not await reservations.admit(window.tenant, usd or 0.0):
+                    over.append(Failed(window, window.attempts, now))
+                    continue
                 room -= size
-                asked.append(event_window(window, question.pairs))
+                asked.append(_AskedWindow(event_window(window, question.pairs), usd))
                 lines.append(Line(f"{batch.batch_id}-{window.line}", request))
         await append(connection, [gone(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
@@ -162,7 +189,16 @@ class Submitting:
         return asked, lines
 
     async def _stays(self, batch: StoredBatch, tenant: str) -> bool:
-        return leads_to(batch, self._settings.of(tenant).extraction) and await self._budgets.left(tenant)
+        is_reserved = batch.state == "intended"
+        return leads_to(batch, self._settings.of(tenant).extraction) and await self._budgets.left(
+            tenant, is_reserved=is_reserved
+        )
+
+    def _estimate(self, batch: StoredBatch, question: Question, request: Request) -> float | None:
+        """US dollars that a line may cost; None where its tenant has no budget."""
+        if not self._budgets.is_limited(question.window.tenant):
+            return None
+        return estimate(request, batch.model, question.settings.spending, in_batch=True)
 
     async def _questions(self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs) -> list[Question]:
         asking = partial(
@@ -202,20 +238,22 @@ def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes
     ]
 
 
-def _intended(batch: StoredBatch, asked: Iterable[Window]) -> list[LogEvent]:
+def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
     """An event for each user, with what is asked of that one alone."""
-    by_user: dict[Owner, list[Window]] = {}
-    for window in asked:
-        by_user.setdefault((window.tenant, window.user), []).append(window)
+    by_user: dict[Owner, list[_AskedWindow]] = {}
+    for each in asked:
+        by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
     events = []
     for owner, windows in by_user.items():
         for begin in range(0, len(windows), WINDOWS):
+            some = windows[begin : begin + WINDOWS]
             event = BatchIntendedV1(
                 batch_id=batch.batch_id,
                 provider=batch.provider,
                 model=batch.model,
                 purpose="extract",
-                windows=tuple(windows[begin : begin + WINDOWS]),
+                windows=tuple(each.window for each in some),
+                usd=sum(costs) if (costs := [each.usd for each in some if each.usd is not None]) else None,
             )
             event_id = derived_id(*owner, "batch.intended", batch.batch_id, str(begin))
             events.append(LogEvent(memory_subject(*owner, "batch.intended"), event.body(), event_id))

@@ -23,6 +23,7 @@ from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.rows import Owner
 from infra.database.waiting import tenants_waiting, users_online
+from infra.database.windows import StoredWindow, reopen
 from infra.models.language.opening import LanguageModels
 from infra.models.language.patience import Patience
 from infra.settings.store import LiveSettings
@@ -35,12 +36,16 @@ class Extraction:
     """Everything that extraction does; all of it may be done again, and by several processes.
 
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`: nothing is lost then.
+
+    Attributes:
+        patience: the models that it asks.
     """
 
     def __init__(
         self, database: Database, settings: LiveSettings, models: LanguageModels, deployment: Deployment
     ) -> None:
-        patience, budgets = Patience(models), Budgets(database, settings)
+        self.patience = patience = Patience(models)
+        budgets = Budgets(database, settings)
         on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
         self._database = database
         self._projections = Projections(database, settings)
@@ -74,6 +79,11 @@ class Extraction:
             return set(owners)
         busy = await self._cutting.cut(connection, owners)
         return busy | await self._asking.ask(connection, owners)
+
+    async def reopen(self, given_up: Sequence[StoredWindow]) -> None:
+        """Have windows asked for once more that were given up."""
+        async with self._database.transaction() as held:
+            await reopen(held, given_up, datetime.now(UTC))
 
     async def tick(self, connection: Client) -> None:
         """Go on with whatever waits."""

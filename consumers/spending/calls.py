@@ -9,7 +9,8 @@ from contracts.model_settings import Price, Spending
 from contracts.subjects import memory_subject
 from infra.broker.appending import LogEvent
 from infra.database.rows import Owner
-from infra.models.language.port import Purpose, Usage
+from infra.models import tokens
+from infra.models.language.port import Purpose, Request, Usage
 
 _PER: Final = 1_000_000
 """Prices are for so many tokens."""
@@ -64,6 +65,14 @@ def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> flo
         + usage.output * price.output
     ) / _PER
     return dollars * price.batch if in_batch else dollars
+
+
+def estimate(request: Request, model: str, spending: Spending, *, in_batch: bool) -> float:
+    """US dollars that a request may cost, with the longest answer; 0 where the model has no price."""
+    if price_of(model, spending.prices) is None:
+        return 0.0
+    asked = tokens.count(request.instructions) + tokens.count(request.text)
+    return cost(Usage(asked, 0, request.most_tokens), model, spending, in_batch=in_batch) or 0.0
 
 
 def price_of(model: str, prices: Iterable[Price]) -> Price | None:

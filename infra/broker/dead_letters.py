@@ -16,7 +16,13 @@ log = structlog.get_logger("broker")
 
 
 async def bury(
-    connection: Client, consumer: str, subject: str, dead: Dead, letter: dict[str, Any], letter_id: str
+    connection: Client,
+    consumer: str,
+    subject: str,
+    dead: Dead,
+    letter: dict[str, Any],
+    letter_id: str,
+    model: str | None = None,
 ) -> None:
     """Keep a letter; the same again within the stream's window for duplicates makes no second one.
 
@@ -27,6 +33,7 @@ async def bury(
         dead: why.
         letter: the body, JSON; where it is too much for the server, its longest text is cut.
         letter_id: what the letter is known by.
+        model: provider and model whose answer it is about.
 
     Raises:
         nats.errors.Error: it is not known whether it is stored.
@@ -38,6 +45,8 @@ async def bury(
         "Mnemon-Error": header_value(dead.error),
         "Mnemon-Subject": subject,
     }
+    if model is not None:
+        headers["Mnemon-Model"] = header_value(model)
     body = json.dumps(letter, ensure_ascii=False).encode(errors="replace")
     size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
     if size + HEADROOM > connection.max_payload:

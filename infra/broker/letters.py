@@ -53,6 +53,11 @@ class Letter:
         return _KINDS.get(self.stream, "answer")
 
     @property
+    def is_given_up(self) -> bool:
+        """Whether it is of a window that no model could read; otherwise its facts were proposed."""
+        return self.kind == "answer" and self.reason != "too_many_facts"
+
+    @property
     def owner(self) -> tuple[str, str] | None:
         """Tenant and user, where the original's subject names them."""
         if origin := origin_of(self.subject):

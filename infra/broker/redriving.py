@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -16,6 +17,7 @@ from infra.broker.delivery import Delivery
 from infra.broker.letters import Letter, remove, stored_at
 from infra.broker.log_reader import delivery_of
 from infra.broker.outcomes import HEADROOM
+from infra.broker.triggers import decode_given_up, given_up_subject
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
 """Whether something is kept of an event, such as since the log was read anew; None: there is no telling."""
@@ -74,10 +76,7 @@ async def redrive(connection: Client, letter: Letter, is_applied: IsApplied) -> 
         case "trigger":
             return await _trigger(connection, letter)
         case "answer":
-            return Kept(
-                "a model's answer that cannot be used is no message that could be handled again; what it was"
-                " asked about is in the log"
-            )
+            return await _window(connection, letter)
 
 
 async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
@@ -126,6 +125,21 @@ async def _trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
         return Kept(f"the letter had no room for {letter.left_out} of the trigger")
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
+    )
+    await remove(connection, DEAD, letter.id)
+    return GivenBack(acknowledged.seq)
+
+
+async def _window(connection: Client, letter: Letter) -> GivenBack | Kept:
+    """Have the window asked for once more that the letter was written for."""
+    if not letter.is_given_up or letter.owner is None:
+        return Kept("what was proposed of the answer is in the log, and the rest is in the letter only")
+    try:
+        window = decode_given_up(letter.body)
+    except InvalidBody:
+        return Kept("the letter does not say which messages the model was to read")
+    acknowledged = await connection.jetstream().publish(
+        given_up_subject(*letter.owner, window), msgspec.json.encode(window), stream=WORK, timeout=TIMEOUT
     )
     await remove(connection, DEAD, letter.id)
     return GivenBack(acknowledged.seq)

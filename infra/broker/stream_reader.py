@@ -42,6 +42,7 @@ async def whole(
     after: int = 0,
     page: int = PAGE,
     headers_only: bool = False,
+    subject: str | None = None,
 ) -> AsyncGenerator[list[Read], None]:
     """All messages of a stream up to a position, in its order, page by page; none twice, none left out.
 
@@ -54,6 +55,7 @@ async def whole(
         after: it begins with what comes after this position.
         page: messages of a page, at most.
         headers_only: leave the bodies where they are.
+        subject: only messages that it matches.
 
     Raises:
         nats.errors.Error: the server does not answer, or there is no such stream.
@@ -66,6 +68,7 @@ async def whole(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
             opt_start_seq=after + 1,
             headers_only=headers_only or None,
+            filter_subject=subject,
         )
         tries += 1
         try:

@@ -10,7 +10,17 @@ from nats.aio.client import Client
 
 from contracts.base import InvalidBody
 from contracts.streams import WORK
-from contracts.subjects import encode_token, said_subject
+from contracts.subjects import encode_token, said_subject, work_subject
+
+
+class GivenUp(msgspec.Struct, frozen=True):
+    """A window that is to be asked for once more; `attempts` are those that failed."""
+
+    conversation: str
+    from_seq: int
+    to_seq: int
+    attempts: int = 0
+
 
 USERS: Final = 1000
 """Users that one trigger names, at most: all of a usual batch of messages."""
@@ -63,6 +73,23 @@ def decode(body: bytes) -> list[tuple[str, str]]:
         return [_owner(named) for named in json.loads(body)["users"]]
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidBody("users", "expected a list of [tenant, user], each an id") from error
+
+
+def given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
+    """The trigger for one window: of each its own waits."""
+    return f"{work_subject('batches', tenant, user, window.conversation)}.{window.from_seq}"
+
+
+def decode_given_up(body: bytes) -> GivenUp:
+    """Read the window that a trigger, or a dead letter of `extract`, names.
+
+    Raises:
+        InvalidBody: it names none.
+    """
+    try:
+        return msgspec.json.decode(body, type=GivenUp)
+    except msgspec.DecodeError as error:
+        raise InvalidBody("window", "expected conversation, from_seq and to_seq") from error
 
 
 def _owner(named: object) -> tuple[str, str]:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Date, DateTime, Select, String, bindparam, cast, func, select
+from sqlalchemy import Date, DateTime, Double, Select, String, bindparam, cast, func, select, text
 
 from infra.database.engine import Connection, Lookup, Query
+from infra.database.tables import IS_OPEN, OF_BATCHES, batches
+from infra.database.tables import memory_events as events
 from infra.database.tables import model_calls as calls
 
 
@@ -68,7 +70,22 @@ def _usage() -> Select[Any]:
     )
 
 
+def _reserved() -> Select[Any]:
+    usd = func.sum(cast(events.c.body["usd"].astext, Double))
+    return (
+        select(func.coalesce(usd, 0.0))
+        .select_from(events.join(batches, batches.c.batch_id == events.c.item))
+        .where(
+            text(IS_OPEN),
+            text(OF_BATCHES),
+            events.c.event == "batch.intended",
+            events.c.tenant == bindparam("of_tenant", type_=String),
+        )
+    )
+
+
 _SPENT = Lookup(_spent())
+_RESERVED = Lookup(_reserved())
 _SPENT_BY_TENANT = Lookup(_spent_by_tenant())
 _USAGE = Lookup(_usage())
 _USAGE_OF_TENANT = Lookup(_usage().where(_OF_TENANT))
@@ -79,6 +96,16 @@ def spent_since(tenant: str, since: datetime) -> Query[float]:
 
     async def query(connection: Connection) -> float:
         ((row,),) = await _SPENT.rows(connection, [{"of_tenant": tenant, "since": since}])
+        return float(row[1])
+
+    return query
+
+
+def reserved_in_batches(tenant: str) -> Query[float]:
+    """US dollars that a tenant's lines of batches may cost that are not over."""
+
+    async def query(connection: Connection) -> float:
+        ((row,),) = await _RESERVED.rows(connection, [{"of_tenant": tenant}])
         return float(row[1])
 
     return query

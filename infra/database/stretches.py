@@ -9,7 +9,9 @@ from sqlalchemy import (
     Select,
     String,
     bindparam,
+    cast,
     func,
+    or_,
     select,
     true,
     union_all,
@@ -28,6 +30,7 @@ from infra.database.windows import StoredWindow
 _CONVERSATION: Final = bindparam("conversation", type_=String)
 _FROM: Final = bindparam("from_seq", type_=BigInteger)
 _TO: Final = bindparam("to_seq", type_=BigInteger)
+_ATTEMPTS: Final = bindparam("attempts", type_=BigInteger)
 
 
 def _spoken() -> Select[Any]:
@@ -72,6 +75,10 @@ _NOTED = Lookup(
         events.c.body.isnot(None),
         sequence("from_seq") == _FROM,
         sequence("to_seq") == _TO,
+        or_(
+            events.c.body["outcome"].astext != "dead",
+            func.coalesce(cast(events.c.body["attempts"].astext, BigInteger), 0) >= _ATTEMPTS,
+        ),
     )
     .limit(1)
 )
@@ -88,10 +95,14 @@ def spoken(windows: Sequence[StoredWindow]) -> Query[list[list[SpokenRow]]]:
 
 
 def noted(windows: Sequence[StoredWindow]) -> Query[set[StoredWindow]]:
-    """Those of which the log says that they are answered, as far as it is projected."""
+    """Those of which the log says that they are answered, as far as it is projected.
+
+    One that was given up and is asked for again is not: it has one attempt more.
+    """
 
     async def query(connection: Connection) -> set[StoredWindow]:
-        found = await _NOTED.rows(connection, [_place(each) for each in windows])
+        places = [{**_place(each), "attempts": each.attempts} for each in windows]
+        found = await _NOTED.rows(connection, places)
         return {each for each, rows in zip(windows, found, strict=True) if rows}
 
     return query

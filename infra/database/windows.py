@@ -115,6 +115,16 @@ _AGAIN = Statement(
         is_online=or_(windows.c.is_online, bindparam("by_itself", type_=Boolean)),
     ).where(~windows.c.is_answered)
 )
+_REOPENED = Statement(
+    _changed(
+        attempts=func.greatest(windows.c.attempts + 1, bindparam("failed", type_=Integer)),
+        due_at=bindparam("due"),
+        batch_id=None,
+        line=None,
+        is_online=True,
+        is_answered=False,
+    ).where(windows.c.is_answered)
+)
 
 
 async def put(
@@ -150,6 +160,14 @@ async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]
     """They are not asked for again."""
     if rows := [_key(each) for each in answered]:
         await _ANSWERED.change(connection, rows)
+
+
+async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
+    """Have stretches asked for once more, by themselves, that were given up after so many attempts."""
+    windows_of_it = list(given_up)
+    await put(connection, windows_of_it, now, answered=True)
+    if rows := [{**_key(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
+        await _REOPENED.change(connection, rows)
 
 
 async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:

@@ -38,6 +38,9 @@ REQUESTS = 4
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
 """OpenAI takes 8,192 tokens a text and 300,000 a request, and a token is a byte at least."""
 
+NO_KEY = "none"
+"""Sent where no key is set: a server of one's own may ask for none, and the SDK wants one."""
+
 SHORTEST = 200
 """Characters of a refused text that are tried last; then it has no vector."""
 
@@ -100,6 +103,10 @@ class _Endpoint:
 
     def _refused(self, status: int) -> EmbeddingUnavailable:
         match status:
+            case 401 | 403 if self._client.api_key == NO_KEY:
+                return self.refused(
+                    f"wants a key, and no key is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
+                )
             case 401 | 403:
                 return self.refused(f"refuses the key (HTTP {status}): see MNEMON_EMBEDDING_API_KEY")
             case 404:
@@ -227,10 +234,12 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.embedding_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.embedding_url is None:
-        raise EmbeddingNotConfigured("embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL")
+        raise EmbeddingNotConfigured(
+            "no key is set: embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL"
+        )
     if not (key.isascii() and key.isprintable()):
         raise EmbeddingNotConfigured("the key for embeddings has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY
 
 
 def _batches(texts: Sequence[str]) -> Iterator[Batch]:

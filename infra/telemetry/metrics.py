@@ -97,6 +97,11 @@ MODEL_COST = Counter(
     provider=PROVIDERS,
     purpose=PURPOSES,
 )
+MODELS_FAILING = Gauge(
+    "mnemon_models_failing",
+    "Language models that did not answer when this process asked them last, by whether they may answer later",
+    kind=("refused", "unavailable"),
+)
 EMBEDDING_CALLS = Counter(
     "mnemon_embedding_calls",
     "Requests to an endpoint that embeds; what is embedded in this process is not counted",

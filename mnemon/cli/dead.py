@@ -72,7 +72,8 @@ def redrive(
     """Give back what became dead letters, such as after a fix, and remove the letters.
 
     An event is handled again as what it was, with the id that it had; in the log it is the newest then.
-    What is still of no use becomes a dead letter again. Answers of models cannot be given back.
+    What is still of no use becomes a dead letter again. Of a window that was
+    given up a model is asked once more.
 
     Ends with 0 when all are given back, 1 when some are still there, 2 when there is no such letter.
 

@@ -1,7 +1,8 @@
 """`mnemon settings`."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -212,7 +213,7 @@ async def _set(connection: "Client", assignments: list[str], tenant: str | None,
             document = with_value(document, name, value)
         return document
 
-    _show_in_force(await change(connection, edit, tenant), as_json)
+    await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
 
 
 def _show_presets(as_json: bool) -> None:
@@ -259,7 +260,7 @@ async def _unset(connection: "Client", names: list[str], tenant: str | None, as_
             document = without(document, name)
         return document
 
-    _show_in_force(await change(connection, edit, tenant), as_json)
+    await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
 
 
 async def _history(connection: "Client", tenant: str | None, as_json: bool) -> None:
@@ -281,11 +282,19 @@ async def _history(connection: "Client", tenant: str | None, as_json: bool) -> N
 async def _rollback(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
     from infra.settings.history import rollback
 
-    _show_in_force(await rollback(connection, revision, tenant), as_json)
+    await _show_in_force(connection, partial(rollback, connection, revision, tenant), as_json)
 
 
-def _show_in_force(revision: int, as_json: bool) -> None:
+async def _show_in_force(
+    connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
+) -> None:
+    from mnemon.embedding_change import embedding_in_force, what_follows
+
+    before = await embedding_in_force(connection)
+    revision = await change_settings()
     typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
+    if said := what_follows(before, await embedding_in_force(connection)):
+        typer.echo(f"mnemon: {said}", err=True)
 
 
 def name_and_value(assignment: str) -> tuple[str, Any]:

@@ -1,7 +1,8 @@
 """`mnemon up`."""
 
 import time
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -125,6 +126,7 @@ async def _up(
         with Stop() as stop:
             async with (
                 embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
+                _by_words(stack.deployment, names),
                 running_beside([name for name in names if name not in FRONT], shown_beside(stack.deployment)),
                 running([name for name in names if name in FRONT], stack.deployment),
                 _page(stack, ports.admin) if has_admin else nullcontext() as page,
@@ -138,6 +140,17 @@ async def _up(
     except PortTaken as error:
         refuse(Ending.WRONG_USE, str(error), "Choose another: --admin-port PORT, or do without: --no-admin")
     return Ending.DONE
+
+
+@asynccontextmanager
+async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
+    """Vectors without meanings, where the settings say that nothing embeds any more."""
+    from consumers.app import FRONT
+    from mnemon.embedding_change import drop_meanings
+
+    if not FRONT.isdisjoint(names) and (events := await drop_meanings(deployment)) is not None:
+        typer.echo(f"Nothing embeds any more: {events:,} events of the log are indexed anew, by words alone.")
+    yield
 
 
 def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page]":

@@ -18,6 +18,7 @@ from infra.database.migrate import SchemaTooNew, current_revision, head_revision
 from infra.embedded.room import LEAST, free_bytes, megabytes
 from infra.same_log import LogLost, require_same_log
 from infra.settings.bucket import SettingsNotProvisioned
+from mnemon.health import failing_models
 from mnemon.health.busy import beyond, events_per_second, too_much
 from mnemon.health.lags import Lag, falling_behind, lags
 from mnemon.health.models import ModelsState, examine_models
@@ -147,6 +148,8 @@ def _problems(
         )
     if models and models.error:
         found.append(f"what models have to do cannot be seen: {models.error}")
+    if models:
+        found += failing_models.problems(models.failing, models.given_up)
     found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
     found += [
         f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"

@@ -10,11 +10,12 @@ from pydantic import BaseModel, ConfigDict
 from consumers.spending.usage import out_of_budget
 from infra.broker.connect import BrokerUnreachable, connect
 from infra.config import Deployment
-from infra.database.backlog import Backlog, backlog
+from infra.database.backlog import Backlog, backlog, by_tenant
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.spending import spent_by_tenant
 from infra.settings.bucket import SettingsNotProvisioned
 from infra.settings.store import LiveSettings
+from mnemon.health.failing_models import FailingModelState, GivenUpState, failing_models, given_up
 
 _PATIENCE = 5.0
 """Seconds for all of it."""
@@ -59,6 +60,8 @@ class ModelsState(_Finding):
     windows: WindowsState = WindowsState()
     batches: tuple[BatchesState, ...] = ()
     out_of_budget: tuple[OutOfBudgetState, ...] = ()
+    failing: tuple[FailingModelState, ...] = ()
+    given_up: tuple[GivenUpState, ...] = ()
 
 
 async def examine_models(deployment: Deployment) -> ModelsState:
@@ -80,6 +83,8 @@ async def _found(connection: Client, deployment: Deployment) -> ModelsState:
     async with settings.watched(connection), Database(deployment, name="mnemon-status") as database:
         in_hand = await database.read(backlog(now, midnight))
         spent = await database.read(spent_by_tenant(midnight))
+        tenants = {*settings.tenants(), *(each.tenant for each in await database.read(by_tenant(now)))}
+        failing = await failing_models(connection, tenants, settings.of, settings.value)
     broke = out_of_budget(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
     return ModelsState(
         windows=WindowsState(
@@ -87,6 +92,8 @@ async def _found(connection: Client, deployment: Deployment) -> ModelsState:
         ),
         batches=_batches(in_hand),
         out_of_budget=tuple(OutOfBudgetState(**each._asdict()) for each in broke),
+        failing=failing,
+        given_up=await given_up(connection),
     )
 
 

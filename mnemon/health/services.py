@@ -49,14 +49,19 @@ async def served(connection: Client, name: str) -> Served:
 
 
 async def _replies(connection: Client, subject: str) -> list[dict[str, Any]]:
+    return [json.loads(reply) for reply in await replies(connection, subject)]
+
+
+async def replies(connection: Client, subject: str) -> list[bytes]:
+    """What each process replies that listens to a subject."""
     inbox = connection.new_inbox()
-    replies = await connection.subscribe(inbox)
+    subscription = await connection.subscribe(inbox)
     await connection.publish(subject, reply=inbox)
     found = []
     with suppress(nats.errors.TimeoutError):
-        while reply := await replies.next_msg(timeout=_SILENCE):
+        while reply := await subscription.next_msg(timeout=_SILENCE):
             if not reply.data:  # the server's word that nobody is there
                 break
-            found.append(json.loads(reply.data))
-    await replies.unsubscribe()
+            found.append(reply.data)
+    await subscription.unsubscribe()
     return found

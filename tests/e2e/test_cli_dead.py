@@ -93,7 +93,7 @@ async def test_all_of_them(run: Run, stock: Stock) -> None:
     rest = await run("redrive", "--all", "--yes")
     assert rest.code == 1
     assert rest.out == "2 given back\n"
-    assert "dead letter 5 is still there: a model's answer" in rest.err
+    assert "dead letter 5 is still there: the letter does not say" in rest.err
     assert "mnemon dead drop 5" in (await run("show", "5")).out
 
     dropped = await run("drop", "5", "--json")

@@ -172,7 +172,7 @@ class BatchesSuite(LanguageSuite):
         assert answered(found) == {line.id for line in asked if line.request.text not in broken}
         failed = {line_id: outcome for line_id, outcome in found.items() if isinstance(outcome, LineFailed)}
         assert failed.keys() <= {line.id for line in asked if line.request.text in broken}
-        assert not any(outcome.is_final for outcome in failed.values())
+        assert not any(outcome.is_refused for outcome in failed.values())
         assert damage != "failed" or len(failed) == 5
 
     async def test_an_answer_cut_short_says_so_in_a_batch_too(
@@ -214,7 +214,7 @@ class BatchesSuite(LanguageSuite):
         assert (await ended(batches, provider_id)).state == "ended"
         found = await outcomes(batches, provider_id)
         assert answered(found) == {f"{batch_id}-{number}" for number in range(5)}
-        assert not any(outcome.is_final for outcome in found.values() if isinstance(outcome, LineFailed))
+        assert not any(outcome.is_refused for outcome in found.values() if isinstance(outcome, LineFailed))
 
     async def test_a_batch_that_fails_says_so(self, server: ProviderServer, batches: Batches) -> None:
         server.state.faults.ending = "failed"

@@ -15,8 +15,11 @@ from bench.provider_server.server import ProviderServer
 from consumers.app import running
 from contracts.chat import MessageV1
 from contracts.streams import DEAD, WORK
+from infra.broker.delivery import Delivery
+from infra.broker.letters import Wanted, letters
 from infra.broker.log_reader import pages
 from infra.broker.position import Position
+from infra.broker.redriving import GivenBack, redrive
 from infra.broker.topology import BATCHES
 from infra.config import Deployment
 from infra.settings.store import change
@@ -129,9 +132,23 @@ class Extracting:
         end = (await stream_context.stream_info("LOG")).state.last_seq
         assert await Position().reach(stream_context, end, PATIENCE) >= end
 
+    async def redrive_all(self) -> None:
+        """Give back each dead letter, once it is there."""
+        stream_context = self.connection.jetstream()
+        async with asyncio.timeout(PATIENCE):
+            while not (found := [each async for each in letters(self.connection, Wanted())]):
+                await asyncio.sleep(0.05)
+        for each in found:
+            assert isinstance(await redrive(self.connection, each, _never_applied), GivenBack)
+        assert (await stream_context.stream_info(DEAD)).state.messages == 0
+
     async def letters(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
         """The dead letters, headers and body."""
         stream_context = self.connection.jetstream()
         stored = (await stream_context.stream_info(DEAD)).state.messages
-        letters = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
-        return [(letter.headers or {}, json.loads(letter.data or b"{}")) for letter in letters]
+        found = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
+        return [(letter.headers or {}, json.loads(letter.data or b"{}")) for letter in found]
+
+
+async def _never_applied(_: Delivery) -> bool:
+    return False

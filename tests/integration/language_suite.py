@@ -159,10 +159,27 @@ class LanguageSuite:
         assert KEY not in told
         assert SAID not in told
 
-    async def test_half_an_answer_is_none(self, server: ProviderServer, model: LanguageModel) -> None:
+    async def test_a_key_that_is_missing_is_not_called_refused(self, server: ProviderServer) -> None:
+        keys = dict.fromkeys(("model_api_key", "anthropic_api_key", "google_api_key"), "")
+        async with self.opened(server, **keys) as model:
+            with pytest.raises(ModelRefused, match="no key is set"):
+                await model.complete(asking("I like tea"))
+
+    async def test_half_an_answer_is_paid_for_and_cannot_be_used(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
         server.state.faults.requests.extend([Fault(is_half=True)] * 10)
-        with pytest.raises(ModelUnavailable):
+        answer = await model.complete(asking("I like tea"))
+        assert (answer.text, answer.problem) == ("", "the answer is broken JSON")
+        assert server.state.asked == {"I like tea": 1}
+
+    async def test_a_page_in_place_of_an_answer_is_none(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
+        server.state.faults.requests.extend([Fault(body=b"<html>I like tea</html>")] * 10)
+        with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
+        assert "tea" not in str(raised.value)
 
     async def test_an_answer_that_wants_of_tokens_says_so(
         self, server: ProviderServer, model: LanguageModel
@@ -179,6 +196,7 @@ class LanguageSuite:
         server.state.longest = 1000
         with pytest.raises(RequestRefused) as raised:
             await model.complete(asking(SAID * 1000))
+        assert "long" in str(raised.value)
         assert SAID not in "".join(traceback.format_exception(raised.value))
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
 

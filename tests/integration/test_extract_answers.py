@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.provider_server.answers import Question
+from bench.provider_server.answers import Question, answer
 from bench.provider_server.faults import Fault
 from bench.provider_server.server import ProviderServer
 from consumers.extract import decide, judging
@@ -117,6 +117,29 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_kept_in_the_
     assert headers["Mnemon-Subject"] == "memory.acme.u1.window.answered.v1"
     assert letter["answer"] == "Sorry, I would rather not."
     assert (letter["tenant"], letter["user"], letter["from_seq"]) == ("acme", "u1", answer["from_seq"])
+
+
+async def test_a_window_that_was_given_up_is_read_when_its_letter_is_redriven(extracting: Extracting) -> None:
+    extracting.server.state.answering = lambda _: "Sorry, I would rather not."
+    await extracting.set(attempts=1)
+    async with extracting.running():
+        await extracting.stock.say("I like tea")
+        await extracting.has(1, "window.answered")
+        await extracting.redrive_all()
+        dead = await extracting.has(2, "window.answered")
+        extracting.server.state.answering = answer
+        await extracting.redrive_all()
+        answers = await extracting.has(3, "window.answered")
+        await extracting.is_projected()
+        await extracting.has(3, "model.called")
+    assert [each["outcome"] for each in answers] == ["dead", "dead", "proposed"]
+    given_up = [(each["reason"], each["model"], each["attempts"]) for each in dead]
+    assert given_up == [("unreadable", f"openai/{MODEL}", 0), ("unreadable", f"openai/{MODEL}", 1)]
+    assert await extracting.texts() == ["User likes tea"]
+    assert await extracting.letters() == []
+    assert await extracting.sql("SELECT count(*) FROM memory_events WHERE event = 'window.answered'") == [
+        (3,)
+    ]
 
 
 async def test_facts_beyond_the_limit_are_said_and_kept(extracting: Extracting) -> None:

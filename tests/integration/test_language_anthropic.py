@@ -24,7 +24,6 @@ from infra.models.language.port import (
     LineFailed,
     ModelRefused,
     ModelUnavailable,
-    RequestRefused,
 )
 from tests.integration.batches_suite import BatchesSuite, ended, lines, long_ago, new_id, outcomes
 from tests.integration.language_suite import INSTRUCTIONS, KEY, MODEL, asking, facts
@@ -119,7 +118,7 @@ class TestAnthropic(BatchesSuite):
         async with self.opened(server) as another:
             assert another.batches is None
 
-    async def test_a_line_that_is_too_long_will_always_be(
+    async def test_a_line_that_is_too_long_is_refused_and_the_others_are_not(
         self, server: ProviderServer, batches: Batches
     ) -> None:
         server.state.longest = len("I like thing 9")
@@ -129,10 +128,10 @@ class TestAnthropic(BatchesSuite):
         found = await outcomes(batches, provider_id)
         failed = found.pop(f"{batch_id}-10")
         assert isinstance(failed, LineFailed)
-        assert failed.is_final
+        assert failed.is_refused
         assert all(isinstance(outcome, Answer) for outcome in found.values())
 
-    async def test_where_every_line_is_refused_it_is_not_the_lines(
+    async def test_a_refused_line_repeats_nothing_of_what_was_asked(
         self, server: ProviderServer, batches: Batches
     ) -> None:
         server.state.longest = 1
@@ -143,21 +142,24 @@ class TestAnthropic(BatchesSuite):
         assert len(found) == 3
         for outcome in found.values():
             assert isinstance(outcome, LineFailed)
-            assert not outcome.is_final
+            assert outcome.is_refused
             assert "thing" not in outcome.error
 
-    async def test_what_the_model_will_not_answer_is_not_asked_again(
+    async def test_what_the_model_will_not_answer_is_paid_for(
         self, server: ProviderServer, model: LanguageModel, batches: Batches
     ) -> None:
         text = f"How do I make {FORBIDDEN}?"
-        with pytest.raises(RequestRefused, match="will not answer"):
-            await model.complete(asking(text))
+        refused = await model.complete(asking(text))
+        assert (refused.text, refused.is_refused) == ("", True)
+        assert refused.usage.input > 0
         assert server.state.asked == {text: 1}
         line = lines("one", 1)[0]
         provider_id = await batches.submit("one", [type(line)(line.id, asking(text))])
         await ended(batches, provider_id)
         found = await outcomes(batches, provider_id)
-        assert found == {line.id: LineFailed("the model will not answer this", is_final=True)}
+        outcome = found[line.id]
+        assert isinstance(outcome, Answer)
+        assert (outcome.is_refused, outcome.usage.input) == (True, refused.usage.input)
 
     async def test_results_that_end_too_early_are_told(
         self, server: ProviderServer, batches: Batches

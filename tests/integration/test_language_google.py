@@ -24,7 +24,8 @@ class TestGoogle(BatchesSuite):
     creating = ":batchGenerateContent"
 
     def opened(self, server: ProviderServer, **changes: Any) -> AbstractAsyncContextManager[GoogleModel]:
-        return open_google(MODEL, Deployment(google_url=server.url, google_api_key=KEY, **changes))
+        located = {"google_url": server.url, "google_api_key": KEY}
+        return open_google(MODEL, Deployment(**{**located, **changes}))
 
     def of_others(self) -> Mapping[str, Any]:
         return {"displayName": "theirs"}
@@ -66,19 +67,18 @@ class TestGoogle(BatchesSuite):
         (at_once,) = server.state.questions
         assert [line.question for line in batch.lines] == [at_once, at_once._replace(schema=None)]
 
-    @pytest.mark.parametrize(("longest", "is_final"), [(len("I like thing 9"), True), (1, False)])
-    async def test_a_line_that_is_refused_will_always_be_unless_every_line_is(
-        self, server: ProviderServer, model: GoogleModel, longest: int, is_final: bool
+    async def test_a_line_that_is_refused_is_told_from_those_that_fail(
+        self, server: ProviderServer, model: GoogleModel
     ) -> None:
-        server.state.longest = longest
+        server.state.longest = len("I like thing 9")
         batch_id = new_id()
         provider_id = await model.batches.submit(batch_id, lines(batch_id, 11))
         await ended(model.batches, provider_id)
         found = await outcomes(model.batches, provider_id)
         failed = found[f"{batch_id}-10"]
         assert isinstance(failed, LineFailed)
-        assert failed.is_final == is_final
-        assert len(answered(found)) == (10 if is_final else 0)
+        assert failed.is_refused
+        assert len(answered(found)) == 10
 
     async def test_a_batch_that_is_not_there_has_failed(self, model: GoogleModel) -> None:
         progress = await model.batches.progress("batches/gone")

@@ -1,5 +1,6 @@
 """OpenAI's models, and those of servers that speak its wire format: the real SDK, and a local server."""
 
+import json
 import re
 import traceback
 from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ from infra.models.language.port import (
     ModelRefused,
     ModelUnavailable,
     RequestRefused,
+    Usage,
 )
 from tests.integration.batches_suite import (
     BatchesSuite,
@@ -58,7 +60,8 @@ class TestOpenAI(BatchesSuite):
     creating = "/v1/batches"
 
     def opened(self, server: ProviderServer, **changes: Any) -> AbstractAsyncContextManager[OpenAIModel]:
-        return open_openai(MODEL, Deployment(model_url=server.openai_url, model_api_key=KEY, **changes))
+        located = {"model_url": server.openai_url, "model_api_key": KEY}
+        return open_openai(MODEL, Deployment(**{**located, **changes}))
 
     def of_others(self) -> Mapping[str, Any]:
         return {"metadata": {"purpose": "of somebody else"}}
@@ -126,18 +129,43 @@ class TestOpenAI(BatchesSuite):
         with pytest.raises(ModelRefused, match=r"paid first \(HTTP 429\)"):
             await model.complete(asking("I like tea"))
 
-    async def test_what_the_model_will_not_answer_is_refused(
-        self, routed: Any, server: ProviderServer, model: LanguageModel
+    @pytest.mark.parametrize(
+        ("choice", "who"),
+        [
+            ({"message": {"content": None, "refusal": "I will not"}, "finish_reason": "stop"}, "the model"),
+            ({"message": {"content": ""}, "finish_reason": "content_filter"}, "a filter of the provider"),
+        ],
+    )
+    async def test_what_the_model_will_not_answer_is_paid_for(
+        self, choice: Any, who: str, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
-        choice = {"message": {"content": None, "refusal": "I will not"}, "finish_reason": "stop"}
-        routed("POST /v1/chat/completions", lambda *_: Response({"choices": [choice]}))
-        with pytest.raises(RequestRefused, match="will not answer"):
-            await model.complete(asking("I like tea"))
+        usage = {"prompt_tokens": 12, "completion_tokens": 3}
+        routed("POST /v1/chat/completions", lambda *_: Response({"choices": [choice], "usage": usage}))
+        answer = await model.complete(asking("I like tea"))
+        problem = f"{who} will not answer this"
+        assert answer == Answer("", Usage(12, 0, 3), problem=problem, is_refused=True)
 
     @pytest.mark.parametrize(
-        "body",
-        [b"<html>", b"[]", b"null", b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": 7}}]}'],
+        ("body", "problem"),
+        [
+            ({"choices": []}, "the answer has no message"),
+            ({"choices": None, "usage": None}, "the answer has no message"),
+            ({"choices": {"message": 1}}, "the answer has no message"),
+            ({"choices": [None]}, "the answer has no message"),
+            ({"choices": [{"message": "tea"}]}, "the answer has no message"),
+            ({"usage": {"prompt_tokens": -5, "completion_tokens": "many"}}, "the answer has no message"),
+            ({"choices": [{"message": {"content": None}}]}, "the answer has no text"),
+            ({"choices": [{"message": {"content": 7}}]}, "the answer has no text"),
+            ({"choices": [{"message": {"content": ""}, "finish_reason": "odd"}]}, "the answer has no text"),
+        ],
     )
+    async def test_an_answer_without_a_text_is_one_that_cannot_be_used(
+        self, body: Any, problem: str, routed: Any, server: ProviderServer, model: LanguageModel
+    ) -> None:
+        routed("POST /v1/chat/completions", lambda *_: Response(body))
+        assert await model.complete(asking("I like tea")) == Answer("", Usage(), problem=problem)
+
+    @pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b"{}", b'{"error": {"code": 502}}'])
     async def test_what_is_no_completion_is_no_answer(
         self, body: bytes, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
@@ -192,9 +220,45 @@ class TestOpenAI(BatchesSuite):
             provider_id = await batches.submit(batch_id, asked)
             await ended(batches, provider_id)
             found.append(await outcomes(batches, provider_id))
-        assert not any(outcome.is_final for outcome in found[0].values() if isinstance(outcome, LineFailed))
-        assert len(found[0]) == 3
+        assert list(found[0].values()) == [LineFailed("HTTP 400", is_refused=True, is_adapted=True)] * 3
         assert [facts(outcome) for outcome in found[1].values()] == [["User likes tea"]] * 3
+
+    @pytest.mark.parametrize("named", ["max_tokens", None])
+    async def test_a_parameter_that_lines_may_not_have_is_left_out_of_the_next_batch(
+        self, named: str | None, server: ProviderServer, batches: Batches
+    ) -> None:
+        error = {"code": "unsupported_parameter", "param": named, "message": "Unsupported: 'max_tokens'"}
+        server.state.faults.refused = lambda _: (400, {"error": error})
+        first, second = new_id(), new_id()
+        provider_id = await batches.submit(first, lines(first, 2))
+        await ended(batches, provider_id)
+        refused = LineFailed("HTTP 400", is_refused=True, is_adapted=True)
+        assert list((await outcomes(batches, provider_id)).values()) == [refused] * 2
+        await batches.submit(second, lines(second, 2))
+        asked = [json.loads(line) for file in server.state.files.values() for line in file.splitlines()]
+        limits = [{"max_tokens", "max_completion_tokens"} & line["body"].keys() for line in asked]
+        assert limits == [{"max_tokens"}] * 2 + [{"max_completion_tokens"}] * 2
+
+    @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 429])
+    async def test_a_line_that_is_not_taken_is_told_from_one_that_failed(
+        self, status: int, server: ProviderServer, batches: Batches
+    ) -> None:
+        server.state.faults.refused = lambda text: (status if "1" in text else 500, {"error": {"code": "x"}})
+        batch_id = new_id()
+        provider_id = await batches.submit(batch_id, lines(batch_id, 2))
+        await ended(batches, provider_id)
+        assert await outcomes(batches, provider_id) == {
+            f"{batch_id}-0": LineFailed("HTTP 500"),
+            f"{batch_id}-1": LineFailed(f"HTTP {status}", is_refused=True),
+        }
+
+    async def test_the_call_that_tells_whether_a_text_is_to_blame_is_counted(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
+        server.state.longest = 100
+        with pytest.raises(RequestRefused) as raised:
+            await model.complete(asking("I like tea. " * 100))
+        assert raised.value.usage == Usage(1, 0, server.state.used.output)
 
     async def test_a_line_ends_where_json_lines_end(self, server: ProviderServer, batches: Batches) -> None:
         server.state.answering = lambda _: "tea\u2028coffee\x85milk"

@@ -198,7 +198,35 @@ async def test_a_trigger(connection: Client, is_applied: IsApplied) -> None:
     assert await kept(connection) == []
 
 
-async def test_an_answer_that_nobody_can_read_cannot_be_given_back(
+async def test_a_window_that_was_given_up_is_asked_for_once_more(
+    connection: Client, is_applied: IsApplied
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    window = {"conversation": "a talk", "from_seq": 3, "to_seq": 9, "attempts": 2, "answer": "Да?"}
+    await bury(connection, "extract", subject, Dead("unreadable", "no JSON"), window, "w1")
+    [dead] = await kept(connection)
+    assert isinstance(await redrive(connection, dead, is_applied), GivenBack)
+    [trigger] = (await connection.jetstream().stream_info(WORK, subjects_filter=">")).state.subjects or {}
+    assert trigger.startswith("work.batches.acme.u1.")
+    waiting = await connection.jetstream().get_last_msg(WORK, trigger)
+    assert json.loads(waiting.data or b"") == {
+        "conversation": "a talk", "from_seq": 3, "to_seq": 9, "attempts": 2
+    }  # fmt: skip
+    assert await kept(connection) == []
+
+
+async def test_facts_of_an_answer_that_were_too_many_cannot_be_given_back(
+    connection: Client, is_applied: IsApplied
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    window = {"conversation": "talk", "from_seq": 3, "to_seq": 9, "answer": "Likes tea"}
+    await bury(connection, "extract", subject, Dead("too_many_facts", "60 facts"), window, "w1")
+    [dead] = await kept(connection)
+    assert isinstance(await redrive(connection, dead, is_applied), Kept)
+    assert await kept(connection) == [dead]
+
+
+async def test_a_letter_that_names_no_window_cannot_be_given_back(
     connection: Client, is_applied: IsApplied
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"

@@ -26,6 +26,8 @@ WRONG = {
     'mnemon_request_seconds_bucket{verb="context", le="+Inf"}': "0+10x60",
     'mnemon_model_calls_total{provider="openai", outcome="unavailable"}': "0+3x60",
     'mnemon_model_calls_total{provider="openai", outcome="answered"}': "0+1x60",
+    'mnemon_models_failing{instance="a", kind="refused"}': "1x60",
+    'mnemon_dead_letters_total{consumer="extract", reason="refused"}': "0+1x60",
     'mnemon_embedding_calls_total{outcome="unavailable"}': "0+3x60",
     "mnemon_budget_used_ratio": "0.9x60",
 }
@@ -47,6 +49,9 @@ WELL = {
     'mnemon_request_seconds_bucket{verb="context", le="+Inf"}': "0+1000x60",
     'mnemon_model_calls_total{provider="openai", outcome="unavailable"}': "0+1x60",
     'mnemon_model_calls_total{provider="openai", outcome="answered"}': "0+3x60",
+    'mnemon_models_failing{instance="a", kind="refused"}': "0x60",
+    'mnemon_models_failing{instance="a", kind="unavailable"}': "1x60",
+    'mnemon_dead_letters_total{consumer="persist", reason="refused"}': "0+1x60",
     'mnemon_embedding_calls_total{outcome="answered"}': "0+3x60",
     "mnemon_budget_used_ratio": "0.5x60",
 }

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from consumers.spending.calls import called, cost, price_of
+from consumers.spending.calls import called, cost, estimate, price_of
 from contracts.model_settings import Price, Spending
 from contracts.subjects import memory_subject
-from infra.models.language.port import Usage
+from infra.models import tokens
+from infra.models.language.port import Request, Usage
 
 MILLION = 1_000_000
 SPENDING = Spending(
@@ -84,3 +85,13 @@ def test_the_event_of_a_call() -> None:
     }
     alone = called(("acme", "u1"), usage, "openai", "qwen3", "compact", None, SPENDING, "e2")
     assert json.loads(alone.body).keys() == {"provider", "model", "purpose", "tokens"}
+
+
+def test_a_request_may_cost_what_is_asked_and_the_longest_answer() -> None:
+    spending = Spending(prices=(Price(model="m", input=1.0, output=2.0),))
+    request = Request("extract", "Write.", "I like tea", most_tokens=1000)
+    asked = tokens.count("Write.") + tokens.count("I like tea")
+    online = (asked + 2 * 1000) / 1_000_000
+    assert estimate(request, "m", spending, in_batch=False) == pytest.approx(online)
+    assert estimate(request, "m", spending, in_batch=True) == pytest.approx(online / 2)
+    assert estimate(request, "another", spending, in_batch=False) == 0

@@ -108,10 +108,42 @@ def test_of_an_answer_that_is_cut_each_time_what_is_whole_is_used() -> None:
 
 
 def test_what_would_fail_for_ever_is_not_tried_again() -> None:
-    judged = judge(QUESTION, LineFailed("too long", is_final=True), ASKED)
+    refused = LineFailed("too long", is_refused=True, usage=USAGE)
+    judged = judge(QUESTION, refused, replace(ASKED, batch_id=None))
     assert judged.is_answered
     assert judged.dead is not None
     assert (judged.dead.reason, judged.dead.error) == ("refused", "too long")
+    assert names(judged) == ["window.answered", "model.called"]
+
+
+@pytest.mark.parametrize("failures", [0, 1])
+def test_a_refused_line_of_a_batch_is_asked_online_before_that_counts(failures: int) -> None:
+    refused = LineFailed("HTTP 400", is_refused=True)
+    assert judge(after(failures), refused, ASKED) == Judged((), is_answered=False)
+
+
+def test_a_refused_line_goes_to_another_batch_where_that_is_made_otherwise_and_online_in_the_end() -> None:
+    refused = LineFailed("HTTP 400", is_refused=True, is_adapted=True)
+    assert judge(QUESTION, refused, ASKED) == Judged([], is_answered=False, error="HTTP 400")
+    assert judge(after(1), refused, ASKED) == Judged((), is_answered=False)
+
+
+def test_a_refusal_is_tried_again_once_and_each_is_paid_for() -> None:
+    question = replace(QUESTION, settings=SettingsV1(extraction=Extraction(attempts=5)))
+    refused = Answer("", USAGE, problem="the model will not answer this", is_refused=True)
+    first, last = judge(question, refused, ASKED), judge(after(1, question), refused, ASKED)
+    assert (names(first), first.is_answered) == (["model.called"], False)
+    assert names(last) == ["window.answered", "model.called"]
+    assert last.dead is not None
+    assert (last.dead.reason, last.dead.error) == ("refused", "the model will not answer this")
+
+
+def test_an_answer_without_a_text_is_given_up_with_its_problem() -> None:
+    empty = Answer("", USAGE, problem="the answer has no message")
+    assert names(judge(QUESTION, empty, ASKED)) == ["model.called"]
+    last = judge(after(1), empty, ASKED).dead
+    assert last is not None
+    assert (last.reason, last.error) == ("unreadable", "the answer has no message")
 
 
 def test_what_a_batch_did_not_come_to_has_not_failed() -> None:

@@ -1,5 +1,6 @@
 """Models of Anthropic, by its own SDK."""
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -9,19 +10,19 @@ from dataclasses import replace
 import anthropic.resources.messages
 import anthropic.resources.models  # noqa: F401
 from anthropic import AsyncAnthropic
-from anthropic.types import Message
 
 from infra.config import Deployment
 from infra.models.language.anthropic_batches import AnthropicBatches
 from infra.models.language.anthropic_endpoint import Endpoint, not_for_long, outcome, params
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
-    LineFailed,
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
     Request,
     RequestRefused,
+    Usage,
 )
 
 USUAL_MODEL = "claude-haiku-5-5"
@@ -59,28 +60,27 @@ class AnthropicModel:
         Raises:
             ModelUnavailable: Anthropic does not answer.
             ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request, or the model will not answer it.
+            RequestRefused: it will never take this request.
         """
         try:
-            message = await self._message(request)
-        except RequestRefused:
-            await self._check(request)
-            raise
-        with self._endpoint.told():
-            said = outcome(message)
-        if isinstance(said, LineFailed):
-            raise RequestRefused(f"{self.model}: {said.error}")
-        return said
+            return await self._answer(request)
+        except RequestRefused as error:
+            raise error.explained(request, await self._checked(request)) from None
 
-    async def _message(self, request: Request) -> Message:
+    async def _answer(self, request: Request) -> Answer:
         asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")
         with self._endpoint.told():
-            return await self._endpoint.client.messages.create(**asked)
+            try:
+                return outcome(await self._endpoint.client.messages.create(**asked))
+            except json.JSONDecodeError as error:
+                if not error.doc.lstrip().startswith("{"):
+                    raise
+                return Answer("", Usage(), problem="the answer is broken JSON")
 
-    async def _check(self, request: Request) -> None:
+    async def _checked(self, request: Request) -> Usage:
         """Were this refused too, no text would be the reason: limits of spending are told in the same way."""
         try:
-            await self._message(replace(request, text=NOTHING))
+            return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
             raise ModelRefused(f"{error}, whatever {self.model} is asked") from None
 
@@ -111,7 +111,7 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.anthropic_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.anthropic_url is None:
-        raise ModelNotConfigured("the provider anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
+        raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured("ANTHROPIC_API_KEY has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY

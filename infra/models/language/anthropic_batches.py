@@ -31,6 +31,7 @@ PAGE = 100
 """Batches that are listed at a time."""
 
 _ERRORS: tuple[str, ...] = get_args(ErrorType)
+_FAILURES = ("api_error", "overloaded_error", "timeout_error", "unknown")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 
 
@@ -129,14 +130,12 @@ class AnthropicBatches:
         with self._told():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _counted(batch) - batch.request_counts.processing
-            # where most are refused it is not the lines: a limit of spending is told in the same way
-            is_final = batch.request_counts.errored < batch.request_counts.succeeded
         read = 0
         async with aclosing(self._lines(provider_batch_id)) as lines:
             async for line in lines:
                 read += 1
                 if (response := _response(line)) is not None:
-                    yield Result(response.custom_id, _outcome(response, is_final))
+                    yield Result(response.custom_id, _outcome(response))
                 elif found := _LINE_ID.search(line):
                     yield Result(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
@@ -210,7 +209,7 @@ def _response(line: bytes) -> MessageBatchIndividualResponse | None:
         return None
 
 
-def _outcome(response: MessageBatchIndividualResponse, is_final: bool) -> Answer | LineFailed:
+def _outcome(response: MessageBatchIndividualResponse) -> Answer | LineFailed:
     try:
         match response.result.type:
             case "succeeded":
@@ -218,10 +217,11 @@ def _outcome(response: MessageBatchIndividualResponse, is_final: bool) -> Answer
             case "errored":
                 error = response.result.error.error.type
                 kind = error if error in _ERRORS else "unknown"
-                return LineFailed(f"refused: {kind}", is_final and kind == "invalid_request_error")
+                return LineFailed(f"refused: {kind}", is_refused=kind not in _FAILURES)
             case "canceled":
                 return LineFailed("the batch was cancelled", is_unasked=True)
             case "expired":
                 return LineFailed("the batch has expired", is_unasked=True)
     except (AttributeError, TypeError):
-        return LineFailed("no answer")
+        return LineFailed("the line has no answer")
+    return LineFailed("the line has neither an answer nor an error")

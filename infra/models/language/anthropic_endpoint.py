@@ -19,8 +19,8 @@ from anthropic.types import Message, ModelInfo, OutputConfigParam, ThinkingConfi
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
-    LineFailed,
     ModelBusy,
     ModelRefused,
     ModelUnavailable,
@@ -28,6 +28,7 @@ from infra.models.language.port import (
     RequestRefused,
     Usage,
 )
+from infra.models.language.provider_error import ProviderError
 from infra.models.language.retry_after import retry_after
 
 LONGEST_WAIT = 60.0
@@ -116,6 +117,10 @@ class Endpoint:
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
+            case 401 | 403 if self.client.api_key == NO_KEY:
+                return ModelRefused(
+                    f"{self.at} wants a key, and no key is set (HTTP {status}): set ANTHROPIC_API_KEY"
+                )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
             case 404:
@@ -128,7 +133,9 @@ class Endpoint:
             case 408 | 409:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
-                return RequestRefused(f"{self.at} refuses a request (HTTP {status})")
+                return RequestRefused(
+                    f"{self.at} refuses a request (HTTP {status})", ProviderError.of_body(error.body)
+                )
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
             case _:
@@ -163,17 +170,32 @@ def params(
     return asked
 
 
-def outcome(message: Message) -> Answer | LineFailed:
-    """What a message says; AttributeError and its like where it is none."""
-    if message.stop_reason == "refusal":
-        return LineFailed("the model will not answer this", is_final=True)
-    usage = message.usage
-    cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    return Answer(
-        text="".join(block.text for block in message.content if block.type == "text"),
-        usage=Usage(usage.input_tokens + cached + written, cached, usage.output_tokens),
-        is_cut=message.stop_reason in ("max_tokens", "model_context_window_exceeded"),
-    )
+def outcome(message: Message) -> Answer:
+    """What a message says, which may be nothing: it is paid for all the same.
+
+    Raises:
+        AttributeError, TypeError: it is none.
+    """
+    content, given = getattr(message, "content", None), getattr(message, "usage", None)
+    if content is None and given is None:
+        raise TypeError("neither content nor usage")
+    usage, end = _usage(given), getattr(message, "stop_reason", None)
+    if end == "refusal":
+        return Answer("", usage, problem="the model will not answer this", is_refused=True)
+    is_cut = end in ("max_tokens", "model_context_window_exceeded")
+    try:
+        text = "".join(block.text for block in content or () if block.type == "text")
+    except (AttributeError, TypeError):
+        text = ""
+    return Answer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
+
+
+def _usage(given: object) -> Usage:
+    """Nothing where the provider says nothing. What is cached, and written to the cache, was asked too."""
+    names = "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
+    counts = [Usage.of_counts(getattr(given, name, None), 0, 0).input for name in names]
+    new, cached, written, output = counts
+    return Usage.of_counts(new + cached + written, cached, output)
 
 
 async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:

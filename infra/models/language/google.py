@@ -1,15 +1,16 @@
 """Google's models, by its SDK for the Gemini Developer API."""
 
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import httpx2
 from google.genai import Client
 from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions
+from pydantic import ValidationError
 
 from infra.config import Deployment
 from infra.models.language.google_answers import answer, most_tokens
@@ -17,11 +18,13 @@ from infra.models.language.google_batches import GoogleBatches
 from infra.models.language.google_cached import CachedInstructions
 from infra.models.language.google_server import Server
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
     ModelNotConfigured,
     ModelRefused,
     Request,
     RequestRefused,
+    Usage,
 )
 
 USUAL_MODEL = "gemini-3.5-flash-lite"
@@ -57,34 +60,41 @@ class GoogleModel:
         Raises:
             ModelUnavailable: Google does not answer.
             ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request, or the model will not answer it.
+            RequestRefused: it will never take this request.
         """
         name = await self._cached.name(request.instructions)
         if name is None:
-            return answer(await self._taken(request))
+            return await self._taken(request)
         try:
-            response = await self._server.ask(partial(self._response, request, name))
+            return await self._server.ask(partial(self._answer, request, name))
         except (ModelRefused, RequestRefused):  # so it says, too, that it has them no more
-            response = await self._taken(request)
+            answered = await self._taken(request)
             self._cached.forget(request.instructions, name)
-        return answer(response)
+            return answered
 
-    async def _taken(self, request: Request) -> dict[str, Any]:
+    async def _taken(self, request: Request) -> Answer:
         """Were nothing refused too, the text would not be the reason."""
         try:
-            return await self._server.ask(partial(self._response, request))
-        except RequestRefused:
+            return await self._server.ask(partial(self._answer, request))
+        except RequestRefused as refused:
             try:
-                await self._server.ask(partial(self._response, replace(request, text=NOTHING)))
+                checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
             except RequestRefused as error:
                 raise ModelRefused(f"{error}, whatever it is asked") from None
-            raise
+            raise refused.explained(request, checked.usage) from None
 
-    async def _response(self, request: Request, cached: str | None = None) -> dict[str, Any]:
-        response = await self._server.client.models.generate_content(
-            model=self.model, contents=request.text, config=_config(request, cached)
-        )
-        return response.model_dump(mode="json", by_alias=True, exclude_none=True)
+    async def _answer(self, request: Request, cached: str | None = None) -> Answer:
+        try:
+            response = await self._server.client.models.generate_content(
+                model=self.model, contents=request.text, config=_config(request, cached)
+            )
+        except ValidationError:
+            return Answer("", Usage(), problem="the answer has a form that it should not have")
+        except json.JSONDecodeError as error:
+            if not error.doc.lstrip().startswith("{"):
+                raise
+            return Answer("", Usage(), problem="the answer is broken JSON")
+        return answer(response.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 @asynccontextmanager
@@ -143,7 +153,7 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.google_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.google_url is None:
-        raise ModelNotConfigured("the provider google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
+        raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured("GEMINI_API_KEY has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from infra.models.language.port import Answer, ModelUnavailable, Request, RequestRefused, Usage
+from infra.models.language.port import Answer, Request, Usage
 
 REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
 """Ends of an answer that the same request would come to again."""
+
+ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
+"""Fields of a response, any of which shows that a model was asked."""
 
 THOUGHTS = 8_000
 """Tokens that a model may think with; Google counts them among those of the answer."""
@@ -18,40 +21,37 @@ def most_tokens(request: Request) -> int:
 
 
 def answer(response: Mapping[str, Any]) -> Answer:
-    """What is in a response.
+    """What is in a response, which may be nothing: it is paid for all the same.
 
     Raises:
-        RequestRefused: the request is blocked, or its answer.
-        ModelUnavailable: there is no answer in it.
+        LookupError, AttributeError, TypeError: it is none.
     """
+    if not ANSWERING & response.keys():
+        raise LookupError("no field of an answer")
+    usage = _usage(response.get("usageMetadata"))
     try:
-        return _answer(response)
-    except (LookupError, TypeError, AttributeError, ValueError):
-        raise ModelUnavailable("Google's model does not answer with a text") from None
+        if (response.get("promptFeedback") or {}).get("blockReason"):
+            return Answer("", usage, problem="Google blocks the request", is_refused=True)
+        candidate = response["candidates"][0]
+        end = candidate.get("finishReason")
+        if end in REFUSING:
+            return Answer("", usage, problem=f"Google blocks the answer: {end}", is_refused=True)
+        parts = (candidate.get("content") or {}).get("parts") or []
+        text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+    except (LookupError, AttributeError, TypeError):
+        return Answer("", usage, problem="the answer has no candidate")
+    is_cut = end == "MAX_TOKENS"
+    return Answer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
 
 
-def _answer(response: Mapping[str, Any]) -> Answer:
-    if (response.get("promptFeedback") or {}).get("blockReason"):
-        raise RequestRefused("Google blocks the request")
-    candidate = response["candidates"][0]
-    end = candidate.get("finishReason")
-    if end in REFUSING:
-        raise RequestRefused(f"Google blocks the answer: {end}")
-    parts = (candidate.get("content") or {}).get("parts") or []
-    text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
-    return Answer(text, _usage(response.get("usageMetadata") or {}), is_cut=end == "MAX_TOKENS")
-
-
-def _usage(said: Mapping[str, Any]) -> Usage:
+def _usage(given: object) -> Usage:
     """What is cached is part of what was asked; thoughts are paid for like what is said."""
-
-    def tokens(name: str) -> int:
-        number = said.get(name)
-        return number if isinstance(number, int) and number > 0 else 0
-
-    asked = tokens("promptTokenCount")
-    return Usage(
-        input=asked,
-        cached=min(asked, tokens("cachedContentTokenCount")),
-        output=tokens("candidatesTokenCount") + tokens("thoughtsTokenCount"),
+    if not isinstance(given, Mapping):
+        return Usage()
+    thoughts = Usage.of_counts(0, 0, given.get("thoughtsTokenCount")).output
+    usage = Usage.of_counts(
+        given.get("promptTokenCount"),
+        given.get("cachedContentTokenCount"),
+        given.get("candidatesTokenCount"),
     )
+    return usage._replace(output=usage.output + thoughts)

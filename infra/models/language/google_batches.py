@@ -46,8 +46,9 @@ SKEW = timedelta(minutes=10)
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 
-FINAL = frozenset({3, 400})
-"""Codes of a line that is refused for good: INVALID_ARGUMENT, in Google's numbers and in HTTP's."""
+REFUSALS = frozenset({3, 5, 7, 8, 9, 11, 16})
+"""Codes of a line that is not taken, in Google's numbers: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
+RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE, UNAUTHENTICATED."""
 
 T = TypeVar("T")
 
@@ -91,9 +92,6 @@ class GoogleBatches:
         name = job.get("output", {}).get("responsesFile")
         if name is None:
             return
-        done, failed_lines = _counted(job)
-        # where most are refused it is not the lines: the model may not take what all of them have
-        is_final = 2 * failed_lines < done
         unreadable = 0
         failed: ModelUnavailable | None = None
         with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
@@ -103,7 +101,7 @@ class GoogleBatches:
                 failed = error
             file.seek(0)
             for line in file:
-                result = _read(line, is_final)
+                result = _read(line)
                 if result is not None:
                     yield result
                 elif line.strip():
@@ -127,7 +125,7 @@ class GoogleBatches:
         job = await self._job(provider_batch_id)
         if job is None:
             return Progress("failed", error="Google has no such batch")
-        done, _ = _counted(job)
+        done = _counted(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
             return Progress("failed", done, "Google says that the batch failed")
@@ -192,15 +190,14 @@ def _body(request: Request) -> dict[str, Any]:
     }
 
 
-def _counted(job: Mapping[str, Any]) -> tuple[int, int]:
-    """Lines that are done with, and those of them that failed."""
+def _counted(job: Mapping[str, Any]) -> int:
+    """Lines that are done with."""
     counts = job.get("batchStats", {})
-    failed = int(counts.get("failedRequestCount", 0))
-    return int(counts.get("successfulRequestCount", 0)) + failed, failed
+    return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
 
 
-def _read(line: bytes, is_final: bool) -> Result | None:
-    """None: nobody knows whose result it is. `is_final`: a line that is refused always will be."""
+def _read(line: bytes) -> Result | None:
+    """None: nobody knows whose result it is."""
     try:
         said = json.loads(line)
         line_id, response = said["key"], said.get("response")
@@ -209,17 +206,15 @@ def _read(line: bytes, is_final: bool) -> Result | None:
     if not isinstance(line_id, str):
         return None
     if response is None:
-        return Result(line_id, _failed(said.get("error") or said.get("status"), is_final))
+        return Result(line_id, _failed(said.get("error") or said.get("status")))
     try:
         return Result(line_id, answer(response))
-    except RequestRefused as error:
-        return Result(line_id, LineFailed(str(error), is_final=True))
-    except ModelUnavailable as error:
-        return Result(line_id, LineFailed(str(error)))
+    except (LookupError, AttributeError, TypeError):
+        return Result(line_id, LineFailed("the line has no answer"))
 
 
-def _failed(error: object, is_final: bool) -> LineFailed:
+def _failed(error: object) -> LineFailed:
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):
         return LineFailed("Google neither answers nor says why")
-    return LineFailed(f"Google fails the request (code {code})", is_final and code in FINAL)
+    return LineFailed(f"Google fails the request (code {code})", code in REFUSALS or 400 <= code < 500)

@@ -15,7 +15,8 @@ from tenacity import (
     wait_exponential_jitter,
 )
 
-from infra.models.language.port import ModelBusy, ModelRefused, ModelUnavailable, RequestRefused
+from infra.models.language.port import NO_KEY, ModelBusy, ModelRefused, ModelUnavailable, RequestRefused
+from infra.models.language.provider_error import ProviderError
 
 LONGEST_WAIT = 60.0
 """Seconds; who wants to be left alone for longer is not waited for."""
@@ -90,6 +91,9 @@ class Server:
 
     def _refused(self, error: APIError) -> ModelUnavailable | RequestRefused:
         status = error.code
+        if refuses_key(error) and self._http.headers.get("x-goog-api-key") == NO_KEY:
+            wants = "wants a key, and no key is set"
+            return ModelRefused(f"{self._at} {wants} (HTTP {status}): set GEMINI_API_KEY")
         if refuses_key(error):
             what = "the key, or has no such thing" if status == 403 else "the key"
             return ModelRefused(f"{self._at} refuses {what} (HTTP {status}): see GEMINI_API_KEY")
@@ -106,7 +110,8 @@ class Server:
             case 408 | 409 | 499:
                 return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _retry_after(error))
             case 400 | 413 | 422:
-                return RequestRefused(f"{self._at} refuses the request (HTTP {status})")
+                said = ProviderError(code=error.status, message=error.message)
+                return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)
             case _ if status < 500:
                 return ModelRefused(f"{self._at} refuses what model {self.model} is asked (HTTP {status})")
             case _:

@@ -1,6 +1,5 @@
 """Models of OpenAI, or of anything that speaks its `/chat/completions`: Ollama, LM Studio, vLLM."""
 
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,14 +13,14 @@ from openai import AsyncOpenAI
 
 from infra.config import Deployment
 from infra.models.language.openai_batches import OpenAIBatches
-from infra.models.language.openai_endpoint import FORMS, Endpoint, Form, NotTaken, outcome
+from infra.models.language.openai_endpoint import FORMS, Endpoint, Form, NotTaken, read_completion
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
-    LineFailed,
     ModelNotConfigured,
     ModelRefused,
     Request,
-    RequestRefused,
+    Usage,
 )
 from infra.models.language.thoughts import without_thoughts
 
@@ -57,14 +56,20 @@ class OpenAIModel:
         Raises:
             ModelUnavailable: the server does not answer.
             ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request, or the model will not answer it.
+            RequestRefused: it will never take this request.
         """
-        completion = await self._completion(request)
-        with self._endpoint.told():
-            said = outcome(completion)
-        if isinstance(said, LineFailed):
-            raise RequestRefused(f"{self.model}: {said.error}")
-        return said
+        forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
+        for form in forms:
+            try:
+                answer = await self._posted(request, form)
+            except NotTaken as error:
+                if form != forms[-1] and not error.is_too_long:
+                    continue
+                raise error.explained(request, await self._checked(error)) from None
+            if request.schema is not None:
+                self._endpoint.use(form)
+            return answer
+        raise AssertionError("there is always a form")
 
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
         """What it answers to a conversation, piece by piece as it comes.
@@ -81,23 +86,7 @@ class OpenAIModel:
                 async for piece in without_thoughts(said):
                     yield piece
 
-    async def _completion(self, request: Request) -> Mapping[str, Any]:
-        """What the server answers, asked in the best way that it takes."""
-        forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
-        for form in forms:
-            try:
-                completion = await self._posted(request, form)
-            except NotTaken as error:
-                if form != forms[-1] and not error.is_too_long:
-                    continue
-                await self._check(error)
-                raise
-            if request.schema is not None:
-                self._endpoint.use(form)
-            return completion
-        raise AssertionError("there is always a form")
-
-    async def _posted(self, request: Request, form: Form) -> Mapping[str, Any]:
+    async def _posted(self, request: Request, form: Form) -> Answer:
         while True:
             try:
                 return await self._post(self._endpoint.body(request, form))
@@ -105,18 +94,18 @@ class OpenAIModel:
                 if not self._endpoint.leave_out(error.parameter):
                     raise
 
-    async def _check(self, refused: NotTaken) -> None:
+    async def _checked(self, refused: NotTaken) -> Usage:
         """Were this refused too, no text would be the reason: some servers tell a bad key in the same way."""
         try:
-            await self._post({"model": self.model, "messages": [{"role": "user", "content": "."}]})
+            body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
+            return (await self._post(body)).usage
         except NotTaken:
             raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
 
-    async def _post(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _post(self, body: Mapping[str, Any]) -> Answer:
         with self._endpoint.told():
             response = await self._endpoint.client.chat.completions.with_raw_response.create(**body)
-            completion: Mapping[str, Any] = json.loads(response.content)
-            return completion
+            return read_completion(response.content)
 
 
 @asynccontextmanager
@@ -141,7 +130,7 @@ def _key(deployment: Deployment) -> str:
     secret = deployment.model_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.model_url is None:
-        raise ModelNotConfigured("the provider openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
+        raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
     if not (key.isascii() and key.isprintable()):
         raise ModelNotConfigured("the key for language models has characters that no key has")
-    return key or "none"  # a server of one's own may ask for none; the SDK wants one
+    return key or NO_KEY

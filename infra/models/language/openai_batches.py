@@ -12,7 +12,7 @@ from openai import APIStatusError, BadRequestError, ConflictError, omit
 from openai.types import Batch
 from openai.types.batch_create_params import OutputExpiresAfter
 
-from infra.models.language.openai_endpoint import Endpoint, NotTaken, outcome
+from infra.models.language.openai_endpoint import Endpoint, NotTaken, outcome, untaken_parameter
 from infra.models.language.port import Answer, Line, LineFailed, ModelRefused, Progress, Result
 
 COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
@@ -31,8 +31,6 @@ NO_SUCH_PATH = (404, 405, 501)
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
 """How long OpenAI keeps results: as long as what was asked, and no longer."""
 
-_TOO_LONG = ("context_length_exceeded", "string_above_max_length")
-_FORM_REFUSED = LineFailed("the server does not hold the model to a schema")
 _NOT_COME_TO = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 _CODE = re.compile(r"[a-z0-9_]{1,64}")
@@ -103,17 +101,16 @@ class OpenAIBatches:
         Where a file ends in the middle of a line, `ModelUnavailable` is raised behind all that it has: the
         rest is paid for, and may be there when it is read again.
         """
-        is_form_taken = True
+        untaken: set[str] = set()
         with self._told():
             batch = await self._client.batches.retrieve(provider_batch_id)
             for file_id in (batch.output_file_id, batch.error_file_id):
                 if file_id:
                     async for line in self._lines(file_id):
-                        if result := self._result(line):
-                            is_form_taken &= result.outcome != _FORM_REFUSED
+                        if result := self._result(line, untaken):
                             yield result
-        if not is_form_taken:
-            self._endpoint.use_less()
+        for parameter in untaken:
+            self._endpoint.adapt(parameter)
 
     async def cancel(self, provider_batch_id: str) -> None:
         """End it; harmless where it has ended."""
@@ -160,27 +157,27 @@ class OpenAIBatches:
             json.loads(rest)
             yield rest
 
-    def _result(self, line: bytes) -> Result | None:
+    def _result(self, line: bytes, untaken: set[str]) -> Result | None:
+        """None: nobody knows whose it is. What the server does not take is added to `untaken`."""
         try:
             given = json.loads(line)
-            return Result(str(given["custom_id"]), self._outcome(given))
+            return Result(str(given["custom_id"]), self._outcome(given, untaken))
         except (LookupError, AttributeError, TypeError, ValueError, RecursionError):
             found = _LINE_ID.search(line)
             return Result(found[1].decode(), LineFailed("the line is broken")) if found else None
 
-    def _outcome(self, given: Mapping[str, Any]) -> Answer | LineFailed:
+    def _outcome(self, given: Mapping[str, Any], untaken: set[str]) -> Answer | LineFailed:
         response = given["response"]
         if response is None:
             code = _named(given["error"]["code"])
             return LineFailed(code, is_unasked=code in _NOT_COME_TO)
-        status = response["status_code"]
+        status = int(response["status_code"])
         if status == 200:
             return outcome(response["body"])
-        error = response["body"].get("error") or {}
-        if str(error.get("param")).startswith("response_format"):
-            return _FORM_REFUSED
-        is_final = status == 413 or error.get("code") in _TOO_LONG
-        return LineFailed(f"HTTP {int(status)}", is_final)
+        parameter = untaken_parameter(response["body"]) if status in (400, 422) else None
+        if is_adapted := parameter is not None and self._endpoint.can_adapt(parameter):
+            untaken.add(parameter)
+        return LineFailed(f"HTTP {status}", is_refused=400 <= status < 500, is_adapted=is_adapted)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

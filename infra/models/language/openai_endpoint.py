@@ -1,5 +1,6 @@
 """How a server that speaks OpenAI's wire format is asked and understood, and what goes wrong."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,8 +11,8 @@ import structlog
 from openai import APIStatusError, AsyncOpenAI, OpenAIError
 
 from infra.models.language.port import (
+    NO_KEY,
     Answer,
-    LineFailed,
     ModelBusy,
     ModelRefused,
     ModelUnavailable,
@@ -19,6 +20,7 @@ from infra.models.language.port import (
     RequestRefused,
     Usage,
 )
+from infra.models.language.provider_error import ProviderError
 from infra.models.language.retry_after import retry_after
 
 Form = Literal["json_schema", "json_object", "text"]
@@ -35,14 +37,15 @@ _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 log = structlog.get_logger("language")
 
-_OPTIONAL = {"max_tokens", "prompt_cache_key", "reasoning_effort"}
+RESPONSE_FORMAT = "response_format"
+_OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoning_effort")
 
 
 class NotTaken(RequestRefused):
     """A request is refused. `parameter`: on account of which, where the server says so."""
 
-    def __init__(self, message: str, parameter: str | None, is_too_long: bool) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
+        super().__init__(message, error)
         self.parameter = parameter
         self.is_too_long = is_too_long
 
@@ -94,6 +97,17 @@ class Endpoint:
             body["response_format"] = {"type": form}
         return {name: value for name, value in body.items() if name not in self._untaken}
 
+    def can_adapt(self, parameter: str) -> bool:
+        """Whether requests can do without a parameter, or without this value of it."""
+        return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != FORMS[-1])
+
+    def adapt(self, parameter: str) -> None:
+        """Make requests without a parameter, or ask for less by it, from now on."""
+        if parameter == RESPONSE_FORMAT:
+            self.use(FORMS[min(FORMS.index(self.form) + 1, len(FORMS) - 1)])
+        else:
+            self.leave_out(parameter)
+
     def leave_out(self, parameter: str | None) -> bool:
         """Send it no more; False where it was not sent, or cannot be left out."""
         if parameter not in _OPTIONAL or parameter in self._untaken:
@@ -106,10 +120,6 @@ class Endpoint:
         if form != self.form:
             log.warning("the server does not hold the model to a schema", form=form)
             self.form = form
-
-    def use_less(self) -> None:
-        """Ask for less than before: it was refused."""
-        self.use(FORMS[min(FORMS.index(self.form) + 1, len(FORMS) - 1)])
 
     @contextmanager
     def told(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
@@ -132,6 +142,10 @@ class Endpoint:
         if error.code == "insufficient_quota":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
+            case 401 | 403 if self.client.api_key == NO_KEY:
+                return ModelRefused(
+                    f"{self.at} wants a key, and no key is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
+                )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see MNEMON_MODEL_API_KEY")
             case 404 | 405 | 501 if of == "batches":
@@ -149,37 +163,74 @@ class Endpoint:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
-                return NotTaken(f"{self.at} refuses a request (HTTP {status})", error.param, is_too_long)
+                return NotTaken(
+                    f"{self.at} refuses a request (HTTP {status})",
+                    ProviderError.of_body(error.body),
+                    untaken_parameter(error.body),
+                    is_too_long,
+                )
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
             case _:
                 return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
 
 
-def outcome(completion: Mapping[str, Any]) -> Answer | LineFailed:
-    """What a completion says.
+def untaken_parameter(body: object) -> str | None:
+    """Return the parameter that an error is about, which some servers name in their message only."""
+    error = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(error, Mapping):
+        return None
+    named = error.get("param")
+    if isinstance(named, str) and named:
+        return RESPONSE_FORMAT if named.startswith(RESPONSE_FORMAT) else named
+    message = str(error.get("message"))
+    return next((name for name in (RESPONSE_FORMAT, *_OPTIONAL) if name in message), None)
+
+
+def read_completion(body: bytes) -> Answer:
+    """Read what a server answers.
 
     Raises:
-        LookupError, AttributeError, TypeError, ValueError: it is none.
+        LookupError, TypeError, ValueError: it is no completion, and nothing shows that a model was asked.
     """
-    choice = completion["choices"][0]
-    message, is_cut = choice["message"], choice.get("finish_reason") == "length"
-    if message.get("refusal") or choice.get("finish_reason") == "content_filter":
-        return LineFailed("the model will not answer this", is_final=True)
-    text = message.get("content")
-    if text is None and is_cut:  # it thought to the end
-        text = ""
-    if not isinstance(text, str):
-        raise TypeError("no text")
+    try:
+        completion = json.loads(body)
+    except (ValueError, RecursionError):
+        if not body.lstrip().startswith(b"{"):
+            raise
+        return Answer("", Usage(), problem="the answer is broken JSON")
+    return outcome(completion)
+
+
+def outcome(completion: Mapping[str, Any]) -> Answer:
+    """What a completion says, which may be nothing: it is paid for all the same.
+
+    Raises:
+        LookupError, TypeError: it is none.
+    """
+    if "choices" not in completion and "usage" not in completion:
+        raise LookupError("neither choices nor usage")
+    usage = _usage(completion.get("usage"))
+    try:
+        choice = completion["choices"][0]
+        message, end = choice["message"], choice.get("finish_reason")
+        refusal, text = message.get("refusal"), message.get("content")
+    except (LookupError, AttributeError, TypeError):
+        return Answer("", usage, problem="the answer has no message")
+    if refusal or end == "content_filter":
+        who = "a filter of the provider" if end == "content_filter" else "the model"
+        return Answer("", usage, problem=f"{who} will not answer this", is_refused=True)
+    is_cut = end == "length"
+    if not isinstance(text, str) or not text:  # one that is cut thought to the end
+        return Answer("", usage, is_cut, None if is_cut else "the answer has no text")
     thoughts = _THOUGHTS.match(text)
-    return Answer(text[thoughts.end() :] if thoughts else text, _usage(completion.get("usage")), is_cut)
+    return Answer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
 
 
-def _usage(given: Mapping[str, Any] | None) -> Usage:
+def _usage(given: object) -> Usage:
     """Nothing where the server says nothing."""
-    if given is None:
+    if not isinstance(given, Mapping):
         return Usage()
-    cached = (given.get("prompt_tokens_details") or {}).get("cached_tokens")
-    return Usage(
-        int(given.get("prompt_tokens") or 0), int(cached or 0), int(given.get("completion_tokens") or 0)
-    )
+    details = given.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    return Usage.of_counts(given.get("prompt_tokens"), cached, given.get("completion_tokens"))

@@ -3,11 +3,18 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
 from contracts.chat import Role
+from infra.models.language.provider_error import UNEXPLAINED, ProviderError
 
 Purpose = Literal["extract", "compact"]
+
+NO_KEY: Final = "none"
+"""Sent where no key is set: a server of one's own may ask for none, and the SDKs want one."""
+
+MOST_TOKENS: Final = 10**9
+"""Tokens of one call that are believed."""
 
 
 class Said(NamedTuple):
@@ -58,20 +65,36 @@ class Usage(NamedTuple):
     cached: int = 0
     output: int = 0
 
+    @classmethod
+    def of_counts(cls, asked: object, cached: object, output: object) -> Self:
+        """Return the counts that a provider gives; 0 for each that is no count."""
+        counted = _count(asked)
+        return cls(counted, min(counted, _count(cached)), _count(output))
+
+
+def _count(given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
+        return 0
+    return min(int(given), MOST_TOKENS)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said.
+    """What the model answered, which is paid for whether it can be used or not.
 
     Attributes:
         text: as it came; with a schema, JSON most of the time.
-        usage: what it took.
+        usage: what it took, as far as the provider says.
         is_cut: it ended for want of tokens.
+        problem: why it has no text, without a word of what was asked or answered.
+        is_refused: the model, or a filter of the provider, will not answer this.
     """
 
     text: str
     usage: Usage
     is_cut: bool = False
+    problem: str | None = None
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +107,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineFailed:
-    """A line of a batch without an answer.
+    """A request without an answer.
 
     Attributes:
-        is_final: the same request would fail again.
+        error: why, in words without content.
+        is_refused: the provider does not take the request. Of a line of a batch that may be for another
+            reason than the request: asked online, it is told.
+        is_adapted: from now on requests are made otherwise, which may be all that is needed.
         is_unasked: the batch was cancelled, or has expired, before it came to the line.
+        usage: of the call that told whether the request is to blame.
     """
 
     error: str
-    is_final: bool = False
+    is_refused: bool = False
+    is_adapted: bool = False
     is_unasked: bool = False
+    usage: Usage | None = None
 
 
 class Result(NamedTuple):
@@ -201,7 +230,22 @@ class ModelRefused(ModelUnavailable):
 
 
 class RequestRefused(Exception):
-    """The provider will never take this request, such as one that is too long; others it takes."""
+    """The provider will never take this request, such as one that is too long; others it takes.
+
+    Attributes:
+        error: what the provider says of it, which the message has once it is known what was asked.
+        usage: of another call, which showed that; None where none was answered.
+    """
+
+    def __init__(self, message: str, error: ProviderError = UNEXPLAINED, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+        self.usage = usage
+
+    def explained(self, request: Request, usage: Usage | None) -> "RequestRefused":
+        """Return the refusal with what the provider says of it, but for what was asked."""
+        said = self.error.described(request.instructions, request.text)
+        return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 
 
 class ModelNotConfigured(Exception):

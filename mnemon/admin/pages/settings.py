@@ -19,6 +19,7 @@ from infra.settings.store import LiveSettings, SettingsContended, change
 from mnemon.admin.knobs import SPARE, Knob, problems
 from mnemon.admin.troubles import Trouble
 from mnemon.admin.visiting import Pages, Visit
+from mnemon.embedding_change import embedding_in_force, what_follows
 
 pages = Pages("Settings", "/settings")
 
@@ -87,13 +88,16 @@ async def save(visit: Visit) -> Response:
     if not changed:
         return visit.goto(_home(tenant, visit.form["group"]), "Nothing was changed.")
     try:
+        before = await embedding_in_force(connection)
         revision = await change(connection, edit, tenant)
+        follows = what_follows(before, await embedding_in_force(connection))
     except InvalidBody as error:
         return await _page(visit, connection, tenant, problems(error))
     except SettingsContended as error:
         return await _page(visit, connection, tenant, {"": str(error)})
     names = ", ".join(f"{name} = {_in_words(value)}" for name, value in changed.items())
-    return visit.goto(_home(tenant, visit.form["group"]), f"In force as revision {revision}: {names}")
+    said = f"In force as revision {revision}: {names}"
+    return visit.goto(_home(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said)
 
 
 @pages.post("/settings/unset")

@@ -1,0 +1,95 @@
+"""What a provider says of a request that it does not take, without a word of what was asked."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+LONGEST: Final = 300
+"""Characters of a message that are repeated."""
+
+LEFT_OUT: Final = "..."
+
+_NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
+_WORD = re.compile(r"\w+")
+_ENCODED = re.compile(r"\S*(?:[\\%&*]|sk-|AIza|Bearer)\S*|\S{41,}")
+"""What may hide a word or a key: an escaped, masked or very long sequence."""
+
+_GAPS = re.compile(r"\.\.\.(?:[^\w.]*\.\.\.)+")
+_IN_A_ROW: Final = 3
+"""Words of an error may stand in a message of a user too; so many in a row are the user's."""
+
+_OF_ERRORS: Final = frozenset(
+    _WORD.findall(
+        """
+        a additional allowed an and are array at be by bytes cannot characters code completion content context
+        does error exceed exceeded exceeds expected field for format function have in input instead invalid is
+        it json key large least length limit long many max maximum message messages missing model most must
+        not object of only or output parameter parameters please policy prompt property provided reduce
+        request requested requests required resulted response schema should small string supported than that
+        the this to token tokens too type unknown unsupported use value was were when with your
+        """
+    )
+)
+
+
+class ProviderError(NamedTuple):
+    """An error as the provider gives it: none of it is fit to be shown as it is."""
+
+    code: object = None
+    param: object = None
+    message: object = None
+
+    @classmethod
+    def of_body(cls, body: object) -> "ProviderError":
+        """Read the body of an error of OpenAI or Anthropic, or of what speaks their formats."""
+        error = body.get("error", body) if isinstance(body, Mapping) else None
+        if not isinstance(error, Mapping):
+            return cls(message=error)
+        code = error.get("code") or error.get("type")
+        return cls(code, error.get("param"), error.get("message") or error.get("detail"))
+
+    def described(self, instructions: str, text: str) -> str:
+        """Return code, parameter and message, as far as they repeat nothing of the text that was asked."""
+        named = [
+            f"{what} {name}"
+            for what, name in (("code", self.code), ("param", self.param))
+            if isinstance(name, str | int) and _NAME.fullmatch(str(name))
+        ]
+        message = clean(self.message, instructions, text) if isinstance(self.message, str) else ""
+        return ": ".join(filter(None, [", ".join(named), message]))
+
+
+UNEXPLAINED: Final = ProviderError()
+"""The provider says nothing."""
+
+
+def clean(message: str, instructions: str, text: str) -> str:
+    """Leave out of a message what may come from a text.
+
+    Args:
+        message: of a provider.
+        instructions: ours, which it may repeat.
+        text: of a user, which it may not; nor words that cannot be told from it.
+    """
+    message = _ENCODED.sub(LEFT_OUT, message[: 10 * LONGEST])
+    words, asked = (_WORD.findall(each.casefold()) for each in (message, text))
+    runs = set(zip(*(asked[place:] for place in range(_IN_A_ROW)), strict=False))
+    repeated = {
+        place + offset
+        for place, run in enumerate(zip(*(words[place:] for place in range(_IN_A_ROW)), strict=False))
+        if run in runs
+        for offset in range(_IN_A_ROW)
+    }
+    ours = _OF_ERRORS.union(_WORD.findall(instructions.casefold()))
+    folded = text.casefold()
+    places = iter(range(len(words)))
+
+    def shown(found: re.Match[str]) -> str:
+        word = found[0].casefold()
+        is_shown = next(places, 0) not in repeated and (
+            word in ours or (word.isascii() and word not in folded)
+        )
+        return found[0] if is_shown else LEFT_OUT
+
+    cleaned = _GAPS.sub(LEFT_OUT, " ".join(_WORD.sub(shown, message).split()))
+    return cleaned[:LONGEST].encode("ascii", errors="replace").decode()

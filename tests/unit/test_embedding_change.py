@@ -1,0 +1,27 @@
+"""What is said when the embedding model is changed."""
+
+from contracts.settings import Embedding
+from mnemon.embedding_change import what_follows
+
+WORDLLAMA = Embedding()
+OPENAI = Embedding(provider="openai", model="text-embedding-3-small")
+
+
+def test_the_same_model_asks_for_nothing() -> None:
+    assert what_follows(WORDLLAMA, Embedding(provider="wordllama")) is None
+
+
+def test_another_model_needs_vectors_of_its_own() -> None:
+    said = what_follows(WORDLLAMA, OPENAI)
+    assert said is not None
+    assert "go on with wordllama" in said
+    assert "made by openai/text-embedding-3-small" in said
+    assert "mnemon reindex" in said
+    assert said.endswith("mnemon settings set embedding.provider=wordllama embedding.model=null")
+
+
+def test_without_a_model_the_next_start_goes_by_words() -> None:
+    said = what_follows(OPENAI, Embedding(provider="none"))
+    assert said is not None
+    assert "words alone" in said
+    assert said.endswith("embedding.provider=openai embedding.model=text-embedding-3-small")
