@@ -88,9 +88,9 @@ class Memory:
         self._position.value = self._indexed.value = position
 
     def forget(self) -> None:
-        """Notices may have been missed."""
+        """Drop all that is cached: notices were missed, or another generation took the place of this one."""
         self._cache.clear()
-        self.count_cache.clear()
+        self.count_cache = CountCache()
 
     def drop(self, owner: Owner) -> None:
         """Drop the cached parts of a user after a write."""

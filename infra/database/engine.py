@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 import psycopg
+from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy import Select
@@ -29,6 +30,9 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 Value = TypeVar("Value")
 Query = Callable[[Connection], Awaitable[Value]]
 """Something to be read on a connection."""
+
+_KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""A connection that only listens finds out within 25 s that its server is gone."""
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
@@ -250,6 +254,25 @@ class Database:
             # It was from before a restart of the database; the pool has looked at the others meanwhile.
             async with self._connection() as connection:
                 return await query(connection)
+
+    async def notices(self, channel: str) -> AsyncIterator[str | None]:
+        """Listen to a channel of PostgreSQL on a connection outside the pool.
+
+        Yields:
+            None once it listens, then the payload of each notice.
+
+        Raises:
+            DatabaseUnavailable: it does not listen any more; notices may be missed from now on.
+        """
+        try:
+            listener = await psycopg.AsyncConnection.connect(self._address, **self._options, **_KEEPALIVES)
+            async with listener:
+                await listener.execute(SQL("LISTEN {}").format(Identifier(channel)))
+                yield None
+                async for notice in listener.notifies():
+                    yield notice.payload
+        except (psycopg.Error, OSError) as error:
+            raise meaning(error) from error
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
