@@ -17,6 +17,7 @@ from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.migrate import require_head
+from infra.missing_rows import replay_missing
 from infra.models.language.opening import language_models
 from infra.same_log import require_same_log
 from infra.settings.store import read
@@ -72,6 +73,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         async with await _connection(deployment) as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
+            await replay_missing(connection, database)
         finding = await ends.enter_async_context(_finding(names, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         for name in names:

@@ -16,6 +16,7 @@ from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
 from infra.embedded.room import LEAST, free_bytes, megabytes
+from infra.missing_rows import first_missing
 from infra.same_log import LogLost, require_same_log
 from infra.settings.bucket import SettingsNotProvisioned
 from mnemon.health.busy import beyond, events_per_second, too_much
@@ -228,7 +229,7 @@ async def _database(deployment: Deployment) -> DatabaseState:
 
 
 async def _lost(deployment: Deployment) -> str | None:
-    """What is to be said where the log is not the one that the rows are of."""
+    """What is to be said where the rows are not those of the log."""
     # Of servers that do not answer it was said.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
@@ -240,6 +241,12 @@ async def _lost(deployment: Deployment) -> str | None:
                 await require_same_log(connection, database)
             except LogLost as error:
                 return str(error)
+            missing = await first_missing(connection, database)
+            if missing is not None:
+                return (
+                    f"the event at position {missing:,} of the log has no row, though persist has ended it: "
+                    "the database is older than the log. Start mnemon again, and it replays the log"
+                )
     return None
 
 
