@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from contracts.streams import DEAD, LOG
 from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.topology import drift
+from infra.clocks import compare_clocks
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
@@ -108,8 +109,8 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
     can_be_seen = not broker.error and not database.error and database.revision == database.head
     models = await examine_models(deployment) if can_be_seen else None
     folder = _folder(data) if data else None
-    lost = await _lost(deployment) if can_be_seen else None
-    problems = (*_problems(broker, database, folder, models), *filter(None, [lost]))
+    of_log = await _log_problems(deployment) if can_be_seen else []
+    problems = (*_problems(broker, database, folder, models), *of_log)
     return Health(
         broker=broker,
         database=database,
@@ -228,8 +229,8 @@ async def _database(deployment: Deployment) -> DatabaseState:
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
 
 
-async def _lost(deployment: Deployment) -> str | None:
-    """What is to be said where the rows are not those of the log."""
+async def _log_problems(deployment: Deployment) -> list[str]:
+    """What is to be said where the rows are not those of the log, or the clocks of the servers differ."""
     # Of servers that do not answer it was said.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
@@ -237,17 +238,23 @@ async def _lost(deployment: Deployment) -> str | None:
             await connect(str(deployment.nats_url), name="mnemon-status") as connection,
             Database(deployment, name="mnemon-status") as database,
         ):
-            try:
-                await require_same_log(connection, database)
-            except LogLost as error:
-                return str(error)
-            missing = await first_missing(connection, database)
-            if missing is not None:
-                return (
-                    f"the event at position {missing:,} of the log has no row, though persist has ended it: "
-                    "the database is older than the log. Start mnemon again, and it replays the log"
-                )
-    return None
+            clocks = (await compare_clocks(connection, database)).problem
+            return [*filter(None, [clocks, await _rows_problem(connection, database)])]
+    return []
+
+
+async def _rows_problem(connection: Client, database: Database) -> str | None:
+    try:
+        await require_same_log(connection, database)
+    except LogLost as error:
+        return str(error)
+    missing = await first_missing(connection, database)
+    if missing is None:
+        return None
+    return (
+        f"the event at position {missing:,} of the log has no row, though persist has ended it: "
+        "the database is older than the log. Start mnemon again, and it replays the log"
+    )
 
 
 async def _version(deployment: Deployment) -> str:
