@@ -280,12 +280,13 @@ class Database:
             async with self._pool.connection() as connection:
                 try:
                     yield connection
-                except psycopg.OperationalError as error:
+                except (psycopg.OperationalError, OSError) as error:
+                    # An OSError may be of something else that is done while the connection is held.
                     if not connection.closed:
                         raise
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
-        except (psycopg.Error, PoolTimeout, OSError) as error:
+        except (psycopg.Error, PoolTimeout) as error:
             raise meaning(error) from error
 
 

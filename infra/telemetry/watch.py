@@ -150,10 +150,13 @@ class Watch:
         return []
 
     async def _points(self) -> list[str]:
-        if self._vectors is None or time.monotonic() - self._counted_at < SELDOM:
+        if self._vectors is None:
             return []
         try:
             async with asyncio.timeout(PATIENCE):
+                await self._vectors.require_kept()
+                if time.monotonic() - self._counted_at < SELDOM:
+                    return []
                 counts = {str(each): await self._vectors.count(each) for each in Points}
         except (VectorsUnavailable, TimeoutError) as error:
             metrics.POINTS.replace({})
