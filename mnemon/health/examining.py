@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from contracts.streams import DEAD, LOG
 from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.presence import StreamsMissing
 from infra.broker.topology import drift
 from infra.clocks import compare_clocks
 from infra.config import Deployment
@@ -149,7 +150,11 @@ def _problems(
         )
     if models and models.error:
         found.append(f"what models have to do cannot be seen: {models.error}")
-    found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
+    if broker.error is None and LOG not in broker.streams:
+        # Of the rest nothing is said: `mnemon provision` would make a new log, too.
+        found.append(str(StreamsMissing([LOG])))
+    else:
+        found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
     found += [
         f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
         for name, lag in broker.consumers.items()
