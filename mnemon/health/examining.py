@@ -128,15 +128,43 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
     )
 
 
+def examine_silent(data: Path, holder: str, schema: str) -> Health:
+    """Describe a stack that runs while not all of its servers answer: it has not said where they are.
+
+    Args:
+        data: its folder.
+        holder: the process that runs it, in words.
+        schema: of the projections.
+    """
+    folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer now"
+    server_logs = (
+        f"{error}: it starts, or a server ended and cannot start. Its log says why, and {data / 'logs'}"
+    )
+    return Health(
+        broker=BrokerState(error=error),
+        database=DatabaseState(error=error, schema_name=schema, head=head_revision()),
+        vectors=_vectors(Deployment()),
+        folder=folder,
+        reachable=False,
+        healthy=False,
+        problems=(*_folder_problems(folder), server_logs),
+    )
+
+
+def _folder_problems(folder: FolderState | None) -> list[str]:
+    if folder is None or not folder.is_full:
+        return []
+    problem = (
+        f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
+        "not stored, and they are told so. Make room, and all goes on by itself"
+    )
+    return [problem]
+
+
 def _problems(
     broker: BrokerState, database: DatabaseState, folder: FolderState | None, models: ModelsState | None
 ) -> list[str]:
-    found = []
-    if folder and folder.is_full:
-        found.append(
-            f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
-            "not stored, and they are told so. Make room, and all goes on by itself"
-        )
+    found = _folder_problems(folder)
     if broker.error:
         found.append(broker.error)
     if database.error:
