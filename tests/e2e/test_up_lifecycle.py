@@ -196,3 +196,12 @@ async def test_it_ends_with_3_after_a_fault_that_it_cannot_go_on_with(up: Up) ->
     assert "mnemon: the stream LOG was deleted, and is there anew. Restore its newest backup" in up.log
     assert up.servers() == {}
     assert (await mnemon("up", "--data", up.data)).code == 3
+
+
+async def test_a_server_that_ends_while_consumers_start_does_not_end_it(up: Up) -> None:
+    await up.begin()
+    await until(lambda: up.beside() is not None)
+    up.servers()["nats-server"].kill()
+    endpoints = await up.ready()
+    assert await history(endpoints.nats, await say(endpoints.nats, "hi")) == ["hi"]
+    assert await up.stop() == 0
