@@ -120,11 +120,7 @@ class Watch:
         return [
             *(f"the stream {name} is not there" for name in wanted if name not in there),
             *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
-            *(
-                f"{name} is stopped, as after too many dead letters"
-                for name in self._durables
-                if _stopped(infos, name)
-            ),
+            *(f"{name} is paused: see `mnemon status`" for name in self._durables if _stopped(infos, name)),
         ]
 
     async def _lags(self, stream_context: JetStreamContext, infos: Mapping[str, ConsumerInfo]) -> None:

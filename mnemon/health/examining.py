@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from contracts.streams import DEAD, LOG
 from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.dead_limit import is_paused_by_dead_letters
 from infra.broker.presence import StreamsMissing
 from infra.broker.topology import drift
 from infra.clocks import compare_clocks
@@ -186,15 +188,22 @@ def _problems(
     found += [
         f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
         for name, lag in broker.consumers.items()
-        if lag.pending and not lag.in_work and not lag.readers
+        if not lag.is_read and not lag.paused_until
     ]
-    found += [
-        f"{name} is stopped until {lag.paused_until}, as after too many dead letters:"
-        f" run `mnemon dead list --consumer {name}`"
-        for name, lag in broker.consumers.items()
-        if lag.paused_until
-    ]
+    found += [_paused(name, lag) for name, lag in broker.consumers.items() if lag.paused_until]
     return found
+
+
+def _paused(name: str, lag: Lag) -> str:
+    if lag.is_paused_by_dead_letters:
+        return (
+            f"{name} is stopped until {lag.paused_until} after too many dead letters:"
+            f" run `mnemon dead list --consumer {name}`"
+        )
+    return (
+        f"{name} was paused by hand until {lag.paused_until}:"
+        f" `nats consumer resume {lag.stream} {name}` has it go on"
+    )
 
 
 async def _broker(deployment: Deployment) -> BrokerState:
@@ -219,7 +228,7 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
     return BrokerState(
         version=f"{version.major}.{version.minor}.{version.patch}",
         streams=streams,
-        consumers=await lags(jetstream, streams),
+        consumers=await _with_causes(connection, await lags(jetstream, streams)),
         services=await processes(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
@@ -230,6 +239,16 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
         events_per_second=busy,
         events_meant=await _meant(connection, busy),
     )
+
+
+async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
+    """Tell a consumer that too many dead letters have paused from one that somebody has."""
+    return consumers | {
+        name: lag.model_copy(update={"is_paused_by_dead_letters": True})
+        for name, lag in consumers.items()
+        if lag.paused_until
+        and await is_paused_by_dead_letters(connection, name, datetime.fromisoformat(lag.paused_until))
+    }
 
 
 async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]:
