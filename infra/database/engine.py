@@ -17,6 +17,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
 from infra.broker.topology import STATEMENT_TIMEOUT
+from infra.cancelling import abandon_quietly
 from infra.config import Deployment
 from infra.database import pools
 
@@ -61,8 +62,10 @@ async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
     Raises:
         DatabaseUnavailable: it takes too long.
     """
+    asked = asyncio.ensure_future(answer)
+    asked.add_done_callback(abandon_quietly)
     try:
-        return await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(answer)), ANSWER_WAIT)
+        return await asyncio.wait_for(asyncio.shield(asked), ANSWER_WAIT)
     except TimeoutError as error:
         raise too_late() from error
 
