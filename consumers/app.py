@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import structlog
@@ -17,6 +17,7 @@ from infra.broker.topology import begin_again
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.migrate import require_head
+from infra.missing_rows import replay_missing
 from infra.models.language.opening import language_models
 from infra.same_log import require_same_log
 from infra.settings.store import read
@@ -72,7 +73,8 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         async with await _connection(deployment) as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
-        finding = await ends.enter_async_context(_finding(names, deployment))
+            await replay_missing(connection, database)
+        finding = await ends.enter_async_context(_finding(names, database, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         for name in names:
             if name not in ASKING:
@@ -176,7 +178,9 @@ def _needed(finding: "Finding | None") -> "Finding":
 
 
 @asynccontextmanager
-async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterator["Finding | None"]:
+async def _finding(
+    names: Sequence[str], database: Database, deployment: Deployment
+) -> AsyncIterator["Finding | None"]:
     """The vectors, where they are needed; `retrieve` alone goes without, and names what it cannot search."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
@@ -188,33 +192,46 @@ async def _finding(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         settings = await read(connection)
     async with opened(deployment, settings.embedding) as finding, await _connection(deployment) as connection:
         if "index" in names:
-            await _fill_if_lost(connection, finding)
+            await _fill_if_lost(connection, database, finding)
         async with _exchangeable(connection, finding, deployment):
             yield finding
 
 
-def _exchangeable(
+@asynccontextmanager
+async def _exchangeable(
     connection: Client, finding: "Finding", deployment: Deployment
-) -> AbstractAsyncContextManager[None]:
-    """A rebuild may put other vectors in the place of these, while they are written and searched."""
+) -> AsyncIterator[None]:
+    """Other vectors may take the place of these, while they are written and searched."""
     from infra.vectors.holding import answering_for, hearing_of_exchanges
+    from infra.vectors.recovery import recovering
 
+    folder = deployment.vectors_folder
     if deployment.qdrant_url:
-        return hearing_of_exchanges(connection, finding.gate)
-    if deployment.vectors_folder:
-        return answering_for(connection, finding.vectors, deployment.vectors_folder, finding.gate)
-    return nullcontext()
+        async with hearing_of_exchanges(connection, finding.gate):
+            yield
+    elif folder:
+        async with (
+            answering_for(connection, finding.vectors, folder, finding.gate),
+            recovering(finding.vectors, folder, finding.gate, lambda: begin_again(connection, LOG, "index")),
+        ):
+            yield
+    else:
+        yield
 
 
 async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Client:
     return await connect(str(deployment.nats_url), name=name)
 
 
-async def _fill_if_lost(connection: Client, finding: "Finding") -> None:
+async def _fill_if_lost(connection: Client, database: Database, finding: "Finding") -> None:
     """Vectors that are gone, such as with their folder, are made anew from the log."""
+    from infra.database.findable import is_any_shown
     from infra.vectors.port import Collection
 
-    counts = [await finding.vectors.count(collection) for collection in Collection]
-    if not any(counts) and await applied_position(connection.jetstream(), "index"):
+    if not await applied_position(connection.jetstream(), "index"):
+        return
+    empty = [each for each in Collection if not await finding.vectors.count(each)]
+    lost = [each for each in empty if await is_any_shown(database, each)]
+    if lost or len(empty) == len(Collection):
         events = await begin_again(connection, LOG, "index")
-        log.warning("the vectors are gone; they are made anew from the log", events=events)
+        log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)

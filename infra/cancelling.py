@@ -1,4 +1,7 @@
-"""Python 3.11 loses cancellations: whoever is cancelled while an answer has just come goes on with it."""
+"""Cancellations, and what goes on after them.
+
+Python 3.11 loses cancellations: whoever is cancelled while an answer has just come goes on with it.
+"""
 
 import asyncio
 import sys
@@ -27,3 +30,9 @@ def heed_cancellations() -> None:
     if sys.version_info < (3, 12):
         patched: Any = asyncio
         patched.wait_for = wait_for
+
+
+def abandon_quietly(task: "asyncio.Future[Any]") -> None:
+    """Keep asyncio from reporting a task that fails after whoever asked has gone; a callback of the task."""
+    if not task.cancelled():
+        task.exception()

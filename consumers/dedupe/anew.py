@@ -21,6 +21,7 @@ from contracts.subjects import InvalidSubject, thing_filter
 from infra.broker.appending import append
 from infra.broker.log_reader import pages
 from infra.broker.purging import erasures_of
+from infra.clocks import log_time
 from infra.database.engine import Database
 from infra.database.locking import locked
 from infra.database.rows import happened_at, read
@@ -74,7 +75,7 @@ class DecidingAnew:
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
         anew = decided_anew(log, found, settings, FactVectors(likeness, meanings))
-        return corrections(owner, found, anew, settings.limits, datetime.now(UTC))
+        return corrections(owner, found, anew, settings.limits, await log_time(self._connection))
 
     async def _log(self, owner: Owner) -> list[Logged]:
         erased = await erasures_of(self._connection, owner)

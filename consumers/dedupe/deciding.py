@@ -44,6 +44,7 @@ from infra.broker.position import applied_position
 from infra.broker.purging import erasures_of
 from infra.database.engine import Database
 from infra.database.facts import fact_events
+from infra.database.generation_watch import generation_identity
 from infra.database.locking import locked
 from infra.database.rows import happened_at, read
 from infra.erased import Erasures
@@ -71,7 +72,8 @@ class Deciding:
         self._finding = finding
         self._settings = settings
         self._users: LRUCache[Owner, Known] = LRUCache(USERS)
-        self._exchanges = finding.gate.exchanges
+        self._known_of: tuple[int, int] | None = None
+        """The exchange of points and the generation of rows that `_users` was read from."""
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
@@ -90,10 +92,11 @@ class Deciding:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and it can be asked for again.
         """
-        async with self._finding.gate.passed(), locked(self._database, *owner):
-            if self._exchanges != self._finding.gate.exchanges:
-                # Of the points that are there now nothing is known.
-                self._exchanges = self._finding.gate.exchanges
+        async with self._finding.gate.passed(), locked(self._database, *owner) as lock:
+            stores = self._finding.gate.exchanges, await generation_identity(lock)
+            if self._known_of != stores:
+                # Of the points and rows that are there now nothing is known.
+                self._known_of = stores
                 self._users.clear()
             await give_way()
             # Forgotten until all is well: after a failure the log is read anew.

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import nats.errors
 import structlog
 from nats.aio.client import Client
 
@@ -65,7 +66,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
                 done = await sweep(connection, database, finding, owner, int(delivery.body or b"0"))
         except (InvalidSubject, ValueError) as error:
             return Dead("invalid_trigger", str(error))
-        except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable):
+        except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error):
             return Retry()
         return ACK if done else Retry(0.2)
 

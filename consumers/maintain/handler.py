@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import nats.errors
 import structlog
 from nats.aio.client import Client
 
@@ -18,6 +19,7 @@ from infra.broker.outcomes import ACK, Outcome, Retry
 from infra.broker.scheduling import every
 from infra.broker.stream_consumers import consume_stream
 from infra.broker.topology import MAINTAIN
+from infra.clocks import compare_clocks
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.facts import live_facts
@@ -45,18 +47,21 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         connection = broker.config.connection_state.connection
         limits = [each.limits for each in settings.all()]
         try:
-            if any(each.subject == EXPIRE for each in deliveries):
-                await expire(connection)
+            if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
+                await expire(connection, datetime.fromtimestamp(max(stamps), UTC))
             # Soon after a limit was lowered, and now and then.
             if limits != limited or any(each.subject == LIMITS for each in deliveries):
                 await limit(connection)
                 limited[:] = limits
-        except DatabaseUnavailable:
+        except (DatabaseUnavailable, nats.errors.Error):
             return [Retry()] * len(deliveries)
         return [ACK] * len(deliveries)
 
-    async def expire(connection: Client) -> None:
-        now = datetime.now(UTC)
+    async def expire(connection: Client, now: datetime) -> None:
+        """Expire facts by the time of the log; what has expired once does not come back."""
+        if problem := (await compare_clocks(connection, database)).problem:
+            log.error("expiry stopped", problem=problem)
+            return
         for owner in await database.read(with_expired_facts(now)):
             try:
                 await expire_of(connection, owner, now)

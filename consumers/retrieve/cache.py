@@ -55,6 +55,7 @@ class UserCache:
 class CountCache:
     """Counts of messages in the conversations that were asked for last; kept when their users change.
 
+    Like a shelf, it is taken once for a read: after a switch of generations another one is in its place.
     Settled messages stay as they are until they are cleared or erased with all before them. A count is no
     longer used once the messages after it are not in the view.
     """
@@ -83,7 +84,3 @@ class CountCache:
         """Remember whether summaries are behind; None is the current conversation."""
         if is_long or (owner, conversation) in self._long_tails:
             self._long_tails[owner, conversation] = is_long
-
-    def clear(self) -> None:
-        """Drop all counts: notices of changes may have been missed."""
-        self._counted.clear()

@@ -28,6 +28,7 @@ from infra.broker.lifetime import build_broker, connected, started
 from infra.broker.service import AskService
 from infra.config import Deployment
 from infra.database.engine import Database
+from infra.database.generation_watch import watch_switches
 from infra.finding import Finding
 from infra.settings.store import LiveSettings
 
@@ -69,7 +70,16 @@ async def consuming(
     service = AskService(broker, NAME, version("mnemon"), Admission(bounds))
     for verb, answer in answers.items():
         service.endpoint(verb, answer)
-    async with connected(broker) as connection, settings.watched(connection):
+
+    def forget() -> None:
+        memory.forget()
+        search.forget()
+
+    async with (
+        connected(broker) as connection,
+        settings.watched(connection),
+        watch_switches(database, deployment.database_schema, forget),
+    ):
         # Nothing is answered before changes are heard of.
         await memory.follow(connection)
         async with opened.kept(), service.completed(), started(broker), service.listed():

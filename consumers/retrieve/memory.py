@@ -66,6 +66,7 @@ class Memory:
         self._position = Position()
         self._indexed = Position("index")
         self._noticed: LRUCache[Owner, int] = LRUCache(users)
+        self._is_following = False
         self._connection: Client
         self._stream_context: JetStreamContext
 
@@ -76,6 +77,7 @@ class Memory:
             nats.errors.Error: the server does not answer.
         """
         self._connection = connection
+        self._is_following = True
         self._stream_context = connection.jetstream()
         # Not through FastStream: a busy log has a notice for nearly every message.
         await connection.subscribe("changed.*.*", cb=self._changed)
@@ -93,9 +95,9 @@ class Memory:
         return self._position.value
 
     def forget(self) -> None:
-        """Notices may have been missed."""
+        """Drop all that is cached: notices were missed, or another generation took the place of this one."""
         self._cache.clear()
-        self.count_cache.clear()
+        self.count_cache = CountCache()
 
     def drop(self, owner: Owner) -> None:
         """Drop the cached parts of a user after a write."""
@@ -259,7 +261,8 @@ class Memory:
     ) -> Seen[Value]:
         position = await self._reached(self._position, owner, min_seq, wait=wait)
         shelf = self._cache.shelf(owner)
-        if min_seq is not None and position < min_seq:
+        # At 0 nothing is known of what is shown: rows may be there before the first acknowledgement.
+        if (min_seq is not None and position < min_seq) or (not position and self._is_following):
             return await self._read_beyond(owner, questions.query([wanted]), position)
         seen = Seen(await questions.ask(wanted), position)
         # Between a commit and its acknowledgement the value is right, and the position not yet.

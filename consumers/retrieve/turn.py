@@ -143,15 +143,15 @@ async def _count_unread(
     turn: ContextTurn, seen: Seen[ConversationView], edges: tuple[int, ...]
 ) -> CountedMessages:
     """Count the messages that the view lacks, unless they were counted before."""
-    owner, view, memory = turn.owner, seen.value, turn.memory
-    counted = memory.count_cache.find(owner, view, edges)
+    owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
+    counted = cache.find(owner, view, edges)
     if counted is None:
         # Up to the middle of the view, so that the count serves until as many messages more have come.
         below = view.messages[len(view.messages) // 2].seq
         wanted = CountedConversation(*owner, view.conversation, edges, below)
         counts = await memory.message_counts(owner, wanted, turn.request.min_seq)
         counted = CountedMessages(below, edges, counts.value)
-        memory.count_cache.keep(owner, view, counted, min(seen.seq, counts.seq))
+        cache.keep(owner, view, counted, min(seen.seq, counts.seq))
     return counted
 
 

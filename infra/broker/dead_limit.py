@@ -9,7 +9,10 @@ from typing import Final
 import nats.errors
 import structlog
 from nats.aio.client import Client
+from nats.js.errors import NotFoundError
 
+from contracts.streams import DEAD
+from contracts.subjects import dead_subject
 from infra.broker.outcomes import Dead, Outcome, Retry
 
 log = structlog.get_logger("broker")
@@ -79,3 +82,17 @@ class DeadLimit:
             goes_on_at=until,
             next_step=f"mnemon dead list --consumer {self._consumer}",
         )
+
+
+async def is_paused_by_dead_letters(connection: Client, consumer: str, until: datetime) -> bool:
+    """Whether a consumer that is paused has made a dead letter when such a pause would have begun.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        newest = await connection.jetstream().get_last_msg(DEAD, dead_subject(consumer, ">"))
+    except NotFoundError:
+        return False
+    begun = until - timedelta(seconds=PAUSE)
+    return newest.time is not None and abs(newest.time - begun) <= timedelta(seconds=WINDOW)

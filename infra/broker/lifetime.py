@@ -1,7 +1,6 @@
 """A FastStream broker from its making to its end."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -18,6 +17,7 @@ from infra.broker.connect import OPTIONS, BrokerUnreachable, login, report_error
 from infra.broker.presence import look_after
 from infra.broker.topology import GRACEFUL_TIMEOUT
 from infra.config import Deployment
+from infra.fault import end_process
 
 log = structlog.get_logger("broker")
 
@@ -62,7 +62,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         # After some errors of a server nats-py gives up for good: better none than one that seems to live.
         if broker not in _ending:
             log.critical("the server closed the connection for good; ending this process", connection=name)
-            signal.raise_signal(signal.SIGTERM)
+            end_process(f"the NATS server closed the connection {name} for good; the log says why")
 
     async def reconnected() -> None:
         log.info("reconnected", connection=name)

@@ -9,6 +9,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from contracts.streams import LOG
+from infra.cancelling import abandon_quietly
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 
@@ -97,6 +98,7 @@ class Position:
         """
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(applied_position(stream_context, self._consumer))
+            self._asking.add_done_callback(abandon_quietly)
         self.value = max(self.value, await asyncio.shield(self._asking))
         return self.value
 

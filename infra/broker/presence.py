@@ -1,8 +1,9 @@
 """Whether streams and consumers are there, before a start and while consumers run."""
 
 import asyncio
-import signal
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 import nats.errors
 import structlog
@@ -12,6 +13,7 @@ from nats.js.errors import NotFoundError
 
 from contracts.streams import DEAD, LOG, WORK
 from infra.broker.topology import STREAMS, provision
+from infra.fault import end_process
 
 log = structlog.get_logger("broker")
 
@@ -22,8 +24,8 @@ _NO_STREAM = 10059
 """nats-server's code for a stream that is not there; it has another for a consumer."""
 
 _NEXT_STEP = (
-    "`mnemon provision` makes it, empty. If somebody deleted it, its events are gone, and a backup of it has "
-    "to be restored before: nats stream restore"
+    "If it was deleted, restore its newest backup first (nats stream restore). In a new deployment "
+    "`mnemon provision` makes it, empty"
 )
 
 
@@ -65,29 +67,49 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
     """
     stream_context = connection.jetstream()
     consumers = [durable for _, durable in durables]
-    end: int | None = 0
+    former: _Log | None = None
+    is_gone = False
     while durables:
-        await asyncio.sleep(CHECK_INTERVAL)
         try:
-            now = await _end(stream_context, LOG)
+            now = await _log(stream_context)
             if now is None:
-                if end is not None:
+                if not is_gone:
                     log.error(
                         f"the stream {LOG} was deleted: nothing is stored. {_NEXT_STEP}", consumers=consumers
                     )
-            elif end is None or now < end:
+            elif is_gone or (former and now.is_another_than(former)):
+                problem = f"the stream {LOG} was deleted, and is there anew"
                 log.critical(
-                    f"the stream {LOG} was deleted, and is there anew; ending this process. The next start "
-                    "looks whether it has all that the rows are made from",
+                    f"{problem}; ending this process. The next start looks whether it has all that the rows "
+                    "are made from",
                     consumers=consumers,
                 )
-                signal.raise_signal(signal.SIGTERM)
+                end_process(f"{problem}. Restore its newest backup (nats stream restore), then start again")
                 return
             else:
                 await _make_absent(connection, durables)
-            end = now
+            former, is_gone = now, now is None
         except (nats.errors.Error, OSError) as error:
             log.warning("the server does not answer", error=repr(error))
+        await asyncio.sleep(CHECK_INTERVAL)
+
+
+class _Log(NamedTuple):
+    """When the log was made, and its last position."""
+
+    created: datetime | None
+    end: int
+
+    def is_another_than(self, former: "_Log") -> bool:
+        return self.created != former.created or self.end < former.end
+
+
+async def _log(stream_context: JetStreamContext) -> _Log | None:
+    try:
+        info = await stream_context.stream_info(LOG)
+    except NotFoundError:
+        return None
+    return _Log(info.created, info.state.last_seq)
 
 
 async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) -> None:

@@ -1,5 +1,6 @@
 """What the projections have of events that the log has: by their keys, and compared value by value."""
 
+import json
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -10,12 +11,15 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table, Text, bindparam, select
 
 from infra.database.conversation_erasing import conversation_erasures_of
-from infra.database.engine import Connection, Database, Lookup
+from infra.database.engine import Connection, Database, DatabaseRefused, Lookup
 from infra.database.generations import NOTED
 from infra.database.rows import EventRow, Key, MemoryRow, MessageRow, Owner, Row
 from infra.database.tables import KEY, erasures, metadata
 from infra.database.timeline import owned
 from infra.erased import Erasures
+
+_OF_CONVERSATIONS: Final = {"starts", "clears"}
+"""Tables of events that belong to a conversation, besides messages."""
 
 
 class Remark(NamedTuple):
@@ -76,11 +80,13 @@ _OF_MEMORIES: Final = """
 
 
 class Sample(NamedTuple):
-    """Every `every`-th user, the same ones every time; 1 is all of them."""
+    """Every `every`-th user, the same ones every time; 1 is all of them, 0 none."""
 
     every: int = 1
 
     def has(self, key: Key) -> bool:
+        if not self.every:
+            return False
         return self.every == 1 or zlib.crc32(f"{key[0]}\0{key[1]}".encode()) % self.every == 0
 
 
@@ -95,6 +101,19 @@ async def remarks(database: Database, rows: Iterable[Row], sample: Sample) -> li
     Raises:
         DatabaseUnavailable: it cannot answer now.
     """
+    expected = list(rows)
+    try:
+        return await _remarks(database, expected, sample)
+    except DatabaseRefused:
+        # What the database would not store it cannot be asked about either: the halves tell which it is.
+        if len(expected) == 1:
+            return [Remark(expected[0].seq, None)]
+        half = len(expected) // 2
+        both = [await remarks(database, some, sample) for some in (expected[:half], expected[half:])]
+        return [remark for some in both for remark in some]
+
+
+async def _remarks(database: Database, rows: Sequence[Row], sample: Sample) -> list[Remark]:
     said: list[MessageRow] = []
     derived: list[MemoryRow] = []
     others: dict[str, list[EventRow]] = {}
@@ -118,6 +137,35 @@ async def remarks(database: Database, rows: Iterable[Row], sample: Sample) -> li
         return found
 
     return await database.read(query)
+
+
+async def missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
+    """Those of the rows that are not there, and that no erasure has taken.
+
+    Raises:
+        DatabaseUnavailable: it cannot answer now.
+    """
+    said = {each.seq: each for each in await remarks(database, rows, Sample(every=0))}
+    absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
+    erased = await erasures_of(database, (row.key[:2] for row in absent))
+    return [row for row in absent if not is_erased(row, erased.get(row.key[:2], Erasures()))]
+
+
+def is_erased(row: Row, erased: Erasures) -> bool:
+    """Whether an erasure takes a row: with the first log position that it is made of."""
+    if row.seq < erased.below:
+        return True
+    if isinstance(row, EventRow):
+        return row.table in _OF_CONVERSATIONS and erased.has_said(row.values["conversation"], row.seq)
+    values = json.loads(row.values)
+    if not isinstance(row, MemoryRow):
+        return erased.has_said(values["conversation"], row.seq)
+    conversation, begins = values["conversation"], min(row.seq, values["body"].get("from_seq", row.seq))
+    return (
+        begins < erased.below
+        or erased.has_learned(row.seq, None)
+        or (conversation is not None and erased.has_stretch(conversation, begins))
+    )
 
 
 def _together(rows: Sequence[MessageRow | MemoryRow], sample: Sample) -> Jsonb:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 import psycopg
+from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from sqlalchemy import Select
@@ -16,6 +17,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
 from infra.broker.topology import STATEMENT_TIMEOUT
+from infra.cancelling import abandon_quietly
 from infra.config import Deployment
 from infra.database import pools
 
@@ -29,6 +31,9 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 Value = TypeVar("Value")
 Query = Callable[[Connection], Awaitable[Value]]
 """Something to be read on a connection."""
+
+_KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""A connection that only listens finds out within 25 s that its server is gone."""
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
@@ -62,8 +67,10 @@ async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
     Raises:
         DatabaseUnavailable: it takes too long.
     """
+    asked = asyncio.ensure_future(answer)
+    asked.add_done_callback(abandon_quietly)
     try:
-        return await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(answer)), ANSWER_WAIT)
+        return await asyncio.wait_for(asyncio.shield(asked), ANSWER_WAIT)
     except TimeoutError as error:
         raise too_late() from error
 
@@ -258,18 +265,38 @@ class Database:
             async with self._connection() as connection:
                 return await query(connection)
 
+    async def notices(self, channel: str) -> AsyncIterator[str | None]:
+        """Listen to a channel of PostgreSQL on a connection outside the pool.
+
+        Yields:
+            None once it listens, then the payload of each notice.
+
+        Raises:
+            DatabaseUnavailable: it does not listen any more; notices may be missed from now on.
+        """
+        try:
+            listener = await psycopg.AsyncConnection.connect(self._address, **self._options, **_KEEPALIVES)
+            async with listener:
+                await listener.execute(SQL("LISTEN {}").format(Identifier(channel)))
+                yield None
+                async for notice in listener.notifies():
+                    yield notice.payload
+        except (psycopg.Error, OSError) as error:
+            raise meaning(error) from error
+
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         try:
             async with self._pool.connection() as connection:
                 try:
                     yield connection
-                except psycopg.OperationalError as error:
+                except (psycopg.OperationalError, OSError) as error:
+                    # An OSError may be of something else that is done while the connection is held.
                     if not connection.closed:
                         raise
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
-        except (psycopg.Error, PoolTimeout, OSError) as error:
+        except (psycopg.Error, PoolTimeout) as error:
             means = meaning(error)
             raise means from (None if isinstance(means, DatabaseRefused) else error)
 

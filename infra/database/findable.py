@@ -84,6 +84,19 @@ async def shown_by(
         return {((row[0], row[1]), row[2]): row[3] for row in await found.fetchall()}
 
 
+async def is_any_shown(database: Database, collection: Collection) -> bool:
+    """Whether there is anything that can be found.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    of = _OF[collection]
+    sql = f"SELECT EXISTS (SELECT FROM {of.table} AS stored WHERE {of.where})"  # noqa: S608 - made of our own text
+    async with patient(database) as connection:
+        found = await connection.execute(sql, {"versions": list(of.versions)})
+        return await found.fetchone() == (True,)
+
+
 async def all_shown(
     database: Database, collection: Collection, up_to: int
 ) -> AsyncGenerator[list[Shown], None]:

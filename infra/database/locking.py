@@ -14,8 +14,10 @@ _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 
 
 @asynccontextmanager
-async def locked(database: Database, *of: str) -> AsyncIterator[None]:
+async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
     """Hold a lock as long as the block lasts; it ends with its process, or with the database.
+
+    Yields the connection that holds it.
 
     Args:
         database: where all who want it look.
@@ -26,7 +28,7 @@ async def locked(database: Database, *of: str) -> AsyncIterator[None]:
     """
     async with database.lock_places, database.transaction() as connection:
         await _LOCK.row(connection, {"key": _key(of)})
-        yield
+        yield connection
 
 
 @asynccontextmanager

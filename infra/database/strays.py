@@ -14,6 +14,9 @@ _ROWS: Final = " UNION ALL ".join(
 )
 _PAGE: Final = 10_000
 
+_LAST: Final = 2**63 - 1
+"""The highest position that a log can have."""
+
 
 class Place(NamedTuple):
     """A row: its table, the log position that it names, and its key."""
@@ -68,13 +71,28 @@ async def beneath_erasures(database: Database, up_to: int) -> list[Place]:
         return [Place._make(row) for row in found]
 
 
-async def places(database: Database, up_to: int) -> AsyncGenerator[list[Place], None]:
-    """The same rows, page by page, in the order of the log.
+async def highest_position(database: Database) -> int:
+    """The highest log position that a row names; 0 without any row.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        cursor = await connection.execute(f"SELECT max(seq) FROM ({_ROWS}) AS rows", {"up_to": _LAST})  # noqa: S608
+        row = await cursor.fetchone()
+        return int(row[0] or 0) if row else 0
+
+
+async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerator[list[Place], None]:
+    """The rows up to a log position and after another one, page by page, in the order of the log.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
     async with patient(database) as connection, connection.cursor(name="places") as cursor:
-        await cursor.execute(f"{_ROWS} ORDER BY seq", {"up_to": up_to})
+        await cursor.execute(
+            f"SELECT * FROM ({_ROWS}) AS rows WHERE seq > %(after)s ORDER BY seq",  # noqa: S608
+            {"up_to": up_to, "after": after},
+        )
         while page := await cursor.fetchmany(_PAGE):
             yield [Place._make(row) for row in page]

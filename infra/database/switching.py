@@ -8,6 +8,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.sql import SQL, Identifier
 
 from infra.database.engine import Connection, Database, DatabaseUnavailable
+from infra.database.generation_watch import announce_switch
 from infra.database.generations import PROJECTIONS, WORK_IN_HAND, name_of, remember
 from infra.database.tables import conversation_erasures, erasures
 
@@ -76,3 +77,4 @@ async def switch(connection: Connection, live: str, to: str, applied: int) -> No
         await connection.execute(
             SQL("ALTER SCHEMA {} RENAME TO {}").format(Identifier(name), Identifier(new))
         )
+    await announce_switch(connection, live)

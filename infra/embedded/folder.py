@@ -77,6 +77,26 @@ def forget_killed(data: Path) -> None:
         Endpoints.remove(data)
 
 
+def holder_of(data: Path) -> str | None:
+    """Return which process runs a stack in the folder, in words; None without one. Writes nothing."""
+    import psutil  # most commands find a stack that answers, and need no processes
+
+    try:
+        lock = (data / "lock").open(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with lock:
+        pid, since = _holder(lock.read())
+        # First: a lock that is tried for is in the way of a stack that is about to start.
+        if pid is None or not psutil.pid_exists(pid):
+            return None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f"process {pid}, since {since}"
+    return None
+
+
 @contextmanager
 def held(data: Path) -> Iterator[None]:
     """Hold the folder, created if absent. The lock is the kernel's, and ends with the process in any case.

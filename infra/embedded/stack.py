@@ -1,10 +1,16 @@
 """The whole stack: what is not configured is started here, brought up to date, and kept running."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 from tenacity import (
@@ -32,6 +38,11 @@ log = structlog.get_logger("embedded")
 
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
+_NOTICED = 1.0
+"""Seconds in which it is known here that a server ended, after others have noticed."""
+
+Started = TypeVar("Started")
+
 _RELEASE = 5.0
 """Seconds in which what a killed server has shared is let go."""
 
@@ -51,6 +62,10 @@ class Stack:
         self.servers = tuple(servers)
         self._announcing = False
         self._down: set[str] = set()
+        self._ends = 0
+        self._ended = asyncio.Condition()
+        self._is_whole = asyncio.Event()
+        self._is_whole.set()
 
     @contextmanager
     def announced(self, http: str | None = None) -> Iterator[None]:
@@ -81,17 +96,54 @@ class Stack:
                 keeper.cancel()
             await asyncio.gather(*keepers, return_exceptions=True)
 
+    @asynccontextmanager
+    async def surviving(
+        self, start: Callable[[], AbstractAsyncContextManager[Started]]
+    ) -> AsyncIterator[Started]:
+        """Enter what needs the servers; again, where one of them ended while it was entered.
+
+        Args:
+            start: makes what is entered.
+        """
+        while True:
+            ends = self._ends
+            async with AsyncExitStack() as entered:
+                try:
+                    started = await entered.enter_async_context(start())
+                except Exception as error:
+                    if not await self._has_ended_since(ends):
+                        raise
+                    log.warning("start failed as a server ended, retrying", error=str(error))
+                    await self._is_whole.wait()
+                    continue
+                yield started
+                return
+
+    async def _has_ended_since(self, ends: int) -> bool:
+        """Whether a server has ended; what fails for it may notice it a moment earlier."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_NOTICED):
+                async with self._ended:
+                    await self._ended.wait_for(lambda: self._ends > ends)
+        return self._ends > ends
+
     async def _keep(self, server: ServerProcess) -> None:
         while True:
             code = await server.ended()
             log.error("a server ended, starting it again", server=server.name, exit_code=code)
             self._down.add(server.name)
+            self._is_whole.clear()
+            async with self._ended:
+                self._ends += 1
+                self._ended.notify_all()
             self._announce()
             async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_report):
                 with attempt:
                     await server.start()
             log.warning("a server answers again", server=server.name)
             self._down.discard(server.name)
+            if not self._down:
+                self._is_whole.set()
             self._announce()
 
     def _announce(self) -> None:

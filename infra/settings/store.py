@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import NamedTuple
 
 import nats.errors
 import structlog
 from nats.aio.client import Client
-from nats.js.errors import KeyWrongLastSequenceError
+from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 from nats.js.kv import KeyValue
 
 from contracts.base import InvalidBody
 from contracts.settings import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
 from contracts.settings_document import NOTHING, Document, document_of, in_force, read_document, stored
+from contracts.streams import SETTINGS
 from contracts.subjects import InvalidSubject
 from infra.broker.connect import reconnects
 from infra.settings.bucket import (
@@ -30,6 +33,9 @@ log = structlog.get_logger("settings")
 
 PAUSE = 0.2
 """Seconds before a server that has just come back is asked again."""
+
+CHECK_INTERVAL = 5.0
+"""Seconds between two looks whether the bucket is there, and watched."""
 
 ATTEMPTS = 50
 """How often a change is made anew because somebody else's came before it."""
@@ -77,8 +83,8 @@ class LiveSettings:
         """
         bucket = await open_bucket(connection)
         with reconnects(connection) as reconnected:
-            watcher = await self._catch_up(bucket)
-            following = asyncio.create_task(self._follow(bucket, watcher, reconnected))
+            watch = await self._catch_up(connection, bucket)
+            following = asyncio.create_task(self._follow(connection, bucket, watch, reconnected))
             try:
                 yield
             finally:
@@ -87,37 +93,47 @@ class LiveSettings:
                     await following
 
     async def _follow(
-        self, bucket: KeyValue, watcher: KeyValue.KeyWatcher, reconnected: asyncio.Event
+        self, connection: Client, bucket: KeyValue, watch: "_Watch", reconnected: asyncio.Event
     ) -> None:
-        """Take over what comes. After a reconnect begin anew.
+        """Take over what comes. After a reconnect, and after a loss of the bucket, begin anew.
 
-        A server that was restarted has forgotten the watch, and nats-py needs up to 20 s to find that out.
+        A server that was restarted has forgotten the watch, and nats-py needs up to 20 s to find that out. A
+        bucket that was deleted and made anew it never finds.
         """
         while True:
-            taking = asyncio.create_task(self._take_all(watcher))
+            taking = asyncio.create_task(self._take_all(watch.watcher))
+            ends = [asyncio.create_task(reconnected.wait()), asyncio.create_task(_lost(connection, watch))]
             try:
-                await reconnected.wait()
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                taking.cancel()
-                await stop(watcher)
+                for task in (taking, *ends):
+                    task.cancel()
+                await stop(watch.watcher)
             reconnected.clear()
-            watcher = await self._catch_up_patiently(bucket)
+            watch = await self._catch_up_patiently(connection, bucket)
 
     async def _take_all(self, watcher: KeyValue.KeyWatcher) -> None:
         async for entry in watcher:
             if entry is not None:
                 self._take(entry)
 
-    async def _catch_up_patiently(self, bucket: KeyValue) -> KeyValue.KeyWatcher:
+    async def _catch_up_patiently(self, connection: Client, bucket: KeyValue) -> "_Watch":
+        said: str | None = None
         while True:
             try:
-                return await self._catch_up(bucket)
+                return await self._catch_up(connection, bucket)
             except nats.errors.Error as error:
-                log.warning("settings cannot be read now", error=repr(error))
+                problem = repr(error)
+                if isinstance(error, NotFoundError):
+                    problem = f"the bucket `{SETTINGS}` was deleted: run `mnemon provision`, then set again"
+                if problem != said:
+                    log.error("settings cannot be read, the former stay in force", problem=problem)
+                said = problem
                 await asyncio.sleep(PAUSE)
 
-    async def _catch_up(self, bucket: KeyValue) -> KeyValue.KeyWatcher:
+    async def _catch_up(self, connection: Client, bucket: KeyValue) -> "_Watch":
         """Take over all that is in the bucket; what comes later comes by the watcher."""
+        created = (await connection.jetstream().stream_info(f"KV_{SETTINGS}")).created
         watcher = await bucket.watchall()
         try:
             entries = await entries_so_far(watcher)
@@ -130,7 +146,7 @@ class LiveSettings:
         }
         self._of = {}
         self._put_in_force(default)
-        return watcher
+        return _Watch(watcher, created)
 
     def _take(self, entry: KeyValue.Entry) -> None:
         if entry.key == DEFAULT_KEY:
@@ -158,6 +174,30 @@ class LiveSettings:
                 self._of[tenant] = in_force(self._default, own)
         except InvalidBody as error:
             log.error("a tenant's settings are invalid; it has the default", tenant=tenant, error=str(error))
+
+
+class _Watch(NamedTuple):
+    """A watch, and when the bucket was made that it is on."""
+
+    watcher: KeyValue.KeyWatcher
+    created: datetime | None
+
+
+async def _lost(connection: Client, watch: _Watch) -> None:
+    """Return when the bucket is not the one that is watched any more, or the server watches it no more."""
+    assert watch.watcher._sub is not None
+    while True:
+        await asyncio.sleep(CHECK_INTERVAL)
+        try:
+            info = await connection.jetstream().stream_info(f"KV_{SETTINGS}")
+            if info.created != watch.created:
+                log.warning("settings bucket replaced, reading it anew")
+                return
+            await watch.watcher._sub.consumer_info()
+        except NotFoundError:
+            return
+        except nats.errors.Error as error:  # after a reconnect all is read anew
+            log.warning("settings bucket check failed, retrying", error=repr(error))
 
 
 def _tenant(entry: KeyValue.Entry) -> str | None:

@@ -120,11 +120,7 @@ class Watch:
         return [
             *(f"the stream {name} is not there" for name in wanted if name not in there),
             *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
-            *(
-                f"{name} is stopped, as after too many dead letters"
-                for name in self._durables
-                if _stopped(infos, name)
-            ),
+            *(f"{name} is paused: see `mnemon status`" for name in self._durables if _stopped(infos, name)),
         ]
 
     async def _lags(self, stream_context: JetStreamContext, infos: Mapping[str, ConsumerInfo]) -> None:
@@ -150,10 +146,13 @@ class Watch:
         return []
 
     async def _points(self) -> list[str]:
-        if self._vectors is None or time.monotonic() - self._counted_at < SELDOM:
+        if self._vectors is None:
             return []
         try:
             async with asyncio.timeout(PATIENCE):
+                await self._vectors.require_kept()
+                if time.monotonic() - self._counted_at < SELDOM:
+                    return []
                 counts = {str(each): await self._vectors.count(each) for each in Points}
         except (VectorsUnavailable, TimeoutError) as error:
             metrics.POINTS.replace({})

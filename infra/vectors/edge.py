@@ -41,6 +41,7 @@ from infra.vectors.port import (
     Sparse,
     Stored,
     VectorsInUse,
+    VectorsLost,
 )
 
 _PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
@@ -92,6 +93,11 @@ class Edge:
     async def organised(self) -> None:
         for shard in self._shards.values():
             await shard.organised()
+
+    async def require_kept(self) -> None:
+        for shard in self._shards.values():
+            if shard.is_lost:
+                raise VectorsLost(shard.folder)
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(set(ids))]
@@ -167,6 +173,18 @@ class _Opened:
         self.vectors.stand_for(shards)
         former.close()
 
+    def renew(self) -> None:
+        """Open the folder again, with what is left of it."""
+        former = self._ends
+        former.close()
+        with ExitStack() as failing:
+            failing.enter_context(alone_in(self._folder))
+            _claim(self._folder, self._made_by)
+            shards = self._loaded(failing)
+            self._ends = failing.pop_all()
+        self._shards = shards
+        self.vectors.stand_for(shards)
+
     def close(self) -> None:
         self._ends.close()
 
@@ -217,6 +235,15 @@ async def take_over(folder: Path, to: Path) -> None:
         VectorsInUse, VectorsOutdated: somebody else has the other open, or another model made it.
     """
     await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
+
+
+def renew(folder: Path) -> None:
+    """Open a folder again that this process has open, after it was deleted; what is gone is empty.
+
+    Raises:
+        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: it cannot be done now.
+    """
+    _opened[folder.resolve()].renew()
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from infra.embedded.room import LEAST, free_bytes, megabytes
 from infra.precedence import give_way
 from infra.vectors.edge_config import created
 from infra.vectors.layout import TENANT
-from infra.vectors.port import VectorsUnavailable
+from infra.vectors.port import VectorsLost, VectorsUnavailable
 
 log = structlog.get_logger("vectors")
 
@@ -49,8 +49,12 @@ def require_room(folder: Path, needed: int = 0) -> None:
 
     Raises:
         VectorsUnavailable: the disk is full.
+        VectorsLost: the folder was deleted.
     """
-    free = free_bytes(folder)
+    try:
+        free = free_bytes(folder)
+    except FileNotFoundError:
+        raise VectorsLost(folder) from None
     if free < LEAST + needed:
         raise VectorsUnavailable(f"the disk of {folder} is full, {megabytes(free)} are free: make room there")
 
@@ -83,15 +87,16 @@ class Shard:
     """A collection, in a folder: its file `current` names the subfolder that the engine has open.
 
     Attributes:
+        folder: Where it is kept.
         engine: The engine; another one after every organising.
         tenants: Whose points it holds, or held since it was opened.
     """
 
     def __init__(self, folder: Path, dimension: int | None) -> None:
-        self._folder = folder
+        self.folder = folder
         folder.mkdir(exist_ok=True)
-        current = folder / "current"
-        name = current.read_text(encoding="utf-8") if current.exists() else None
+        self._current = folder / "current"
+        name = self._current.read_text(encoding="utf-8") if self._current.exists() else None
         for entry in folder.iterdir():
             if entry.is_dir() and entry.name != name:
                 shutil.rmtree(entry, ignore_errors=True)  # a killed run's
@@ -101,7 +106,7 @@ class Shard:
         else:
             self._path = folder / uuid4().hex
             self.engine = created(self._path, dimension)
-            replace(current, self._path.name)
+            replace(self._current, self._path.name)
         tenants = self.engine.facet(FacetRequest(key=TENANT, limit=2)).hits
         self.tenants = {str(hit.value) for hit in tenants}
         vectors = 1 if dimension is None else 2
@@ -111,6 +116,14 @@ class Shard:
         self._writing = asyncio.Lock()
         self._flushing: asyncio.TimerHandle | None = None
         self._organising: asyncio.Task[None] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the subfolder that the engine has open was deleted, or another one put in its place."""
+        try:
+            return not self._path.is_dir() or self._current.read_text(encoding="utf-8") != self._path.name
+        except FileNotFoundError:
+            return True
 
     async def write(self, points: Sequence[Point]) -> None:
         """Add a few points, or write them again, once nobody is kept waiting by it.
@@ -166,7 +179,7 @@ class Shard:
         if self._organising:
             self._organising.cancel()
         # Moved to another place, it was flushed before.
-        with suppress(VectorsUnavailable, FileNotFoundError), answering():
+        with suppress(VectorsUnavailable), answering():
             require_room(self._path)
             self.engine.flush()
         self.engine.close()
@@ -210,7 +223,7 @@ class Shard:
 
     async def _organise(self) -> None:
         """Have a copy organised, add what was written meanwhile, and go on with it."""
-        former, draft = self._path, self._folder / uuid4().hex
+        former, draft = self._path, self.folder / uuid4().hex
         try:
             async with self._writing:
                 self._unorganised = 0
@@ -243,7 +256,7 @@ class Shard:
                     points = [Point(each.id, each.vector or {}, each.payload) for each in there]
                     fresh.update(UpdateOperation.upsert_points(points))
                 await give_way()
-            replace(self._folder / "current", draft.name)
+            replace(self._current, draft.name)
         except BaseException:
             fresh.close()
             raise

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
@@ -77,6 +78,15 @@ class VectorsUnavailable(Exception):
     """Not now: the engine does not answer. The same may work later."""
 
 
+class VectorsLost(VectorsUnavailable):
+    """The folder that is open was deleted or replaced; the process that has it open makes it anew."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"the vectors in {folder} were deleted while they were open: they are made anew from the log"
+        )
+
+
 class VectorsNotConfigured(Exception):
     """There is neither a Qdrant server nor a folder; the message says what to set."""
 
@@ -132,6 +142,13 @@ class Vectors(Protocol):
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         """Remove points; None removes all of the owner's."""
+
+    async def require_kept(self) -> None:
+        """Look whether what was written is kept where it belongs.
+
+        Raises:
+            VectorsLost: it was deleted.
+        """
 
     def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None

@@ -136,6 +136,9 @@ class Server:
                 alias(self._schema, collection), FilterSelector(filter=within), wait=True
             )
 
+    async def require_kept(self) -> None:
+        """Collections that are dropped at a server are no folder's: its own answers say so."""
+
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[Stored]]:

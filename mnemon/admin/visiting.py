@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from contracts.base import InvalidBody
 from contracts.subjects import InvalidId
+from infra.cancelling import abandon_quietly
 from mnemon.admin.access import Access, Session
 from mnemon.admin.fields import Fields, read_form
 from mnemon.admin.parts import Parts
@@ -170,7 +171,7 @@ async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:
     await asyncio.wait([making], timeout=PATIENCE)
     if making.done():
         return making.result()
-    making.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody asks for it any more
+    making.add_done_callback(abandon_quietly)
     raise TimeoutError
 
 

@@ -9,8 +9,8 @@ from consumers.persist.decide import end_of
 from contracts.subjects import parse
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import Ack, Dead
-from infra.database.auditing import Remark, Sample, erasures_of, remarks
-from infra.database.engine import Database, DatabaseRefused
+from infra.database.auditing import Remark, Sample, erasures_of, is_erased, remarks
+from infra.database.engine import Database
 from infra.database.memories import SUMMARIES
 from infra.database.rows import EventRow, MemoryRow, Row
 from infra.database.sweep_auditing import GoneSummary
@@ -21,9 +21,6 @@ from mnemon.audit.positions import Positions
 
 _COPY: Final = "a copy of an event that came before it"
 _ERASED: Final = "it was erased"
-
-_OF_CONVERSATIONS: Final = {"starts", "clears"}
-"""Tables of events that belong to a conversation, besides messages."""
 
 
 class Applied:
@@ -64,7 +61,7 @@ class Applied:
                     self.found.nothing[f"{parse(delivery.subject).name}: {reason}"] += 1
                 case Dead(reason, error):
                     self._given_up(delivery.sequence, reason, error)
-        said = {each.seq: each for each in await self._remarks(rows)}
+        said = {each.seq: each for each in await remarks(self._database, rows, self._sample)}
         lacking = [row for row in rows if (remark := said.get(row.seq)) and _lacks(row, remark)]
         erased = await erasures_of(self._database, (row.key[:2] for row in lacking))
         for row in rows:
@@ -72,16 +69,6 @@ class Applied:
                 self._noticed(row, remark, erased.get(row.key[:2], Erasures()))
             else:
                 self._is_there(row)
-
-    async def _remarks(self, rows: Sequence[Row]) -> list[Remark]:
-        """What the database would not store it cannot be asked about either: the halves tell which it is."""
-        try:
-            return await remarks(self._database, rows, self._sample)
-        except DatabaseRefused:
-            if len(rows) == 1:
-                return [Remark(rows[0].seq, None)]
-            half = len(rows) // 2
-            return [*await self._remarks(rows[:half]), *await self._remarks(rows[half:])]
 
     def _given_up(self, seq: int, reason: str, error: str) -> None:
         if letter := self._dead.get(seq):
@@ -99,7 +86,7 @@ class Applied:
     def _noticed(self, row: Row, remark: Remark, erased: Erasures) -> None:
         if remark.stored is None and row.seq in self._dead:
             self.found.dead[self._dead[row.seq]] += 1
-        elif _lacks(row, remark) and _is_erased(row, erased):
+        elif _lacks(row, remark) and is_erased(row, erased):
             self.found.nothing[_ERASED] += 1
         elif remark.stored is None:
             self._faults.add("absent", row.seq, "persist", _table(row))
@@ -121,23 +108,6 @@ class Applied:
 def _lacks(row: Row, remark: Remark) -> bool:
     """There is no row that could be the event's."""
     return remark.stored is None or remark.stored > row.seq
-
-
-def _is_erased(row: Row, erased: Erasures) -> bool:
-    """Whether an erasure takes it: with the first log position that it is made of."""
-    if row.seq < erased.below:
-        return True
-    if isinstance(row, EventRow):
-        return row.table in _OF_CONVERSATIONS and erased.has_said(row.values["conversation"], row.seq)
-    values = json.loads(row.values)
-    if not isinstance(row, MemoryRow):
-        return erased.has_said(values["conversation"], row.seq)
-    conversation, begins = values["conversation"], min(row.seq, values["body"].get("from_seq", row.seq))
-    return (
-        begins < erased.below
-        or erased.has_learned(row.seq, None)
-        or (conversation is not None and erased.has_stretch(conversation, begins))
-    )
 
 
 def _table(row: Row) -> str:

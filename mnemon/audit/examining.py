@@ -16,7 +16,7 @@ from infra.broker.topology import CONSUMERS
 from infra.database.auditing import Sample
 from infra.database.decided import batches
 from infra.database.engine import Database
-from infra.database.strays import count, places
+from infra.database.strays import count, highest_position, places
 from infra.vectors.port import Pages
 from mnemon.audit.applied import Applied
 from mnemon.audit.content import examine_content, examine_summaries
@@ -84,6 +84,7 @@ async def examine(
     waiting = await examine_content(connection, database, up_to, faults)
     applied.found.waiting = waiting
     await _find_strays(database, up_to, applied.matched, faults)
+    await _find_beyond(connection, database, faults)
     vectors = None
     if pages is not None:
         given_up = dead.of_log.get("persist", {})
@@ -122,6 +123,19 @@ async def _find_strays(database: Database, up_to: int, matched: Positions, fault
                     faults.add("stray", place.seq, "persist", place.table, place.event_id)
                 else:
                     seen.add(place.seq)
+
+
+async def _find_beyond(connection: Client, database: Database, faults: Faults) -> None:
+    """Rows beyond the end of the log: of one that was deleted, or of a newer copy of it."""
+    # In this order: what is written meanwhile is in the log before it is in the database.
+    highest = await highest_position(database)
+    end = await log_end(connection.jetstream())
+    if highest <= end:
+        return
+    async with aclosing(places(database, highest, after=end)) as pages:
+        async for page in pages:
+            for place in page:
+                faults.add("beyond_log", place.seq, "persist", place.table, place.event_id)
 
 
 def _names() -> list[tuple[str, str]]:

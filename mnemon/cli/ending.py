@@ -61,8 +61,10 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
     from infra.cancelling import heed_cancellations
+    from infra.fault import take_fault
 
     heed_cancellations()
+    take_fault()  # of an earlier command of this process
     try:
         ending = asyncio.run(command)
     except asyncio.CancelledError:
@@ -72,6 +74,8 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     except Exception as error:
         _tell(error)
         raise
+    if problem := take_fault():
+        refuse(Ending.PART_MISSING, problem)
     raise typer.Exit(ending)
 
 

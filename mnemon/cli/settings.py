@@ -248,7 +248,7 @@ async def _set_preset(connection: "Client", name: str, tenant: str | None, as_js
             document = with_value(document, setting, value)
         return document
 
-    _show_in_force(await change(connection, edit, tenant), as_json)
+    await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
 
 
 async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import typer
 from mnemon.cli.budgets import show_out_of_budget
 from mnemon.cli.ending import Ending, perform
 from mnemon.cli.output import JsonOption, show_table
-from mnemon.cli.target import DataOption, target
+from mnemon.cli.target import DataOption, configured, target
 
 if TYPE_CHECKING:
     from infra.config import Deployment
@@ -29,6 +29,10 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `mnemon status --data ./memory --json`
     """
+    from infra.embedded.folder import Endpoints, holder_of
+
+    if data and Endpoints.read(data) is None and (holder := holder_of(data)):
+        perform(_status_of_silent(data, holder, as_json))
     perform(_status(target(data, "broker", "database"), data, as_json))
 
 
@@ -37,7 +41,16 @@ async def _status(deployment: "Deployment", data: Path | None, as_json: bool) ->
     from mnemon.health.examining import examine
 
     configure_logging()
-    health = await examine(deployment, data)
+    return _tell(await examine(deployment, data), as_json)
+
+
+async def _status_of_silent(data: Path, holder: str, as_json: bool) -> Ending:
+    from mnemon.health.examining import examine_silent
+
+    return _tell(examine_silent(data, holder, configured().database_schema), as_json)
+
+
+def _tell(health: "Health", as_json: bool) -> Ending:
     if as_json:
         typer.echo(health.model_dump_json())
     else:

@@ -96,11 +96,17 @@ def configured() -> "Deployment":
 
 def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
     from infra.config import Deployment
-    from infra.embedded.folder import Endpoints
+    from infra.embedded.folder import Endpoints, holder_of
     from infra.embedded.logins import FolderLogins
 
     endpoints = Endpoints.read(data)
     if endpoints is None:
+        if holder := holder_of(data):
+            refuse(
+                Ending.PART_MISSING,
+                f"the stack in {data} ({holder}) does not answer now",
+                f"See why: mnemon status --data {data}",
+            )
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
     nats = FolderLogins(data).at(endpoints.nats, "operator")
     # What reads the address takes longer to import than all else that a command of a bot's does.

@@ -121,14 +121,16 @@ async def _up(
     from mnemon.admin.listening import PortTaken
 
     begun = time.monotonic()
+    front = [name for name in names if name in FRONT]
+    behind = [name for name in names if name not in FRONT]
     configure_logging()
     try:
         with Stop() as stop:
             async with (
                 embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
                 _by_words(stack.deployment, names),
-                running_beside([name for name in names if name not in FRONT], shown_beside(stack.deployment)),
-                running([name for name in names if name in FRONT], stack.deployment),
+                stack.surviving(lambda: running_beside(behind, shown_beside(stack.deployment))),
+                stack.surviving(lambda: running(front, stack.deployment)),
                 _page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
                 with stack.announced(http=page and page.address):

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,11 +12,15 @@ from pydantic import BaseModel, ConfigDict
 
 from contracts.streams import DEAD, LOG
 from infra.broker.connect import BrokerUnreachable, connect
+from infra.broker.dead_limit import is_paused_by_dead_letters
+from infra.broker.presence import StreamsMissing
 from infra.broker.topology import drift
+from infra.clocks import compare_clocks
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
 from infra.embedded.room import LEAST, free_bytes, megabytes
+from infra.missing_rows import first_missing
 from infra.same_log import LogLost, require_same_log
 from infra.settings.bucket import SettingsNotProvisioned
 from mnemon.health import failing_models
@@ -108,8 +113,8 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
     can_be_seen = not broker.error and not database.error and database.revision == database.head
     models = await examine_models(deployment) if can_be_seen else None
     folder = _folder(data) if data else None
-    lost = await _lost(deployment) if can_be_seen else None
-    problems = (*_problems(broker, database, folder, models), *filter(None, [lost]))
+    of_log = await _log_problems(deployment) if can_be_seen else []
+    problems = (*_problems(broker, database, folder, models), *of_log)
     return Health(
         broker=broker,
         database=database,
@@ -126,15 +131,43 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
     )
 
 
+def examine_silent(data: Path, holder: str, schema: str) -> Health:
+    """Describe a stack that runs while not all of its servers answer: it has not said where they are.
+
+    Args:
+        data: its folder.
+        holder: the process that runs it, in words.
+        schema: of the projections.
+    """
+    folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer now"
+    server_logs = (
+        f"{error}: it starts, or a server ended and cannot start. Its log says why, and {data / 'logs'}"
+    )
+    return Health(
+        broker=BrokerState(error=error),
+        database=DatabaseState(error=error, schema_name=schema, head=head_revision()),
+        vectors=_vectors(Deployment()),
+        folder=folder,
+        reachable=False,
+        healthy=False,
+        problems=(*_folder_problems(folder), server_logs),
+    )
+
+
+def _folder_problems(folder: FolderState | None) -> list[str]:
+    if folder is None or not folder.is_full:
+        return []
+    problem = (
+        f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
+        "not stored, and they are told so. Make room, and all goes on by itself"
+    )
+    return [problem]
+
+
 def _problems(
     broker: BrokerState, database: DatabaseState, folder: FolderState | None, models: ModelsState | None
 ) -> list[str]:
-    found = []
-    if folder and folder.is_full:
-        found.append(
-            f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
-            "not stored, and they are told so. Make room, and all goes on by itself"
-        )
+    found = _folder_problems(folder)
     if broker.error:
         found.append(broker.error)
     if database.error:
@@ -150,19 +183,30 @@ def _problems(
         found.append(f"what models have to do cannot be seen: {models.error}")
     if models:
         found += failing_models.problems(models.failing, models.given_up)
-    found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
+    if broker.error is None and LOG not in broker.streams:
+        # Of the rest nothing is said: `mnemon provision` would make a new log, too.
+        found.append(str(StreamsMissing([LOG])))
+    else:
+        found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
     found += [
         f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
         for name, lag in broker.consumers.items()
-        if lag.pending and not lag.in_work and not lag.readers
+        if not lag.is_read and not lag.paused_until
     ]
-    found += [
-        f"{name} is stopped until {lag.paused_until}, as after too many dead letters:"
-        f" run `mnemon dead list --consumer {name}`"
-        for name, lag in broker.consumers.items()
-        if lag.paused_until
-    ]
+    found += [_paused(name, lag) for name, lag in broker.consumers.items() if lag.paused_until]
     return found
+
+
+def _paused(name: str, lag: Lag) -> str:
+    if lag.is_paused_by_dead_letters:
+        return (
+            f"{name} is stopped until {lag.paused_until} after too many dead letters:"
+            f" run `mnemon dead list --consumer {name}`"
+        )
+    return (
+        f"{name} was paused by hand until {lag.paused_until}:"
+        f" `nats consumer resume {lag.stream} {name}` has it go on"
+    )
 
 
 async def _broker(deployment: Deployment) -> BrokerState:
@@ -187,7 +231,7 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
     return BrokerState(
         version=f"{version.major}.{version.minor}.{version.patch}",
         streams=streams,
-        consumers=await lags(jetstream, streams),
+        consumers=await _with_causes(connection, await lags(jetstream, streams)),
         services=await processes(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
@@ -198,6 +242,16 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
         events_per_second=busy,
         events_meant=await _meant(connection, busy),
     )
+
+
+async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
+    """Tell a consumer that too many dead letters have paused from one that somebody has."""
+    return consumers | {
+        name: lag.model_copy(update={"is_paused_by_dead_letters": True})
+        for name, lag in consumers.items()
+        if lag.paused_until
+        and await is_paused_by_dead_letters(connection, name, datetime.fromisoformat(lag.paused_until))
+    }
 
 
 async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]:
@@ -230,8 +284,8 @@ async def _database(deployment: Deployment) -> DatabaseState:
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
 
 
-async def _lost(deployment: Deployment) -> str | None:
-    """What is to be said where the log is not the one that the rows are of."""
+async def _log_problems(deployment: Deployment) -> list[str]:
+    """What is to be said where the rows are not those of the log, or the clocks of the servers differ."""
     # Of servers that do not answer it was said.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
@@ -239,11 +293,23 @@ async def _lost(deployment: Deployment) -> str | None:
             await connect(str(deployment.nats_url), name="mnemon-status") as connection,
             Database(deployment, name="mnemon-status") as database,
         ):
-            try:
-                await require_same_log(connection, database)
-            except LogLost as error:
-                return str(error)
-    return None
+            clocks = (await compare_clocks(connection, database)).problem
+            return [*filter(None, [clocks, await _rows_problem(connection, database)])]
+    return []
+
+
+async def _rows_problem(connection: Client, database: Database) -> str | None:
+    try:
+        await require_same_log(connection, database)
+    except LogLost as error:
+        return str(error)
+    missing = await first_missing(connection, database)
+    if missing is None:
+        return None
+    return (
+        f"the event at position {missing:,} of the log has no row, though persist has ended it: "
+        "the database is older than the log. Start mnemon again, and it replays the log"
+    )
 
 
 async def _version(deployment: Deployment) -> str:

@@ -14,6 +14,9 @@ from infra.broker.topology import CONSUMERS
 LOOK: Final = 0.5
 """Seconds between two looks at consumers for which something waits."""
 
+UNREAD: Final = 2.0
+"""Seconds for which nobody may read what waits, before that is told."""
+
 MANY: Final = 1000
 """Messages that may wait for a moment without a word."""
 
@@ -32,8 +35,12 @@ class Lag(BaseModel):
     """Of those in work, delivered before."""
     readers: int
     """Requests for messages that wait at the server."""
+    is_read: bool = True
+    """Whether anything was asked for or in work, at any of several looks."""
     paused_until: str | None = None
-    """While it takes nothing: too much became dead letters, or somebody has paused it."""
+    """While it takes nothing."""
+    is_paused_by_dead_letters: bool = False
+    """Whether too many dead letters were the cause; else somebody has paused it."""
     per_second: float | None = None
     """Deliveries that it ends in a second; None where nothing waits."""
     grows_per_second: float | None = None
@@ -85,7 +92,7 @@ def moving(before: Look, now: Look) -> dict[str, Lag]:
 
 
 async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
-    """Each consumer of these streams; where something waits they are looked at twice, `LOOK` apart.
+    """Each consumer of these streams; where something waits they are looked at again, `LOOK` apart.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -94,8 +101,28 @@ async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> di
     seen = standing(before)
     if not any(lag.waiting for lag in seen.values()):
         return seen
-    await asyncio.sleep(LOOK)
-    return seen | moving(before, await look(stream_context, streams))
+    unread = {name for name, info in before.infos.items() if not is_read(info, info)}
+    while True:
+        await asyncio.sleep(LOOK)
+        now = await look(stream_context, streams)
+        unread = {
+            name for name in unread & now.infos.keys() if not is_read(before.infos[name], now.infos[name])
+        }
+        # A process that is busy asks again when it comes to it.
+        if not unread or now.at - before.at >= UNREAD:
+            break
+    found = seen | moving(before, now)
+    return found | {name: found[name].model_copy(update={"is_read": False}) for name in unread}
+
+
+def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
+    """Whether anybody reads what waits for a consumer, by two looks at it."""
+    return bool(
+        not second.num_pending
+        or second.num_ack_pending
+        or second.num_waiting
+        or _delivered(second) != _delivered(first)
+    )
 
 
 def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
@@ -134,7 +161,10 @@ def _moving(first: ConsumerInfo, second: ConsumerInfo, seconds: float) -> Lag:
     )
 
 
+def _delivered(info: ConsumerInfo) -> int:
+    return info.delivered.consumer_seq if info.delivered else 0
+
+
 def ended(info: ConsumerInfo) -> int:
     """How many deliveries have been ended, ever."""
-    delivered = info.delivered.consumer_seq if info.delivered else 0
-    return delivered - (info.num_ack_pending or 0)
+    return _delivered(info) - (info.num_ack_pending or 0)

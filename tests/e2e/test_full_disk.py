@@ -1,6 +1,7 @@
 """A disk that is full or read-only is said, with the next step; what was stored stays, and all goes on."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from infra.broker.position import applied_position
 from producers.client import MemoryClient
 from producers.errors import PublishFailed
 from producers.timeouts import Timeouts
-from tests.e2e.conftest import PATIENCE, Up, mnemon
+from tests.e2e.conftest import PATIENCE, Up, mnemon, until
 
 Disk = Callable[[int], Path]
 
@@ -138,4 +139,24 @@ async def test_a_disk_that_becomes_full_or_read_only_is_said_and_what_it_holds_s
     endpoints = await up.start("--only", "persist,retrieve")
     async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
         assert await said_by(memory, last) == said
+    assert await up.stop() == 0
+
+
+async def test_a_stack_whose_server_cannot_start_for_want_of_room_is_said_to_run(disk: Disk) -> None:
+    place = disk(200)
+    up = Up(place / "data")
+    await up.start("--only", "persist")
+    with filled(place):
+        up.servers()["nats-server"].kill()
+        await until(lambda: up.endpoints is None)
+        status = await mnemon("status", "--data", up.data)
+        assert status.code == 3
+        assert f"the disk of {up.data} is full" in status.out
+        assert f"the stack in {up.data} (process {up.process.pid}," in status.out
+        said = json.loads((await mnemon("status", "--data", up.data, "--json")).out)
+        assert (said["folder"]["is_full"], said["reachable"], said["healthy"]) == (True, False, False)
+        other = await mnemon("provision", "--data", up.data)
+        assert other.code == 3
+        assert "does not answer now" in other.err
+    await up.ready()
     assert await up.stop() == 0

@@ -1,5 +1,6 @@
 """`mnemon up`: what it starts, how it ends, and what it finds after it was killed."""
 
+import asyncio
 import json
 import signal
 import time
@@ -182,3 +183,25 @@ async def test_the_folder_is_not_open_to_others(shared: Up) -> None:
     assert (shared.data / "endpoints.json").stat().st_mode & 0o077 == 0
     assert shared.data.stat().st_mode & 0o066 == 0
     assert (shared.data / "postgres").stat().st_mode & 0o077 == 0
+
+
+async def test_it_ends_with_3_after_a_fault_that_it_cannot_go_on_with(up: Up) -> None:
+    endpoints = await up.start()
+    await say(endpoints.nats, "hi")
+    async with await nats.connect(endpoints.nats) as client:
+        await client.jetstream().delete_stream("LOG")
+    assert (await mnemon("provision", "--data", up.data)).code == 0
+    async with asyncio.timeout(PATIENCE):
+        assert await up.process.wait() == 3
+    assert "mnemon: the stream LOG was deleted, and is there anew. Restore its newest backup" in up.log
+    assert up.servers() == {}
+    assert (await mnemon("up", "--data", up.data)).code == 3
+
+
+async def test_a_server_that_ends_while_consumers_start_does_not_end_it(up: Up) -> None:
+    await up.begin()
+    await until(lambda: up.beside() is not None)
+    up.servers()["nats-server"].kill()
+    endpoints = await up.ready()
+    assert await history(endpoints.nats, await say(endpoints.nats, "hi")) == ["hi"]
+    assert await up.stop() == 0

@@ -7,19 +7,24 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import psycopg
 import pytest
 
+from consumers.background import BackgroundFailed
+from infra.broker.connect import connect
+from infra.config import Deployment
 from infra.embedded.account import run_as, service_account
 from infra.embedded.folder import Endpoints, FolderInUse, held
 from infra.embedded.nats_server import NatsServer
 from infra.embedded.postgres import Postgres
 from infra.embedded.process import ServerFailed
+from infra.embedded.stack import embedded
 
 
 @pytest.fixture
@@ -165,3 +170,36 @@ async def test_what_a_killed_initialisation_left_is_cleared(data: Path) -> None:
         # The same order on every machine, and Russian has upper and lower case.
         assert connection.execute("SELECT upper('привет'), 'a' < 'B'").fetchone() == ("ПРИВЕТ", False)
     await server.stop()
+
+
+async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_there(
+    data: Path, database_url: str
+) -> None:
+    deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
+    starts = 0
+
+    @asynccontextmanager
+    async def starting() -> AsyncIterator[str]:
+        nonlocal starts
+        starts += 1
+        if starts == 1:
+            stack.servers[0].ask_to_end()
+            await stack.servers[0].ended()
+            raise BackgroundFailed("persist: they do not start")
+        async with await connect(stack.endpoints.nats, name="test"):
+            yield "ready"
+
+    @asynccontextmanager
+    async def refused() -> AsyncIterator[None]:
+        raise BackgroundFailed("compact: they do not start")
+        yield
+
+    async with embedded(data, deployment) as stack:
+        async with stack.surviving(starting) as said:
+            assert (said, starts) == ("ready", 2)
+        with pytest.raises(BackgroundFailed, match="compact"):
+            async with stack.surviving(refused):
+                pass
+        with pytest.raises(LookupError):
+            async with stack.surviving(starting):
+                raise LookupError

@@ -78,6 +78,18 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
     assert not any("the log ends" in each for each in (await examine(deployment)).problems)
 
 
+async def test_status_advises_the_backup_before_a_new_log(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    async with running(["persist"], deployment):
+        await persisted(stock)
+    for stream in (LOG, WORK):
+        await connection.jetstream().delete_stream(stream)
+    first, *others = (await examine(deployment)).problems
+    assert "restore its newest backup first" in first
+    assert not any("provision" in each for each in others)
+
+
 @pytest.fixture
 async def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presence, "CHECK_INTERVAL", 0.05)
@@ -112,7 +124,7 @@ async def test_a_deleted_log_is_said_once_and_not_made_anew(
             await asyncio.wait_for(terminated.wait(), PATIENCE)
     said = [line for line in lines if line["log_level"] in ("error", "critical")]
     gone, back = (line["event"] for line in said)
-    assert gone.startswith("the stream LOG was deleted: nothing is stored. `mnemon provision` makes it")
+    assert gone.startswith("the stream LOG was deleted: nothing is stored. If it was deleted, restore its")
     assert back.startswith("the stream LOG was deleted, and is there anew; ending this process")
 
 

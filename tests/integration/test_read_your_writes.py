@@ -272,3 +272,17 @@ async def test_a_database_that_is_down_is_said_to_be(
             assert await stock.contents() == ["before", "meanwhile"]
     finally:
         await server.stop()
+
+
+@pytest.mark.parametrize("verb", ["history", "context", "read"])
+async def test_what_is_shown_before_the_first_acknowledgement_has_its_position(
+    stock: Stock, connection: Client, deployment: Deployment, verb: str
+) -> None:
+    async with running(["persist"], deployment):
+        seq = await stock.say("said")
+        assert await Position().reach(connection.jetstream(), seq, 20) >= seq
+    await connection.jetstream().delete_consumer(LOG, "persist")
+    await provision(connection)
+    async with running(["retrieve"], deployment):
+        assert await stock.contents() == ["said"]
+        assert (await stock.ask(verb))["seen_seq"] >= seq

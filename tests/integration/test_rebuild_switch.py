@@ -46,6 +46,52 @@ async def test_a_rebuild_mends_what_was_changed(
     assert (await verdict_on(place, told)).differences == 0
 
 
+async def spoiled(place: Site, stock: Stock) -> None:
+    """A conversation whose row is wrong, as bots were told it once."""
+    await stock.say("true")
+    await applied(place)
+    await change(place, "UPDATE messages SET content = 'false'")
+    assert await stock.contents() == ["false"]
+    assert "false" in (await stock.ask("context", format="blocks"))["text"]
+
+
+async def end_listeners(place: Site) -> None:
+    """End the connections that hear of a switch."""
+    async with asyncio.timeout(20), place.database.transaction() as held:
+        while not (
+            await held.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
+            )
+        ).rowcount:
+            await asyncio.sleep(0.01)
+
+
+async def mended(stock: Stock) -> None:
+    async with asyncio.timeout(20):
+        while await stock.contents() != ["true"]:
+            await asyncio.sleep(0.01)
+    assert "false" not in (await stock.ask("context", format="blocks"))["text"]
+
+
+async def test_bots_get_the_repaired_rows_though_the_former_are_cached(
+    place: Site, stock: Stock, told: Told
+) -> None:
+    await spoiled(place, stock)
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    await mended(stock)
+
+
+async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
+    place: Site, stock: Stock, told: Told
+) -> None:
+    await spoiled(place, stock)
+    await end_listeners(place)
+    async with rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    await mended(stock)
+
+
 async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
     place: Site, connection: Client, stock: Stock, told: Told
 ) -> None:

@@ -19,6 +19,7 @@ from infra.config import Deployment
 from infra.database.generations import as_of, drop
 from infra.finding import Finding, opened
 from infra.rebuilding.making import Site, site_alone
+from infra.rebuilding.making import take_over as rows_take_over
 from infra.rebuilding.verifying import Verdict
 from infra.settings.store import read
 from infra.vectors.edge import alone_in
@@ -34,7 +35,7 @@ from mnemon.rebuilding.switching import finish, former, take_over
 from mnemon.rebuilding.verifying import VerifyingAll
 from tests.integration.conftest import Stock, indexed
 from tests.integration.embedding_server import KEY, Endpoint
-from tests.integration.rebuilding import Told
+from tests.integration.rebuilding import Told, change, rebuilt
 
 EVENTS, USERS = 500, 6
 
@@ -161,6 +162,22 @@ async def test_exchanged_while_it_is_searched_and_back(
     # As it was, with all that came since.
     assert (await verdict_on(place, told)).counts == {"vectors of messages": 1}
     assert lost.id not in await all_points(finding)
+
+
+async def test_dedupe_decides_by_the_repaired_rows(located: Deployment, stock: Stock, told: Told) -> None:
+    consumers = "persist", "index", "dedupe", "retrieve"
+    async with running(consumers, located):
+        tea = await stock.ask("save", text="Drinks green tea")
+        # Of what comes after dedupe's last proposal, it reads the log.
+        later = await stock.ask("save", text="Owns a red boat")
+        await indexed(stock, later["seen_seq"])
+    async with running(consumers, located), site_alone(located) as place:
+        await change(place, f"DELETE FROM memory_events WHERE item = '{tea['id']}'")
+        assert (await stock.ask("save", text="Repairs old bicycles"))["decision"] == "saved"
+        async with rebuilt(place, told) as replay:
+            await rows_take_over(place, replay, told)
+        again = await stock.ask("save", text="Drinks green tea")
+    assert (again["id"], again["decision"] == "saved") == (tea["id"], False)
 
 
 async def test_cut_off_between_rows_and_vectors(

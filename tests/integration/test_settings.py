@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 from nats.js.kv import KeyValue
+from structlog.testing import capture_logs
 
 from contracts.base import InvalidBody
 from contracts.settings import FactLimits, SettingsV1
@@ -21,6 +22,7 @@ from infra.broker.lifetime import build_broker, connected
 from infra.broker.topology import provision
 from infra.config import Deployment
 from infra.embedded.nats_server import NatsServer
+from infra.settings import store
 from infra.settings.bucket import SettingsNotProvisioned
 from infra.settings.history import history, rollback
 from infra.settings.store import LiveSettings, change, read, write
@@ -270,3 +272,34 @@ async def killed_and_started(server: NatsServer, data: Path) -> NatsServer:
     again = NatsServer(data, int(server.url.rpartition(":")[2]))
     await again.start()
     return again
+
+
+async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
+    monkeypatch: pytest.MonkeyPatch, nats_url: str, connection: Client
+) -> None:
+    monkeypatch.setattr(store, "CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(store, "PAUSE", 0.05)
+    await change(connection, setting(recent_messages=5))
+    await change(connection, setting(recent_messages=6), tenant="acme")
+    async with watching(nats_url) as live:
+        with capture_logs() as lines:
+            await connection.jetstream().delete_key_value(SETTINGS)
+            await until(lambda: any("stay in force" in line["event"] for line in lines))
+            assert (live.value.recent_messages, live.of("acme").recent_messages) == (5, 6)
+            await provision(connection)
+            await until(lambda: live.value == live.of("acme") == SettingsV1())
+        (said,) = [line["problem"] for line in lines if line["log_level"] == "error"]
+        assert "`mnemon provision`" in said
+        await change(connection, setting(recent_messages=7))
+        await until(lambda: live.value.recent_messages == 7)
+
+
+async def test_a_bucket_that_is_replaced_between_two_looks_is_followed(
+    monkeypatch: pytest.MonkeyPatch, nats_url: str, connection: Client
+) -> None:
+    monkeypatch.setattr(store, "CHECK_INTERVAL", 0.5)
+    async with watching(nats_url) as live:
+        await connection.jetstream().delete_key_value(SETTINGS)
+        await provision(connection)
+        await change(connection, setting(recent_messages=7))
+        await until(lambda: live.value.recent_messages == 7)

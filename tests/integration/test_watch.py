@@ -36,7 +36,7 @@ async def test_it_says_why_it_is_not_ready(
             assert metrics.READY.values == {(): 1}
             until = f"{datetime.now(UTC) + timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
             await connection.jetstream().pause_consumer(LOG, "persist", until)
-            assert await watching.look() == ["persist is stopped, as after too many dead letters"]
+            assert await watching.look() == ["persist is paused: see `mnemon status`"]
             await stock.say("said while it is stopped")
             await watching.look()
             assert metrics.PENDING.values["persist",] == 1

@@ -1,12 +1,15 @@
 """Who is cancelled ends, whatever comes at the same moment."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable
 from contextlib import suppress
 
 import pytest
 
 from infra.cancelling import heed_cancellations, wait_for
+from infra.database import engine
+from infra.database.engine import DatabaseUnavailable
 from mnemon.cli.stopping import Stop
 
 
@@ -58,3 +61,24 @@ async def test_a_stop_that_a_library_kept_to_itself_is_heeded_all_the_same() -> 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, 10)
+
+
+async def test_an_answer_that_fails_after_its_time_is_reported_by_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    monkeypatch.setattr(engine, "ANSWER_WAIT", 0.001)
+    goes = asyncio.Event()
+
+    async def answer() -> None:
+        await goes.wait()
+        raise DatabaseUnavailable("away")
+
+    with pytest.raises(DatabaseUnavailable, match="no answer within"):
+        await engine.in_time(answer())
+    goes.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    gc.collect()
+    assert reported == []

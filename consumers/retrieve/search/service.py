@@ -95,6 +95,11 @@ class Search:
             "documents": self._documents,
         }
 
+    def forget(self) -> None:
+        """Count words anew: another generation took the place of the one that they were counted in."""
+        if self._statistics:
+            self._statistics.renew()
+
     async def find(
         self,
         owner: Owner,

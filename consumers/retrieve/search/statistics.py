@@ -39,6 +39,10 @@ class Statistics:
             task.add_done_callback(self._counting.discard)
         return self._known.get(tenant)
 
+    def renew(self) -> None:
+        """Count the words of each tenant anew when it is next asked for."""
+        self._due.clear()
+
     async def count(self, tenant: str) -> None:
         """Count a tenant's words."""
         try:
