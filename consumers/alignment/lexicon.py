@@ -108,6 +108,8 @@ class Lexicon:
 
     def phrases(self, words: Sequence[frozenset[str]]) -> list[Entry]:
         """The entries that stand at the beginning of these words, the longest first."""
+        if self.longer.keys().isdisjoint(words[0]):
+            return list(word_entries(words[0]))
         found = {
             id(entry): entry
             for form in (words[0] if len(words) > 1 else ())

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -208,7 +207,7 @@ class _Parser:
         if before and before.kind is Kind.NUMBER and before.place == at - 1 and len(keys) == 1:
             combined = _combine(as_number(min(before.keys)), as_number(keys[0]))
             if combined is not None:
-                self._terms[-1] = replace(before, keys=frozenset((f"{combined:g}",)), place=at)
+                self._terms[-1] = before._replace(keys=frozenset((f"{combined:g}",)), place=at)
                 return
         following = self._tokens[at + 1].word if at + 1 < len(self._tokens) else ""
         for each in keys:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain, pairwise
 from typing import Final
@@ -198,7 +198,7 @@ class Replacement:
     def _ends_phrase(self, term: Term) -> bool:
         """Whether an English word does not qualify the next one: "is a junior", not "a junior colleague"."""
         statement = self._statement_of(term)
-        last = statement.word_after(replace(term, place=term.place + len(term.text.split()) - 1))
+        last = statement.word_after(term._replace(place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
 
     def _is_another_job(self) -> bool:

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from consumers.alignment.lexicon import is_in_table, lexicon, lookup
 from consumers.alignment.morphology import WORDS, forms, is_cyrillic, normalize
@@ -24,8 +23,7 @@ _OWN_WORDS: Final = ("it's", "he's", "she's", "that's", "user's")
 """Words that keep their `'s`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word, number or sign.
 
     Attributes:

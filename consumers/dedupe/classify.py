@@ -1,6 +1,7 @@
 """What sort of fact a sentence is, and how it is kept, where the proposal does not say."""
 
 from datetime import datetime
+from functools import lru_cache
 from re import Pattern
 from typing import Final
 
@@ -13,6 +14,10 @@ from contracts.settings import SettingsV1
 HIGH_IMPORTANCE: Final = 9
 NORMAL_IMPORTANCE: Final = 5
 LOW_IMPORTANCE: Final = 2
+
+
+REMEMBERED: Final = 64
+"""Answers that a process remembers: several questions about one text ask for the same words."""
 
 
 def _any_of(lines: str) -> Pattern[str]:
@@ -166,4 +171,9 @@ def _importance(text: str) -> int:
 
 
 def _holds(patterns: tuple[Pattern[str], ...], text: str) -> bool:
-    return any(each.search(text) for each in patterns)
+    return any(_is_in(each, text) for each in patterns)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _is_in(pattern: Pattern[str], text: str) -> bool:
+    return pattern.search(text) is not None
