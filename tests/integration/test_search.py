@@ -158,6 +158,24 @@ async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Depl
     assert await found(stock, "boiler", scope=["documents"], min_seq=removed) == []
 
 
+async def test_documents_of_one_collection(stock: Stock, searching: Deployment) -> None:
+    for name, fields in {
+        "a": {"collection": "kitchen"},
+        "b": {"collection": "garden", "origin": "repository"},
+        "c": {},
+    }.items():
+        text = f"The kettle is in place {name}.\nIt is red."
+        reply = await stock.ask("document", action="add", document_id=name, text=text, **fields)
+    await indexed(stock, reply["seen_seq"])
+    assert set(await found(stock, "kettle", scope=["documents"])) == {"a", "b", "c"}
+    assert await found(stock, "kettle", scope=["documents"], collection="kitchen") == ["a"]
+    assert await found(stock, "kettle", collection="garden") == ["b"], "without a scope: documents"
+    assert await found(stock, "kettle", origin="repository") == ["b"]
+    assert await found(stock, "kettle", collection="attic") == []
+    (hit,) = (await stock.ask("search", query="kettle", collection="kitchen"))["hits"]
+    assert hit["passage"] == {"collection": "kitchen", "first_line": 1, "last_line": 2}
+
+
 async def test_without_an_embedder_words_are_searched_for(stock: Stock, with_vectors: Deployment) -> None:
     await write(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
     async with running(CONSUMERS, with_vectors):
