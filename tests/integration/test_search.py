@@ -14,6 +14,7 @@ from consumers.app import CONSUMERS, running
 from contracts.settings import Embedding, Retrieval, SettingsV1
 from infra.config import Deployment
 from infra.settings.store import write
+from producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -135,6 +136,11 @@ async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: 
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
+    memory = MemoryClient(stock.connection, tenant="acme")
+    assert len((await memory.search("u1", "Anna's cats")).hits) == 2
+    assert len((await memory.search("u1", "Anna's cats", limit=6)).hits) == 6
+    by_tool = await memory.call("u1", "memory_search", {"query": "Anna's cats"})
+    assert len(by_tool.model_dump()["hits"]) == 2
     await indexed(stock, await stock.say("I saw Anna's cats", id="said"))
     assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
 
