@@ -217,6 +217,11 @@ class ContextSettings(Settings):
         description="Language of the fixed words, such as headings and `until`; `auto`: Russian where the "
         "user writes Cyrillic, else English.",
     )
+    fact_types: bool = Field(
+        default=True,
+        description="Facts are lines such as `- [preference] Likes tea` in every format, and a sentence says "
+        "when nothing is known; off: only in `markdown`.",
+    )
     current_time: bool = Field(
         default=False,
         description="End the context with the current date and time, written as `time_stamps` says. They "

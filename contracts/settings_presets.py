@@ -33,6 +33,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             "Facts from daily batches, kept for ever; five of them for each answer",
             {
                 "context.budget": 4_096,
+                "context.fact_types": True,
                 "extraction.enabled": True,
                 "extraction.mode": "batch",
                 "extraction.interval_hours": 24,
@@ -51,6 +52,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
                 "recent_messages": 10,
                 "context.budget": 1_300,
                 "context.summaries": 3,
+                "context.fact_types": False,
                 "compaction.enabled": True,
                 "compaction.after_messages": 16,
                 "compaction.messages": 6,
@@ -65,6 +67,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
                 "context.sections.conversation": 500,
                 "context.sections.documents": 500,
                 "context.budget": 2_500,
+                "context.fact_types": False,
             },
         ),
         "004": Preset(
@@ -76,6 +79,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
                 "limits.per_user": 500,
                 "limits.profile": 50,
                 "limits.working": 50,
+                "context.fact_types": False,
                 "retrieval.limit": 5,
                 "retrieval.decay": True,
                 "retrieval.decay_days": 60,

@@ -38,7 +38,7 @@ async def _told(anna: Talk) -> None:
     anna.tell("/why")
     assert "shown" in await anna.heard("My cello annoys Porto")
     anna.tell("/context")
-    await anna.heard("Key facts: I am allergic to penicillin")
+    await anna.heard("] I am allergic to penicillin")
     await anna.heard("1 shown")
     await anna.heard("tokens")
     anna.tell(f"/forget {saved}")
