@@ -60,3 +60,5 @@ async def _told(anna: Talk) -> None:
     await anna.heard("/help shows")
     anna.tell("/new")
     await anna.heard("A new conversation")
+    anna.tell("/context")
+    await anna.heard("No saved information.")
