@@ -191,6 +191,7 @@ def _reply(turn: ContextTurn, parts: ContextParts, found: Found | None, missing:
         settings.context.sections,
         tokens.count,
         tokens.cut,
+        settings.context.characters,
     )
     seen = [
         part.seq for part in (parts.messages, parts.profile, parts.facts, parts.summaries) if part is not None
