@@ -73,13 +73,13 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending
                     f"{request.folder}; nothing was sent",
                     "If they are gone: --remove. If this is another folder: --collection NAME",
                 )
-            seq = known.seen_seq if request.dry_run else await _send(memory, request, reading, changes)
+            sent = 0 if request.dry_run else await _send(memory, request, reading, changes)
     except (InvalidBody, InvalidId) as error:
         refuse(Ending.WRONG_USE, str(error))
     except AskFailed as failed:
         again = "Run the same command again: what is there already is not sent twice"
         refuse(Ending.PART_MISSING if failed.retryable else Ending.NOT_SO, str(failed), again)
-    _report(request, reading, changes, seq)
+    _report(request, reading, changes, max(known.seen_seq, sent))
     return Ending.DONE
 
 
@@ -112,7 +112,8 @@ async def _send(
         async def perform(step: Awaitable[int]) -> None:
             nonlocal last
             async with turn:
-                last = max(last, await step)
+                seq = await step
+            last = max(last, seq)
             advance()
 
         await asyncio.gather(

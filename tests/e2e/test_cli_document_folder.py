@@ -81,6 +81,7 @@ async def test_a_repository_is_indexed_and_only_what_changed_is_sent_again(
         assert counts(second) == (1, 1, 1, 1)
         third = await added(deployment, heating)
         assert counts(third) == (0, 0, 3, 0)
+        assert third["seen_seq"] >= second["seen_seq"] > first["seen_seq"]
         await indexed(stock, second["seen_seq"])
         for query, expected in (("cellar", True), ("boiler", False)):
             reply = await stock.ask("search", query=query, collection="heating", threshold=0.4)
