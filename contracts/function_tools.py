@@ -132,11 +132,30 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "search_documents",
-            "Find passages of the user's documents that are relevant to a question.",
+            "Find passages of the user's documents that are relevant to a question. A hit has the lines that "
+            "it stands in; memory_get shows the document, by the id of the hit and the scope documents.",
             "search",
-            ("query", "limit"),
+            ("query", "limit", "collection"),
             fixed={"scope": ["documents"]},
             changes=False,
+        ),
+        FunctionTool(
+            "search_repos",
+            "Find passages of code and text in the repositories that were indexed for the user; with "
+            "collection, in one of them. A hit has the file and the lines that it stands in.",
+            "search",
+            ("query", "limit", "collection"),
+            fixed={"scope": ["documents"], "origin": "repository"},
+            changes=False,
+        ),
+        FunctionTool(
+            "index_document",
+            "Keep a text, whole, so that search_documents finds its passages. The same document_id again "
+            "takes the place of the former text. For one sentence about the user, call memory_save instead.",
+            "document",
+            ("text", "document_id", "title", "source", "collection"),
+            required=("text",),
+            fixed={"action": "add", "limit": 0},
         ),
         FunctionTool(
             "set_user_data",

@@ -207,6 +207,9 @@ class TaskRemovedV1(Event):
     task_id: Identifier = Field(description="The task.")
 
 
+Origin = Literal["folder", "repository"]
+
+
 class DocumentAddedV1(Event):
     """A document, or a new version of it, is to be searchable."""
 
@@ -216,6 +219,13 @@ class DocumentAddedV1(Event):
     source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
     collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
     metadata: JsonObject | None = Field(default=None, description="Anything of the sender's own.")
+    origin: Origin | None = Field(
+        default=None, description="Of a file that was indexed with its folder: the kind of folder."
+    )
+    digest: Text | None = Field(
+        default=None,
+        description="SHA-256 of the text in UTF-8, in hexadecimal: two texts are the same or not.",
+    )
 
 
 class DocumentRemovedV1(Event):

@@ -201,6 +201,20 @@ class Sections(Settings):
     )
 
 
+class Characters(Settings):
+    """Characters of the sections of facts in `context`, at most, besides their tokens; left out: no limit."""
+
+    facts: int | None = Field(
+        default=None, ge=1, le=400_000, description="Characters of key facts, the most important first."
+    )
+    working: int | None = Field(
+        default=None, ge=1, le=400_000, description="Characters of what holds for now."
+    )
+    relevant: int | None = Field(
+        default=None, ge=1, le=400_000, description="Characters of facts found for this turn, the best first."
+    )
+
+
 class ContextSettings(Settings):
     """How `context` is put together."""
 
@@ -208,6 +222,9 @@ class ContextSettings(Settings):
         default=1300, ge=1, le=1_000_000, description="Tokens of the whole, where the request does not say."
     )
     sections: Sections = Field(default=Sections(), description="Tokens of each section, at most.")
+    characters: Characters = Field(
+        default=Characters(), description="Characters of each section of facts, at most."
+    )
     summaries: int = Field(default=3, ge=0, le=100, description="Summaries shown at most, the newest.")
     conversation_hits: int = Field(
         default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
@@ -216,6 +233,11 @@ class ContextSettings(Settings):
         default="auto",
         description="Language of the fixed words, such as headings and `until`; `auto`: Russian where the "
         "user writes Cyrillic, else English.",
+    )
+    fact_types: bool = Field(
+        default=True,
+        description="Facts are lines such as `- [preference] Likes tea` in every format, and a sentence says "
+        "when nothing is known; off: only in `markdown`.",
     )
     current_time: bool = Field(
         default=False,

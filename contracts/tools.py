@@ -6,7 +6,7 @@ from pydantic import Field
 
 from contracts.ask import Reply, StoredMessage
 from contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay, Sequence, Text
-from contracts.memory import Fact, Kind, Reason, Tier
+from contracts.memory import Fact, Kind, Origin, Reason, Tier
 
 Scope = Literal["memories", "messages", "documents"]
 Importance = Literal["high", "normal", "low"]
@@ -38,6 +38,24 @@ class SearchV1(Contract):
     explain: bool = Field(default=False, description="Give the parts of each score.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
     as_of: Moment | Sequence | None = Field(default=None, description="As it was then.")
+    collection: Text | None = Field(
+        default=None,
+        description="Of documents, only those of this collection, such as a repository. With it, or with "
+        "`origin`, and without `scope`, only documents are searched.",
+    )
+    origin: Origin | None = Field(
+        default=None, description="Of documents, only files that were indexed with a folder of this kind."
+    )
+
+
+class DocumentPassage(Contract):
+    """Where in a document a hit stands."""
+
+    title: Text | None = Field(default=None, description="How the document is called.")
+    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
+    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+    first_line: int = Field(ge=1, description="The line of the document that the hit begins in, from 1.")
+    last_line: int = Field(ge=1, description="The line that it ends in.")
 
 
 class SearchHit(Contract):
@@ -52,6 +70,9 @@ class SearchHit(Contract):
     at: Moment | None = Field(default=None, description="When it was said or kept.")
     parts: dict[str, float] | None = Field(
         default=None, description="The parts of the score, when asked for."
+    )
+    passage: DocumentPassage | None = Field(
+        default=None, description="Of a document: where in it the text stands."
     )
 
 
@@ -140,6 +161,12 @@ class DocumentInfo(Contract):
     title: Text | None = Field(default=None, description="How it is called.")
     source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
     collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+    origin: Origin | None = Field(
+        default=None, description="Of a file that was indexed with its folder: the kind of folder."
+    )
+    digest: Text | None = Field(
+        default=None, description="SHA-256 of the text in UTF-8, in hexadecimal; older documents have none."
+    )
 
 
 class ConversationMessage(StoredMessage):
@@ -287,13 +314,26 @@ class DocumentV1(Contract):
     source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
     collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    origin: Origin | None = Field(
+        default=None,
+        description="For `add`: the file was indexed with its folder, which is of this kind.",
+    )
+    limit: int = Field(
+        default=1000, ge=0, le=1000, description="At most so many documents in one reply; 0: none."
+    )
+    after: Text | None = Field(
+        default=None, description="`next` of the page before; without it: the first page."
+    )
 
 
 class DocumentReplyV1(Reply):
-    """The documents."""
+    """The documents, one page of them."""
 
     documents: tuple[DocumentInfo, ...] = Field(default=(), description="By id.")
     document_id: Identifier | None = Field(default=None, description="The document that was changed.")
+    next: Text | None = Field(
+        default=None, description="Where more documents follow: send it as `after` to get them."
+    )
 
 
 class EraseV1(Contract):

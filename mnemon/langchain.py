@@ -66,6 +66,20 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         self._budget = budget
         self.tools: Sequence[BaseTool] = [self._tool(function) for function in TOOLS.values()]
 
+    async def start_conversation(self, user: str) -> int:
+        """Begin a new conversation, as `/new` does: no message from before is shown to a model again.
+
+        Facts stay. A checkpointer of yours keeps its own messages, of which a model is shown only those of
+        the present run.
+
+        Returns:
+            The log position.
+
+        Raises:
+            PublishFailed: it is not known to be stored.
+        """
+        return await self._memory.start(user, discard_previous=True)
+
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
         """Keep what the user said."""
         user, said = _user_of(runtime.context), state["messages"][-1]

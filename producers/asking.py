@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import ValidationError
 
 from contracts.ask import AskError, ErrorCode, Reply
-from contracts.base import Contract
+from contracts.base import BODY_LIMIT, Contract, InvalidBody
 from contracts.subjects import ask_subject
 from producers import tracing
 from producers.connection import denied
@@ -57,7 +57,7 @@ class Questioner:
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         try:
             answer = await self._connection.request(
-                subject, request.body(), timeout=patience, headers=tracing.headers() or None
+                subject, _body(request), timeout=patience, headers=tracing.headers() or None
             )
         except nats.errors.NoRespondersError as error:
             raise _failed("unavailable", f"nobody answers {verb}; is `retrieve` running?") from error
@@ -68,6 +68,18 @@ class Questioner:
         except nats.errors.Error as error:
             raise _failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
         return _read(verb, expected, answer.data)
+
+
+def _body(request: Contract) -> bytes:
+    """The JSON of a request, without defaults: a setting decides what a request leaves out.
+
+    Raises:
+        InvalidBody: it is larger than `BODY_LIMIT`.
+    """
+    body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
+    if len(body) > BODY_LIMIT:
+        raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+    return body
 
 
 def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:

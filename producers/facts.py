@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from contracts.base import InvalidBody
-from contracts.memory import Kind, Tier
+from contracts.memory import Kind, Origin, Tier
 from contracts.tools import (
     FactsReplyV1,
     ForgetReplyV1,
@@ -25,7 +25,7 @@ from contracts.tools import (
 )
 from producers.asking import Questioner
 
-_FACTS: Final[tuple[Scope, ...]] = ("memories",)
+_DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
 
 _PAGE: Final = 500
 """Facts that are read at once where all are read: with long texts they still are one NATS message."""
@@ -119,10 +119,12 @@ class FactTools:
         *,
         limit: int | None = None,
         threshold: float | None = None,
-        scope: Iterable[Scope] = _FACTS,
+        scope: Iterable[Scope] | None = None,
         explain: bool = False,
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
+        collection: str | None = None,
+        origin: Origin | None = None,
     ) -> SearchReplyV1:
         """Search facts, messages and documents, best hit first.
 
@@ -133,18 +135,28 @@ class FactTools:
             query: what to look for, in any language.
             limit: at most so many hits; None is what the settings say.
             threshold: leave out hits that score below it, 0 to 1; None is what the settings say.
-            scope: where to look: `memories` (facts), `messages`, `documents`.
+            scope: where to look: `memories` (facts), `messages`, `documents`; None is facts, or documents
+                where `collection` or `origin` is given.
             explain: give the parts of each score.
             min_seq: reflect the log up to here.
             as_of: as it was then: a time, UTC unless it has an offset, or a log position.
+            collection: of documents, only those of this collection, such as a repository.
+            origin: of documents, only files that were indexed with a `folder` or a `repository`.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
         """
-        asked = {"limit": limit, "threshold": threshold, "min_seq": min_seq, "as_of": as_of}
+        asked = {
+            "limit": limit,
+            "threshold": threshold,
+            "min_seq": min_seq,
+            "as_of": as_of,
+            "collection": collection,
+            "origin": origin,
+            "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
+        }
         request = SearchV1.strictly(
             query=query,
-            scope=tuple(scope),
             explain=explain,
             **{name: value for name, value in asked.items() if value is not None},
         )

@@ -9,8 +9,10 @@ from pydantic import JsonValue
 from contracts.ask import ProfileReplyV1, ProfileV1, Reply
 from contracts.base import InvalidBody
 from contracts.function_tools import TOOLS
+from contracts.memory import Origin
 from contracts.registry import VERBS
 from contracts.tools import (
+    DocumentInfo,
     DocumentReplyV1,
     DocumentV1,
     TasksReplyV1,
@@ -102,9 +104,16 @@ class MemoryTools(FactTools):
     async def documents(
         self, user: str, *, collection: str | None = None, min_seq: int | None = None
     ) -> DocumentReplyV1:
-        """The user's documents without their texts, by id; of one collection or of all."""
-        request = DocumentV1.strictly(action="list", collection=collection, min_seq=min_seq)
-        return await self._questioner.ask(user, "document", request, DocumentReplyV1)
+        """All of the user's documents without their texts, by id; of one collection or of all."""
+        documents: list[DocumentInfo] = []
+        after: str | None = None
+        while True:
+            request = DocumentV1.strictly(action="list", collection=collection, min_seq=min_seq, after=after)
+            page = await self._questioner.ask(user, "document", request, DocumentReplyV1)
+            documents += page.documents
+            after = page.next
+            if after is None:
+                return page.model_copy(update={"documents": tuple(documents)})
 
     async def add_document(
         self,
@@ -115,6 +124,8 @@ class MemoryTools(FactTools):
         title: str | None = None,
         source: str | None = None,
         collection: str | None = None,
+        origin: Origin | None = None,
+        limit: int | None = None,
     ) -> DocumentReplyV1:
         """Make a text searchable, in the scope `documents`.
 
@@ -125,6 +136,8 @@ class MemoryTools(FactTools):
             title: how it is called.
             source: where it is from: a path or an address.
             collection: what it belongs to, such as a repository.
+            origin: the kind of folder that the document is a file of: `folder` or `repository`.
+            limit: at most so many documents in the reply, 0 to 1000; None is 1000.
 
         Returns:
             The documents of the collection, or all without one; `document_id` is the one that was added.
@@ -136,10 +149,16 @@ class MemoryTools(FactTools):
             text=text,
             source=source,
             collection=collection,
+            origin=origin,
+            **({} if limit is None else {"limit": limit}),
         )
         return await self._questioner.ask(user, "document", request, DocumentReplyV1)
 
-    async def remove_document(self, user: str, document_id: str) -> DocumentReplyV1:
-        """Remove a document; it is found no more. Returns those that are left."""
-        request = DocumentV1.strictly(action="remove", document_id=document_id)
+    async def remove_document(
+        self, user: str, document_id: str, *, limit: int | None = None
+    ) -> DocumentReplyV1:
+        """Remove a document; it is found no more. Returns those that are left, `limit` at most."""
+        request = DocumentV1.strictly(
+            action="remove", document_id=document_id, **({} if limit is None else {"limit": limit})
+        )
         return await self._questioner.ask(user, "document", request, DocumentReplyV1)

@@ -16,10 +16,12 @@ _RENDERED: Final = re.compile(
     r"|Recent messages)\n\n- "
     r"|^## (?:Ключевые факты|Рабочая память|Воспоминания по теме|Данные пользователя|Документы по теме"
     r"|Краткое содержание|Прежние сообщения|Последние сообщения)\n\n- "
-    r"|\A(?:Key facts|Previous context summary|Working memory|Relevant memory|Relevant conversation memory): "
+    r"|\A(?:Key facts|Previous context summary|Working memory|Relevant memory|Relevant conversation memory)"
+    r":(?: |\n- \[)"
     r"|\A(?:Ключевые факты|Краткое содержание предыдущего разговора|Рабочая память|Воспоминания по теме"
-    r"|Прежние сообщения по теме): "
+    r"|Прежние сообщения по теме):(?: |\n- \[)"
     r"|\A(?:User data|Relevant documents|Данные пользователя|Документы по теме):\n- "
+    r"|\A(?:No saved information|Нет сохранённой информации)\."
     r"|\[id:(?:pf|wk|ar)_\d+\]",
     re.MULTILINE,
 )

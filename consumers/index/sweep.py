@@ -134,6 +134,7 @@ def _read(owner: Owner, stored: StoredDocument) -> Read:
         title=stored.title,
         source=stored.source,
         collection=stored.collection,
+        origin=stored.origin,
     )
     return Read(owner, stored.event_id, added)
 

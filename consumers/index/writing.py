@@ -49,6 +49,7 @@ async def document(read: Read) -> list[Findable]:
             "start": chunk.start,
             "end": chunk.end,
             "collection": whole.collection,
+            "origin": whole.origin,
         }
         place = point_id(*read.owner, "chunk", whole.document_id, str(number))
         found.append(Findable(place, read.owner, payload, *texts.chunk(chunk.text, whole.title)))

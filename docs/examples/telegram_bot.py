@@ -77,8 +77,8 @@ async def start(message: Message) -> None:
 
 
 async def new(message: Message, memory: MemoryClient, keeper: Keeper) -> None:
-    await keeper.keep(memory.start, user(message), id=event_id(message))
-    await message.answer("A new conversation. What I know of you stays.")
+    await keeper.keep(memory.start, user(message), discard_previous=True, id=event_id(message))
+    await message.answer("A new conversation. What was said before is gone, the facts I know of you stay.")
 
 
 async def show(message: Message, memory: MemoryClient) -> None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, select
 
+from contracts.memory import Origin
 from infra.database.engine import Connection, Lookup, Query
 from infra.database.memories import WANTED, last_seq, newest
 from infra.database.rows import Owner
@@ -19,6 +20,8 @@ class DocumentEntry(NamedTuple):
     title: str | None
     source: str | None
     collection: str | None
+    origin: Origin | None
+    digest: str | None
     event_id: str
 
 
@@ -30,13 +33,15 @@ class StoredDocument(NamedTuple):
     title: str | None
     source: str | None
     collection: str | None
+    origin: Origin | None
+    digest: str | None
     event_id: str
     text: str
 
 
 def _documents(*only: ColumnElement[bool], text: bool) -> Select[Any]:
     last = newest(("document.added",), ("document.removed",), *only, removed_seq=last_seq("document.removed"))
-    fields = [last.c.body[name].astext for name in ("title", "source", "collection")]
+    fields = [last.c.body[name].astext for name in ("title", "source", "collection", "origin", "digest")]
     content = [last.c.body["text"].astext] if text else []
     return select(last.c.item, last.c.seq, *fields, last.c.event_id, *content).where(
         last.c.place == 1, last.c.event == "document.added", last.c.seq > last.c.removed_seq

@@ -62,6 +62,7 @@ class Talk:
         self._screen = screen
         self._budget = budget
         self._last: Turn | None = None
+        self._started = 0
         self._answering: asyncio.Task[None] | None = None
         self._offered: Mapping[str, str] = {}
         self._forgotten: ForgetReplyV1 | None = None
@@ -81,7 +82,7 @@ class Talk:
                     self._forget,
                 ),
                 Command("/restore", "bring back the fact that was removed last", self._restore),
-                Command("/new", "begin a new conversation; what is known stays", self._new),
+                Command("/new", "begin a new conversation: what was said is gone, facts stay", self._new),
                 Command("/help", "this", self._help),
             )
         }
@@ -161,8 +162,10 @@ class Talk:
         return "".join(pieces).strip()
 
     async def _context(self, _: str) -> None:
-        context = self._last.context if self._last else await self._memory.context(self._user)
-        self._screen.context(context)
+        if self._last is None:
+            self._screen.context(await self._memory.context(self._user, min_seq=self._started))
+        else:
+            self._screen.context(self._last.context)
 
     async def _why(self, _: str) -> None:
         if self._last is None:
@@ -214,9 +217,9 @@ class Talk:
         self._forgotten = None
 
     async def _new(self, _: str) -> None:
-        await self._memory.start(self._user)
+        self._started = await self._memory.start(self._user, discard_previous=True)
         self._last = None
-        self._screen.note("A new conversation. What is known of you stays.")
+        self._screen.note("A new conversation. What was said before is gone, the facts stay.")
 
     async def _help(self, _: str) -> None:
         known = [(command.usage, command.meaning) for command in self.commands.values()]

@@ -1,14 +1,14 @@
 """`mnemon document`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from mnemon.cli.asking import MinSeqOption, TenantOption, UserOption, ask
-from mnemon.cli.ending import Ending, refuse
+from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.output import JsonOption
-from mnemon.cli.target import DataOption
+from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
     from contracts.tools import DocumentReplyV1
@@ -44,32 +44,65 @@ def list_(
 
 @app.command("add")
 def add(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A text file, in UTF-8.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE|DIR", exists=True, help="A text file in UTF-8, or a folder.")
+    ],
     tenant: TenantOption,
     user: UserOption,
     document_id: Annotated[
-        str | None, typer.Option("--id", help="The same id again is a new version; without it: the path.")
+        str | None,
+        typer.Option("--id", help="Of a file. The same id again is a new version; without it: the path."),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="How it is called; without it: the file's name.")] = None,
-    collection: CollectionOption = None,
+    title: Annotated[
+        str | None, typer.Option(help="Of a file: how it is called; without it: its name.")
+    ] = None,
+    collection: Annotated[
+        str | None,
+        typer.Option(help="What it belongs to, such as a repository; of a folder, without it: its name."),
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Of a folder: leave out larger files.  [default: 262144]"),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Of a folder: show what would be sent, and send nothing.")
+    ] = False,
+    remove_gone: Annotated[
+        bool,
+        typer.Option("--remove", help="Of a folder: remove documents even where most of them are gone."),
+    ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a file searchable, and show the documents of its collection.
+    """Make a file, or the text files of a folder or git repository, searchable.
+
+    Of a repository, these are the tracked files and those that git does not ignore. The next run on the same
+    folder sends new and changed files only, and removes the documents of files that are gone. Hits name the
+    lines.
+
+    Ends with 1 when more than half of the documents of a folder are gone and --remove is not given.
 
     Example: `mnemon document add handbook.md --collection handbook --tenant acme --user u42`
+
+    Example: `mnemon document add . --collection shop --tenant acme --user u42`
     """
+    if path.is_dir():
+        if document_id is not None or title is not None:
+            refuse(Ending.WRONG_USE, f"{path} is a folder: --id and --title are for one file")
+        _add_folder(path, tenant, user, collection, max_bytes, dry_run, remove_gone, data, as_json)
+    if max_bytes is not None or dry_run or remove_gone:
+        refuse(Ending.WRONG_USE, f"{path} is a file: --max-bytes, --dry-run and --remove are for folders")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        refuse(Ending.WRONG_USE, f"{file}: {error}")
+        refuse(Ending.WRONG_USE, f"{path}: {error}")
     ask(
         lambda memory: memory.add_document(
             user,
             text,
-            document_id=document_id or str(file),
-            title=title or file.name,
-            source=str(file),
+            document_id=document_id or str(path),
+            title=title or path.name,
+            source=str(path),
             collection=collection,
         ),
         _show,
@@ -101,6 +134,33 @@ def remove(
         as_json=as_json,
         absent=f"mnemon document list --tenant {tenant} --user {user}",
     )
+
+
+def _add_folder(
+    folder: Path,
+    tenant: str,
+    user: str,
+    collection: str | None,
+    max_bytes: int | None,
+    dry_run: bool,
+    remove_gone: bool,
+    data: Path | None,
+    as_json: bool,
+) -> NoReturn:
+    from mnemon.cli.document_folder import FolderRequest, add_folder
+    from mnemon.indexing.files import MAX_BYTES
+
+    request = FolderRequest(
+        folder=folder,
+        tenant=tenant,
+        user=user,
+        collection=collection or folder.resolve().name,
+        max_bytes=max_bytes or MAX_BYTES,
+        dry_run=dry_run,
+        remove=remove_gone,
+        as_json=as_json,
+    )
+    perform(add_folder(target(data, "broker"), request))
 
 
 def _show(reply: "DocumentReplyV1") -> None:

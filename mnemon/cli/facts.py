@@ -97,12 +97,16 @@ def search(
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="memories, messages or documents; more than once for several.  [default: memories]"
+            help="memories, messages or documents; more than once for several.  [default: memories; with "
+            "--collection documents]"
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, max=100, help="At most so many hits.")] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out hits that score below.")
+    ] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="Of documents, only those of this collection.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     min_seq: MinSeqOption = None,
@@ -115,7 +119,8 @@ def search(
     Example: `mnemon search "train or plane?" --tenant acme --user u42 --scope memories --scope messages`
     """
     wanted: dict[str, Any] = {
-        "scope": scope or ["memories"],
+        "scope": scope or None,
+        "collection": collection,
         "limit": limit,
         "threshold": threshold,
         "explain": explain,
@@ -242,7 +247,10 @@ def _show_facts(reply: "FactsReplyV1") -> None:
 
 def _show_hits(reply: "SearchReplyV1") -> None:
     for hit in reply.hits:
-        typer.echo(f"- [{hit.score:.3f}] [{hit.scope}:{hit.id}] {printable(' '.join(hit.text.split()))}")
+        place = f"{hit.scope}:{hit.id}"
+        if passage := hit.passage:
+            place += f":{passage.first_line}-{passage.last_line}"
+        typer.echo(f"- [{hit.score:.3f}] [{printable(place)}] {printable(' '.join(hit.text.split()))}")
         if hit.parts:
             typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
     if not reply.hits:

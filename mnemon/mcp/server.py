@@ -14,9 +14,9 @@ from contracts.ask import ContextReplyV1, Reply
 from contracts.base import InvalidBody
 from contracts.function_tools import mcp_definition
 from contracts.subjects import InvalidId
-from mnemon.mcp.tools import CONTEXT, OFFERED
+from mnemon.mcp.tools import CONTEXT, NEW_CONVERSATION, OFFERED
 from producers.client import MemoryClient
-from producers.errors import AskFailed
+from producers.errors import AskFailed, PublishFailed
 
 CONTEXT_URI: Final = "mnemon://context"
 PROMPT: Final = "with_memory"
@@ -82,6 +82,8 @@ class _Offer:
             return _said(f"bad_request: {error}", is_error=True)
         except AskFailed as failed:
             return _said(_explained(failed), is_error=True)
+        except PublishFailed as failed:
+            return _said(f"unavailable: {failed}", is_error=True)
         if isinstance(reply, ContextReplyV1):
             return _said(_text(reply))
         return _said(
@@ -155,7 +157,11 @@ class _Offer:
             wanted = CONTEXT.asked(arguments).model_dump(exclude_unset=True)
             # Not by `memory.context`, which never fails: a model is to know that it has not seen anything.
             return await self._memory.ask(user, "context", **wanted, min_seq=changed)
-        reply = await self._memory.call(user, tool, arguments, min_seq=changed)
+        if tool == NEW_CONVERSATION.name:
+            NEW_CONVERSATION.asked(arguments)
+            reply = Reply(seen_seq=await self._memory.start(user, discard_previous=True))
+        else:
+            reply = await self._memory.call(user, tool, arguments, min_seq=changed)
         if OFFERED[tool].changes:
             self._changed[user] = max(changed or 0, reply.seen_seq)
         return reply

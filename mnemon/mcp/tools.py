@@ -1,8 +1,11 @@
-"""What a client's model is offered: the memory tools, and the context as one more."""
+"""What a client's model is offered: the memory tools, the context, and a new conversation."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from contracts.base import Contract
+from contracts.chat import StartedV1
 from contracts.function_tools import TOOLS, FunctionTool
 
 CONTEXT: Final = FunctionTool(
@@ -15,4 +18,26 @@ CONTEXT: Final = FunctionTool(
     changes=False,
 )
 
-OFFERED: Final[Mapping[str, FunctionTool]] = {CONTEXT.name: CONTEXT, **TOOLS}
+
+@dataclass(frozen=True, slots=True)
+class ConversationTool(FunctionTool):
+    """A tool that publishes the start of a conversation instead of asking something."""
+
+    @property
+    def request(self) -> type[Contract]:
+        return StartedV1
+
+
+NEW_CONVERSATION: Final = ConversationTool(
+    "new_conversation",
+    "Begin a new conversation, when the user asks for it, such as by /new. Everything said before, in every "
+    "conversation, is gone from memory; facts stay. It cannot be undone.",
+    "started",
+    fixed={"discard_previous": True},
+)
+
+OFFERED: Final[Mapping[str, FunctionTool]] = {
+    CONTEXT.name: CONTEXT,
+    NEW_CONVERSATION.name: NEW_CONVERSATION,
+    **TOOLS,
+}

@@ -77,6 +77,11 @@ async def test_an_agent_remembers(shared: Up) -> None:
         kept = [message.content for message in (await memory.history("anna", min_seq=seen)).messages]
         assert kept == ["I play the cello", "A cello, how nice.", "What do I play?", "The cello.", "Bye"]
 
+        begun = await middleware.start_conversation("anna")
+        assert (await memory.history("anna", min_seq=begun)).messages == ()
+        found = await memory.search("anna", "cello", scope=["memories", "messages"], min_seq=begun)
+        assert {hit.scope for hit in found.hits} == {"memories"}, "facts stay"
+
 
 async def test_it_goes_on_without(shared: Up) -> None:
     assert shared.endpoints

@@ -55,7 +55,7 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
         assert [told[tool["name"]].input_schema for tool in printed] == [
             tool["inputSchema"] for tool in printed
         ]
-        assert set(told) - {tool["name"] for tool in printed} == {"memory_context"}
+        assert set(told) - {tool["name"] for tool in printed} == {"memory_context", "new_conversation"}
 
         saved = await call(client, "memory_save", text="Prefers night trains to planes")
         assert saved["decision"] == "saved"
@@ -113,6 +113,13 @@ async def test_over_http(shared: Up) -> None:
             assert hit["id"] == saved["id"]
             async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
                 assert len((await memory.read("Борис")).facts) == 1
+            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
+                await memory.publish("Борис", "user", "The cello is at the repairer's")
+                begun = await call(boris, "new_conversation")
+                assert (await memory.history("Борис", min_seq=begun["seen_seq"])).messages == ()
+            assert "repairer" not in text(await boris.call_tool("memory_context", {"query": "cello"}))
+            assert (await boris.call_tool("new_conversation", {"keep": True})).is_error
+            assert len((await call(boris, "memory_read"))["facts"]) == 1, "facts stay"
             await call(boris, "memory_forget", id=saved["id"])
             assert (await call(boris, "memory_search", query="cello"))["hits"] == []
         async with _over_http(url[0], token[1], "") as nobody:

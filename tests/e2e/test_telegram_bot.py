@@ -91,6 +91,7 @@ async def test_it_remembers_over_restarts(shared: Up, monkeypatch: pytest.Monkey
             assert gone == f"Forgotten: {saved.id} Plays the cello in a quartet"
             assert await anna.says("/forget the cello") == "I know nothing of the kind."
             assert "new conversation" in await anna.says("/new")
+            assert "cello" not in await anna.says("What annoys them?"), "what was said before is gone"
             assert "nothing of you" in await anna.says("/forget everything")
             assert await _said(memory) == []
 

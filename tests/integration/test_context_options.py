@@ -30,13 +30,35 @@ async def test_fixed_words_follow_the_language(stock: Stock, connection: Client)
     body = {"fact_id": "wk_001", "fact": fact, "decision": {"proposal_id": "p1"}}
     seq = await stock.publish(f"{SPACE}.fact.saved.v1", body)
     for language, line in (
-        ("ru", "Рабочая память: Anna is in Rome (до 2200-01-01)"),
-        ("en", "Working memory: Anna is in Rome (until 2200-01-01)"),
+        ("ru", "Рабочая память:\n- [user_fact] Anna is in Rome (до 2200-01-01)"),
+        ("en", "Working memory:\n- [user_fact] Anna is in Rome (until 2200-01-01)"),
     ):
         await change(connection, setting(context__language=language), "acme")
         async with asyncio.timeout(10):
             while shown(await stock.ask("context", min_seq=seq)) != line:
                 await asyncio.sleep(0.02)
+
+
+async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none(
+    stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    fact = {"text": "Анна любит чай", "tier": "profile", "kind": "preference"}
+    body = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p1"}}
+    await change(connection, setting(context__language="ru"), "acme")
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(("persist", "index", "retrieve"), with_vectors):
+        seq = await indexed(stock, await stock.publish(f"{SPACE}.fact.saved.v1", body))
+        for form in FORMATS:
+            known = shown(await stock.ask("context", format=form, min_seq=seq))
+            nothing = shown(await stock.ask("context", "acme.nobody", format=form))
+            assert "- [preference] Анна любит чай" in known
+            assert "Нет сохранённой информации." in nothing
+            assert "Нет сохранённой информации." not in known
+        await change(connection, setting(context__language="ru", context__fact_types=False), "acme")
+        async with asyncio.timeout(10):
+            while shown(await stock.ask("context", min_seq=seq)) != "Ключевые факты: Анна любит чай":
+                await asyncio.sleep(0.02)
+        assert shown(await stock.ask("context", "acme.nobody")) == ""
 
 
 @pytest.mark.usefixtures("mnemon")
@@ -78,7 +100,7 @@ async def test_passages_of_documents_are_a_section(
     async with running(("persist", "index", "retrieve"), with_vectors):
         seq = await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", document))
         without = await stock.ask("context", min_seq=seq, **asked)
-        assert (without["messages"], without["sections"]) == ([], {})
+        assert (shown(without), without["sections"]) == ("No saved information.", {})
         await change(connection, setting(context__sections__documents=200), "acme")
         async with asyncio.timeout(10):
             while "documents" not in (await stock.ask("context", min_seq=seq, **asked))["sections"]:

@@ -14,6 +14,7 @@ from consumers.app import CONSUMERS, running
 from contracts.settings import Embedding, Retrieval, SettingsV1
 from infra.config import Deployment
 from infra.settings.store import write
+from producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"
@@ -135,6 +136,11 @@ async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: 
         while len(await found(stock, "Anna's cats")) != 2:
             await asyncio.sleep(0.02)
     assert len(await found(stock, "Anna's cats", limit=6)) == 6
+    memory = MemoryClient(stock.connection, tenant="acme")
+    assert len((await memory.search("u1", "Anna's cats")).hits) == 2
+    assert len((await memory.search("u1", "Anna's cats", limit=6)).hits) == 6
+    by_tool = await memory.call("u1", "memory_search", {"query": "Anna's cats"})
+    assert len(by_tool.model_dump()["hits"]) == 2
     await indexed(stock, await stock.say("I saw Anna's cats", id="said"))
     assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
 
@@ -156,6 +162,24 @@ async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Depl
 
     removed = await stock.publish(f"{SPACE}.document.removed.v1", {"document_id": "house"})
     assert await found(stock, "boiler", scope=["documents"], min_seq=removed) == []
+
+
+async def test_documents_of_one_collection(stock: Stock, searching: Deployment) -> None:
+    for name, fields in {
+        "a": {"collection": "kitchen"},
+        "b": {"collection": "garden", "origin": "repository"},
+        "c": {},
+    }.items():
+        text = f"The kettle is in place {name}.\nIt is red."
+        reply = await stock.ask("document", action="add", document_id=name, text=text, **fields)
+    await indexed(stock, reply["seen_seq"])
+    assert set(await found(stock, "kettle", scope=["documents"])) == {"a", "b", "c"}
+    assert await found(stock, "kettle", scope=["documents"], collection="kitchen") == ["a"]
+    assert await found(stock, "kettle", collection="garden") == ["b"], "without a scope: documents"
+    assert await found(stock, "kettle", origin="repository") == ["b"]
+    assert await found(stock, "kettle", collection="attic") == []
+    (hit,) = (await stock.ask("search", query="kettle", collection="kitchen"))["hits"]
+    assert hit["passage"] == {"collection": "kitchen", "first_line": 1, "last_line": 2}
 
 
 async def test_without_an_embedder_words_are_searched_for(stock: Stock, with_vectors: Deployment) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +256,14 @@ async def test_documents(stock: Stock) -> None:
     named = await stock.ask(
         "document", action="add", document_id="b/1.md", title="One", text="Text of one", collection="b"
     )
-    assert named["documents"] == [{"document_id": "b/1.md", "title": "One", "collection": "b"}]
+    assert named["documents"] == [
+        {
+            "document_id": "b/1.md",
+            "title": "One",
+            "collection": "b",
+            "digest": sha256(b"Text of one").hexdigest(),
+        }
+    ]
     unnamed = await stock.ask("document", action="add", text="Text of another")
     everything = await stock.ask("document", min_seq=unnamed["seen_seq"])
     assert {each["document_id"] for each in everything["documents"]} == {"b/1.md", unnamed["document_id"]}
@@ -270,6 +278,24 @@ async def test_documents(stock: Stock) -> None:
     blank = await stock.ask("document", action="add", document_id="blank", text=" \n\t")
     assert code(blank) == "bad_request"
     assert blank["error"]["message"].startswith("text")
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_documents_are_listed_page_by_page(stock: Stock) -> None:
+    for number in range(5):
+        added = await stock.ask(
+            "document", action="add", document_id=f"d{number}", text=f"Text {number}", limit=0
+        )
+        assert (added["documents"], added["document_id"]) == ([], f"d{number}")
+    memory = MemoryClient(stock.connection, tenant="acme")
+    listed = await memory.documents("u1", min_seq=added["seen_seq"])
+    assert [each.document_id for each in listed.documents] == [f"d{number}" for number in range(5)]
+    assert listed.documents[0].digest == sha256(b"Text 0").hexdigest()
+    first = await stock.ask("document", limit=3)
+    rest = await stock.ask("document", limit=3, after=first["next"])
+    assert [each["document_id"] for each in first["documents"]] == ["d0", "d1", "d2"]
+    assert [each["document_id"] for each in rest["documents"]] == ["d3", "d4"]
+    assert "next" not in rest
 
 
 @pytest.mark.usefixtures("deciding")

@@ -36,6 +36,7 @@ ENDS_WITH_1 = {
     "update",
     "forget",
     "erase",
+    "document add",
     "rebuild",
     "bench",
     "demo",

@@ -20,7 +20,7 @@ from consumers.retrieve.context.value import (
     Said,
     Summary,
 )
-from contracts.settings import Sections
+from contracts.settings import Characters, Sections
 from infra.models import tokens
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -294,3 +294,43 @@ def test_what_cannot_be_shown_is_not_tokenized(layout: Layout) -> None:
         return counted
 
     assert work(10_000) < 1.2 * work(100) < 100_000
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_facts_are_limited_in_characters_the_most_important_first(layout: Layout) -> None:
+    profile = [
+        Fact(f"pf_{number:03}", f"Факт номер {number:02} о пользователе", "user_fact", importance, NOW)
+        for number, importance in enumerate([5, 9, 2, 9, 5, 10] * 8)
+    ]
+    wide = Sections(facts=10_000)
+    for most in (1, 60, 200, 800):
+        fitted = fit(
+            Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut, Characters(facts=most)
+        )
+        shown = "".join(message.content for message in fitted.rendered.messages)
+        assert len(shown) <= most
+        importances = [fact.importance for fact in fitted.context.facts]
+        assert importances == sorted(importances, reverse=True)
+        if most == 800:
+            assert len(shown) > 700
+            assert set(importances[:8]) == {10}
+        report = fitted.sections["facts"]
+        assert report.shown + report.left_out == len(profile)
+    unlimited = fit(Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut)
+    assert unlimited.sections["facts"].left_out == 0
+
+
+def test_characters_and_tokens_both_hold() -> None:
+    found = [Fact(f"ar_{number}", "Anna likes tea", "event", 5, NOW, score=1.0) for number in range(50)]
+    for characters in (100, 2_000):
+        fitted = fit(
+            Context(relevant=found),
+            BLOCKS,
+            10_000,
+            Sections(relevant=100),
+            tokens.count,
+            tokens.cut,
+            Characters(relevant=characters),
+        )
+        assert fitted.sections["relevant"].tokens <= 100
+        assert len(fitted.rendered.text or "") <= characters

@@ -10,7 +10,7 @@ import pytest
 from contracts.base import InvalidBody
 from contracts.function_tools import FORMATS, TOOLS, ToolFormat, definitions
 from contracts.registry import VERBS
-from contracts.tools import SaveV1, SearchV1, TasksV1
+from contracts.tools import DocumentV1, SaveV1, SearchV1, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """What all providers take."""
@@ -92,6 +92,7 @@ def test_mcp_is_told_what_a_call_may_do() -> None:
     assert {name for name, hint in hints.items() if hint.get("destructiveHint")} == {
         "memory_update",
         "memory_forget",
+        "index_document",
         "set_user_data",
         "complete_task",
         "remove_task",
@@ -135,6 +136,10 @@ def test_a_call_is_a_request() -> None:
     assert asked == SaveV1(text="Likes tea", importance="high")
     asked = TOOLS["search_documents"].asked({"query": "tea"})
     assert asked == SearchV1(query="tea", scope=("documents",))
+    asked = TOOLS["search_repos"].asked({"query": "tea", "collection": "shop"})
+    assert asked == SearchV1(query="tea", scope=("documents",), collection="shop", origin="repository")
+    asked = TOOLS["index_document"].asked({"text": "Tea is brewed at 80 degrees.", "title": "Tea"})
+    assert asked == DocumentV1(action="add", text="Tea is brewed at 80 degrees.", title="Tea", limit=0)
     asked = TOOLS["complete_task"].asked({"task_id": "t1"})
     assert asked == TasksV1(action="done", task_id="t1")
     for tool, arguments, field in (

@@ -1,12 +1,14 @@
 """What came out of memory teaches nothing: which messages are read for facts."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from consumers.extract.decide import worth_reading
-from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
+from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
+from consumers.retrieve.context.layout import Layout
 from consumers.retrieve.context.value import (
     SECTIONS,
     Context,
@@ -66,11 +68,16 @@ ITEMS: dict[Section, Any] = {
 @pytest.mark.parametrize("form", LAYOUTS)
 @pytest.mark.parametrize("language", LAYOUTS_BY_LANGUAGE)
 @pytest.mark.parametrize("before", ["", "This is what I know:\n"])
+@pytest.mark.parametrize("layouts", [LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS], ids=["plain", "typed"])
 def test_a_context_is_recognised_by_each_of_its_sections(
-    form: Format, language: Language, section: Section, before: str
+    layouts: Mapping[Language, Mapping[Format, Layout]],
+    form: Format,
+    language: Language,
+    section: Section,
+    before: str,
 ) -> None:
     sections: dict[str, Any] = {section: [ITEMS[section]]}
-    rendered = LAYOUTS_BY_LANGUAGE[language][form].rendered(Context(**sections))
+    rendered = layouts[language][form].rendered(Context(**sections))
     messages = [message for message in rendered.messages if message.role == "system"]
     assert messages or (form, section) == ("messages", "recent")
     if form == "messages" and before:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from consumers.retrieve.context.choosing import Choice, Chooser, Cut
+from consumers.retrieve.context.choosing import UNLIMITED, Choice, Chooser, Cut
 from consumers.retrieve.context.layout import Count, Layout, Rendered
 from consumers.retrieve.context.value import SECTIONS, Context, Said, Section, Summary
 from contracts.ask import ContextCoverage, ContextSection
-from contracts.settings import Sections
+from contracts.settings import Characters, Sections
 
 
 class Fitted(NamedTuple):
@@ -31,14 +31,23 @@ class Fitted(NamedTuple):
     coverage: ContextCoverage | None
 
 
-def fit(context: Context, layout: Layout, budget: int, sections: Sections, count: Count, cut: Cut) -> Fitted:
+def fit(
+    context: Context,
+    layout: Layout,
+    budget: int,
+    sections: Sections,
+    count: Count,
+    cut: Cut,
+    characters: Characters = UNLIMITED,
+) -> Fitted:
     """Choose what is shown of a context in at most `budget` tokens.
 
-    A section takes at most its own tokens; with 0 it is left out. Recent messages also take what others leave
-    of theirs. Where not all find room, those that want more than their part of the budget are held to it.
-    The same texts are counted more than once: `count` is to remember them.
+    A section takes at most its own tokens; with 0 it is left out. A section of facts takes at most its
+    `characters`, too. Recent messages also take what others leave of theirs. Where not all find room, those
+    that want more than their part of the budget are held to it. The same texts are counted more than once:
+    `count` is to remember them.
     """
-    chooser = Chooser(context, layout, count, cut)
+    chooser = Chooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}
     room = min(budget, sum(weights.values()))
     while True:

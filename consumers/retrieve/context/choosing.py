@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from consumers.retrieve.context.layout import Count, Layout
 from consumers.retrieve.context.value import Context, Fact, Item, Passage, Said, Section, Summary
+from contracts.settings import Characters
 
 Cut: TypeAlias = Callable[[str, int], str]
 """The beginning of a text, of at most so many tokens."""
@@ -36,6 +37,9 @@ NOT_REPEATED_FROM: Final[Mapping[Section, tuple[Section, ...]]] = {
 """Sections that leave out what is shown in others, which are chosen before them."""
 
 
+UNLIMITED: Final = Characters()
+
+
 class Chosen(NamedTuple):
     """What is shown of a section, in the order in which it is shown, and the tokens that takes."""
 
@@ -49,7 +53,14 @@ Choice: TypeAlias = dict[Section, Chosen]
 class Chooser:
     """Chooses from one context, for one format."""
 
-    def __init__(self, context: Context, layout: Layout, count: Count, cut: Cut) -> None:
+    def __init__(
+        self,
+        context: Context,
+        layout: Layout,
+        count: Count,
+        cut: Cut,
+        characters: Characters = UNLIMITED,
+    ) -> None:
         self.context = replace(
             context,
             facts=sorted(context.facts, key=_precedence),
@@ -59,6 +70,11 @@ class Chooser:
         self._layout = layout
         self._count = count
         self._cut = cut
+        self._characters: Mapping[Section, int | None] = {
+            "facts": characters.facts,
+            "working": characters.working,
+            "relevant": characters.relevant,
+        }
 
     def fill(self, rooms: Mapping[Section, int]) -> Choice:
         """Choose for every section, each within its own tokens."""
@@ -80,6 +96,9 @@ class Chooser:
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
     def _choose(self, section: Section, candidates: Sequence[Item], room: int) -> Chosen:
+        characters = self._characters.get(section)
+        if characters is not None:
+            candidates = self._within(section, candidates, characters)
         allowed = room
         while candidates and allowed > 0:
             items = self._greedily(section, candidates, allowed)
@@ -89,6 +108,17 @@ class Chooser:
             # Together they have more tokens than each by itself.
             allowed -= tokens - room
         return Chosen()
+
+    def _within(self, section: Section, candidates: Sequence[Item], characters: int) -> Sequence[Item]:
+        """Those whose lines fit in so many characters, in order of preference, none cut."""
+        left = characters - self._layout.frame_tokens(section, len)
+        fitting: list[Item] = []
+        for item in candidates:
+            length = self._layout.item_tokens(section, item, len)
+            if length <= left:
+                fitting.append(item)
+                left -= length
+        return fitting
 
     def _greedily(self, section: Section, candidates: Sequence[Item], room: int) -> Sequence[Item]:
         left = room - self._layout.frame_tokens(section, self._count)

@@ -78,28 +78,41 @@ def _in_message(wording: Wording, item: Item) -> str:
             return folded(item.text)
 
 
-def _in_xml(wording: Wording, item: Item) -> str:
-    line = _in_message(wording, item)
-    if isinstance(item, Fact):
-        line = f"- {line}"
+def _in_typed_message(wording: Wording, item: Item) -> str:
+    return _listed(item, _in_message(wording, item), is_typed=True)
+
+
+def _listed(item: Item, line: str, *, is_typed: bool) -> str:
+    """A fact as a line of a list, where wanted with its kind: `- [preference] Likes tea`."""
+    if not isinstance(item, Fact):
+        return line
+    return f"- [{item.kind}] {line}" if is_typed else f"- {line}"
+
+
+def _in_xml(wording: Wording, is_typed: bool, item: Item) -> str:
+    line = _listed(item, _in_message(wording, item), is_typed=is_typed)
     return _NOT_IN_XML.sub("\ufffd", line).translate(_XML_ENTITIES)
 
 
-def _in_blocks(wording: Wording, item: Item) -> str:
-    line = _in_message(wording, item)
-    return _BLOCK_TITLE.sub(r"(\1)", f"- {line}" if isinstance(item, Fact | Summary) else line)
+def _in_blocks(wording: Wording, is_typed: bool, item: Item) -> str:
+    line = _listed(item, _in_message(wording, item), is_typed=is_typed)
+    return _BLOCK_TITLE.sub(r"(\1)", f"- {line}" if isinstance(item, Summary) else line)
 
 
 def _in_markdown(wording: Wording, item: Item) -> str:
     line = _in_message(wording, item)
     match item:
         case Fact():
-            return f"- [{item.kind}] {line}"
+            return _listed(item, line, is_typed=True)
         case Said():
             return _HEADING.sub(r"\1\\#", f"- {line}")
         case Summary() | CurrentTime():
             return f"- {line}"
     return line
+
+
+def _framed(around: Around, text: str) -> str:
+    return around.opening + text + around.closing
 
 
 def _element(name: str) -> Around:
@@ -110,26 +123,28 @@ def _heading(title: str) -> Around:
     return Around(f"## {title}\n\n")
 
 
-def _messages(wording: Wording) -> MessageLayout:
+def _messages(wording: Wording, *, is_typed: bool) -> MessageLayout:
+    parted = ":\n" if is_typed else ": "
     return MessageLayout(
         {
             # What changes least goes first: a provider caches the beginning of a prompt.
-            "facts": Around(f"{wording.key_facts}: "),
+            "facts": Around(f"{wording.key_facts}{parted}"),
             "summaries": Around(f"{wording.previous_summary}: "),
             "user_data": Around(f"{wording.user_data}:\n"),
-            "working": Around(f"{wording.working}: "),
+            "working": Around(f"{wording.working}{parted}"),
             "recent": Around(""),
-            "relevant": Around(f"{wording.relevant}: "),
+            "relevant": Around(f"{wording.relevant}{parted}"),
             "documents": Around(f"{wording.documents}:\n"),
             "conversation": Around(f"{wording.earlier_conversation}: "),
         },
-        partial(_in_message, wording),
+        partial(_in_typed_message if is_typed else _in_message, wording),
         current_time=Around(f"{wording.current_time}: "),
         tool_result=f"{wording.tool_result}: ",
+        missing=wording.nothing_saved if is_typed else None,
     )
 
 
-def _xml(wording: Wording) -> TextLayout:
+def _xml(wording: Wording, *, is_typed: bool) -> TextLayout:
     return TextLayout(
         {
             "facts": _element("key_facts"),
@@ -141,16 +156,18 @@ def _xml(wording: Wording) -> TextLayout:
             "documents": _element("relevant_documents"),
             "conversation": _element("relevant_messages"),
         },
-        partial(_in_xml, wording),
+        partial(_in_xml, wording, is_typed),
         current_time=_element("current_time"),
+        missing=_framed(_element("key_facts"), wording.nothing_saved) if is_typed else None,
     )
 
 
-def _blocks(wording: Wording) -> TextLayout:
+def _blocks(wording: Wording, *, is_typed: bool) -> TextLayout:
     return TextLayout(
         {section: Around(f"[{title}]\n") for section, title in _BLOCKS.items()},
-        partial(_in_blocks, wording),
+        partial(_in_blocks, wording, is_typed),
         current_time=Around(f"[{_TIME_BLOCK}]\n"),
+        missing=_framed(Around(f"[{_BLOCKS['facts']}]\n"), wording.nothing_saved) if is_typed else None,
     )
 
 
@@ -172,20 +189,24 @@ def _markdown(wording: Wording) -> TextLayout:
     )
 
 
-def _layouts(wording: Wording) -> Mapping[Format, Layout]:
+def _layouts(wording: Wording, *, is_typed: bool) -> Mapping[Format, Layout]:
     return MappingProxyType(
         {
-            "messages": _messages(wording),
-            "xml": _xml(wording),
-            "blocks": _blocks(wording),
+            "messages": _messages(wording, is_typed=is_typed),
+            "xml": _xml(wording, is_typed=is_typed),
+            "blocks": _blocks(wording, is_typed=is_typed),
             "markdown": _markdown(wording),
         }
     )
 
 
 LAYOUTS_BY_LANGUAGE: Final[Mapping[Language, Mapping[Format, Layout]]] = MappingProxyType(
-    {language: _layouts(wording) for language, wording in WORDINGS.items()}
+    {language: _layouts(wording, is_typed=False) for language, wording in WORDINGS.items()}
 )
+TYPED_LAYOUTS: Final[Mapping[Language, Mapping[Format, Layout]]] = MappingProxyType(
+    {language: _layouts(wording, is_typed=True) for language, wording in WORDINGS.items()}
+)
+"""With the kind of each fact in every format, and a sentence in every format where nothing is known."""
 
 LAYOUTS: Final = LAYOUTS_BY_LANGUAGE["en"]
 MESSAGES: Final = LAYOUTS["messages"]

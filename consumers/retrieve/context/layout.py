@@ -117,12 +117,14 @@ class MessageLayout:
         line: writes an item that is not a message of its own.
         current_time: stands around the current date and time, which are the last message.
         tool_result: stands before the result of a tool.
+        missing: is the first message when nothing is known but messages, and nothing could not be read.
     """
 
     sections: Mapping[Section, Around]
     line: Callable[[Item], str]
     current_time: Around
     tool_result: str
+    missing: str | None = None
 
     nothing: ClassVar = Rendered(())
 
@@ -130,6 +132,8 @@ class MessageLayout:
         messages = [
             message for section in self.sections for message in self._messages(section, context.of(section))
         ]
+        if self.missing and not _may_be_known(context):
+            messages.insert(0, RenderedMessage(role="system", content=self.missing))
         if context.current_time:
             opening, closing = self.current_time
             content = opening + self.line(context.current_time) + closing

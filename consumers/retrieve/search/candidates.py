@@ -1,5 +1,6 @@
 """Asks the vectors."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from consumers.retrieve.search.fusion import Candidate, fused
@@ -27,14 +28,20 @@ def breadth(limit: int) -> Breadth:
 
 
 async def candidates(
-    vectors: Vectors, collection: Collection, owner: Owner, query: str, meaning: Dense | None, each_way: int
+    vectors: Vectors,
+    collection: Collection,
+    owner: Owner,
+    query: str,
+    meaning: Dense | None,
+    each_way: int,
+    where: Mapping[str, str] | None,
 ) -> list[Candidate]:
-    """What may be relevant, best first; by words only where there is no vector.
+    """What may be relevant and has these payload fields, best first; by words only where there is no vector.
 
     Raises:
         VectorsUnavailable: the engine does not answer.
     """
     words = bm25.query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
-    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way)
+    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where)
     return fused(by_words, by_meaning[0] if by_meaning else None, each_way)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import nats.errors
 import structlog
@@ -37,7 +37,13 @@ EMBEDDING_PAUSE: Final = 5.0
 
 
 class Hit(NamedTuple):
-    """Something found. `parts` is what the score is made of; `source` is the whole of what was found."""
+    """Something found.
+
+    Attributes:
+        parts: what the score is made of.
+        source: the whole of what was found.
+        start: the character of a document that `text` begins with.
+    """
 
     id: str
     scope: Scope
@@ -46,6 +52,7 @@ class Hit(NamedTuple):
     at: datetime | None
     parts: Mapping[str, float]
     source: StoredFact | VisibleMessage | StoredDocument
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class Question(NamedTuple):
     now: datetime
     min_seq: int | None
     breadth: Breadth
+    documents: Mapping[str, str]
 
 
 _Answer: TypeAlias = tuple[list[Hit], int]
@@ -110,6 +118,7 @@ class Search:
         settings: Retrieval,
         now: datetime,
         min_seq: int | None = None,
+        documents: Mapping[str, str] | None = None,
     ) -> Found:
         """What is relevant to a query.
 
@@ -123,10 +132,13 @@ class Search:
             settings: the tenant's.
             now: what is due by then has expired.
             min_seq: reflect the log up to here.
+            documents: only those documents whose `collection` or `origin` is this; None is all.
         """
         query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
-        question = Question(owner, Asked(query), meaning, limit, settings, now, min_seq, breadth(limit))
+        question = Question(
+            owner, Asked(query), meaning, limit, settings, now, min_seq, breadth(limit), documents or {}
+        )
         scopes = tuple(dict.fromkeys(scopes))
         answers = await asyncio.gather(
             *(self._scopes[scope](question) for scope in scopes), return_exceptions=True
@@ -169,6 +181,7 @@ class Search:
             question.asked.text,
             question.meaning,
             question.breadth.each_way,
+            question.documents if collection is Collection.DOCUMENTS else None,
         )
         least = self._embedder.thresholds.relevant if self._embedder else 0.0
         return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
@@ -242,6 +255,7 @@ class Search:
                 None,
                 _parts(each),
                 document,
+                _position(each, "start"),
             )
             for each, document, text in shown
         ]
@@ -249,10 +263,13 @@ class Search:
 
 
 def _cut(text: str, chunk: Candidate) -> str:
-    start, end = chunk.payload["start"], chunk.payload["end"]
-    assert isinstance(start, int)
-    assert isinstance(end, int)
-    return text[start:end]
+    return text[_position(chunk, "start") : _position(chunk, "end")]
+
+
+def _position(chunk: Candidate, edge: Literal["start", "end"]) -> int:
+    position = chunk.payload[edge]
+    assert isinstance(position, int)
+    return position
 
 
 def _share(question: Question, shown: Sequence[tuple[Candidate, str]]) -> float:

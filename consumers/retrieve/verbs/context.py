@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from consumers.retrieve import decide
 from consumers.retrieve.context.budget import fit
-from consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
+from consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from consumers.retrieve.context.query import query_of
 from consumers.retrieve.context.value import SECTIONS, Section
 from consumers.retrieve.memory import Memory
@@ -183,13 +183,15 @@ def _reply(turn: ContextTurn, parts: ContextParts, found: Found | None, missing:
         incomplete=bool(degraded),
     )
     context = decide.context(known, settings, turn.now)
+    layouts = TYPED_LAYOUTS if settings.context.fact_types else LAYOUTS_BY_LANGUAGE
     fitted = fit(
         context,
-        LAYOUTS_BY_LANGUAGE[context.language][request.format],
+        layouts[context.language][request.format],
         request.budget or settings.context.budget,
         settings.context.sections,
         tokens.count,
         tokens.cut,
+        settings.context.characters,
     )
     seen = [
         part.seq for part in (parts.messages, parts.profile, parts.facts, parts.summaries) if part is not None

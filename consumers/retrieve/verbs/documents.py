@@ -1,6 +1,7 @@
 """`document`: texts to be searched."""
 
 from collections.abc import Coroutine, Mapping
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
@@ -30,25 +31,40 @@ class DocumentVerb:
         request = DocumentV1.read(body or b"{}")
         match request.action:
             case "list":
-                return available(self._list(address, request.collection, request.min_seq))
+                return available(self._list(address, request, request.min_seq))
             case "add":
                 return available(self._add(address, request))
             case "remove":
                 return available(self._remove(address, request))
 
     async def _list(
-        self, address: Address, collection: str | None, min_seq: int | None, document_id: str | None = None
+        self, address: Address, request: DocumentV1, min_seq: int | None, document_id: str | None = None
     ) -> Reply:
+        if request.limit == 0 and document_id is not None:
+            return DocumentReplyV1.model_construct(seen_seq=min_seq or 0, document_id=document_id)
         seen = await self._memory.documents(owner_of(address), min_seq)
+        entries = [
+            entry
+            for entry in seen.value
+            if request.collection in (None, entry.collection) and entry.id > (request.after or "")
+        ]
+        shown = entries[: request.limit]
         documents = tuple(
             DocumentInfo.model_construct(
-                document_id=entry.id, title=entry.title, source=entry.source, collection=entry.collection
+                document_id=entry.id,
+                title=entry.title,
+                source=entry.source,
+                collection=entry.collection,
+                origin=entry.origin,
+                digest=entry.digest,
             )
-            for entry in seen.value
-            if collection in (None, entry.collection)
+            for entry in shown
         )
         return DocumentReplyV1.model_construct(
-            seen_seq=seen.seq, documents=documents, document_id=document_id
+            seen_seq=seen.seq,
+            documents=documents,
+            document_id=document_id,
+            next=shown[-1].id if shown and len(shown) < len(entries) else None,
         )
 
     async def _add(self, address: Address, request: DocumentV1) -> Reply:
@@ -60,9 +76,11 @@ class DocumentVerb:
             title=request.title,
             source=request.source,
             collection=request.collection,
+            origin=request.origin,
+            digest=sha256(request.text.encode()).hexdigest(),
         )
         position = await self._log.publish(address, event)
-        return await self._list(address, request.collection, position, event.document_id)
+        return await self._list(address, request, position, event.document_id)
 
     async def _remove(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
@@ -71,4 +89,4 @@ class DocumentVerb:
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")
         position = await self._log.publish(address, DocumentRemovedV1(document_id=request.document_id))
-        return await self._list(address, request.collection, position, request.document_id)
+        return await self._list(address, request, position, request.document_id)

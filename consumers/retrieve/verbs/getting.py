@@ -85,6 +85,8 @@ def _as_kept(document: StoredDocument, offset: int) -> DocumentText:
         title=document.title,
         source=document.source,
         collection=document.collection,
+        origin=document.origin,
+        digest=document.digest,
         text=document.text[offset:end],
         offset=offset,
         length=len(document.text),

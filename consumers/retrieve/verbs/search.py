@@ -10,8 +10,9 @@ from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import Reply
 from contracts.settings import Retrieval
 from contracts.subjects import Address
-from contracts.tools import SearchHit, SearchReplyV1, SearchV1
+from contracts.tools import DocumentPassage, Scope, SearchHit, SearchReplyV1, SearchV1
 from infra.broker.service import Answer
+from infra.database.documents import StoredDocument
 from infra.database.reading import Owner
 from infra.settings.store import LiveSettings
 
@@ -50,18 +51,22 @@ class SearchVerb:
 async def _found(
     view: View, owner: Owner, request: SearchV1, min_seq: int | None, settings: Retrieval
 ) -> SearchReplyV1:
+    asked = {"collection": request.collection, "origin": request.origin}
+    documents = {name: value for name, value in asked.items() if value is not None}
+    only_documents: tuple[Scope, ...] = ("documents",)
     limit = request.limit if "limit" in request.model_fields_set else settings.limit
     # First: what is indexed meanwhile may be missing in what is found.
     indexed = await view.memory.indexed(owner, min_seq)
     found = await view.search.find(
         owner,
         request.query,
-        request.scope,
+        only_documents if documents and "scope" not in request.model_fields_set else request.scope,
         limit,
         request.threshold if request.threshold is not None else settings.threshold,
         settings,
         view.now,
         min_seq,
+        documents,
     )
     # A former moment is what it is, also where nothing of it could be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
@@ -78,10 +83,25 @@ def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> S
             score=round(hit.score, 4),
             at=hit.at,
             parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
+            passage=_passage(hit),
         )
         for hit in found.hits[:limit]
     )
     return SearchReplyV1.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
+
+
+def _passage(hit: Hit) -> DocumentPassage | None:
+    document = hit.source
+    if not isinstance(document, StoredDocument):
+        return None
+    first_line = document.text.count("\n", 0, hit.start) + 1
+    return DocumentPassage.model_construct(
+        title=document.title,
+        source=document.source,
+        collection=document.collection,
+        first_line=first_line,
+        last_line=first_line + hit.text.rstrip("\n").count("\n"),
+    )
 
 
 def _shown(hit: Hit) -> str:

@@ -1,0 +1,101 @@
+"""Which files of a folder are indexed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mnemon.indexing import files
+from mnemon.indexing.files import NotIndexed, list_files, read_file
+
+TREE = {
+    "README.md": "Read me",
+    "src/app.py": "print('hello')",
+    "src/app.pyc": "compiled",
+    "build/out.txt": "made",
+    "notes/.gitignore": "draft.txt\n!kept.pyc\n",
+    "notes/draft.txt": "not yet",
+    "notes/done.txt": "done",
+    "tracked.pyc": "tracked though ignored",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in TREE.items():
+        path = tmp_path / "shop" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "shop" / ".gitignore").write_text("*.pyc\n/build/\n")
+    return tmp_path / "shop"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(("git", "-C", folder, *arguments), check=True, capture_output=True)
+
+
+def test_a_repository_is_listed_as_git_knows_it(folder: Path) -> None:
+    git(folder, "init")
+    git(folder, "add", "README.md", "src/app.py")
+    git(folder, "add", "--force", "tracked.pyc")
+    assert list_files(folder) == (
+        "repository",
+        [".gitignore", "README.md", "notes/.gitignore", "notes/done.txt", "src/app.py", "tracked.pyc"],
+    )
+    assert list_files(folder / "src") == ("repository", ["app.py"])
+    (folder / "README.md").unlink()
+    assert "README.md" not in list_files(folder).paths, "deleted, and the index still has it"
+
+
+def test_listing_a_repository_runs_nothing_that_it_names(folder: Path, tmp_path: Path) -> None:
+    git(folder, "init")
+    git(folder, "config", "core.fsmonitor", f"touch {tmp_path / 'ran'}; false")
+    list_files(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_without_git_the_ignore_files_are_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, is_repository: bool
+) -> None:
+    monkeypatch.setattr(files, "_listed_by_git", lambda _: None)
+    if is_repository:
+        (folder / ".git").mkdir()
+        (folder / ".git" / "config").write_text("[core]")
+    assert list_files(folder) == (
+        "repository" if is_repository else "folder",
+        ["README.md", "notes/done.txt", "src/app.py"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"\xff\xfe\x00", "binary"), (b"a\0b", "binary"), (b" \n", "empty"), (b"x" * 101, "too_large")],
+)
+def test_a_file_that_is_no_text_is_left_out(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(NotIndexed) as left_out:
+        read_file(path, 100)
+    assert left_out.value.reason == reason
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.txt").write_text("not of this folder")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link.txt").symlink_to(tmp_path / "outside" / "secret.txt")
+    (inside / "linked").symlink_to(tmp_path / "outside")
+    assert list_files(inside).paths == ["link.txt", "linked"]
+    for name in ("link.txt", "linked"):
+        with pytest.raises(NotIndexed, match="link"):
+            read_file(inside / name, 100)
+
+
+def test_the_digest_is_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes("\ufeffПривет\r\n".encode())
+    (tmp_path / "other").write_bytes("Привет\r\n".encode())
+    one, other = (read_file(tmp_path / name, 100) for name in ("one", "other"))
+    assert one == other
+    assert (one.text, len(one.digest)) == ("Привет\r\n", 64)
