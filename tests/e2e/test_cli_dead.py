@@ -145,5 +145,5 @@ async def test_status_names_who_has_stopped(stock: Stock, deployment: Deployment
     assert status.code == 1
     assert found["broker"]["consumers"]["persist"]["paused_until"] == until
     [problem] = found["problems"]
-    assert f"persist is stopped until {until}" in problem
-    assert "mnemon dead list --consumer persist" in problem
+    assert f"persist was paused by hand until {until}" in problem
+    assert "nats consumer resume LOG persist" in problem

@@ -169,7 +169,7 @@ async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
         "18 messages are gone",
         "10 messages are gone",
         "Sent twice, stored once",
-        "not 'narrator'",
+        "role: Input should be 'user', 'assistant', 'tool' or 'system'",
         "every event is accounted for",
         "Learned in the background",
         "I prefer British spelling",

@@ -70,7 +70,7 @@ async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment
     async with browsing(deployment) as browser:
         assert "There are none" in words(await browser.see("/dead"))
         await bury_said(stock, "<b>Hi</b>", "acme.u1.-")
-        dead = Dead("unreadable", "no JSON")
+        dead = Dead("too_many_facts", "60 facts, of which 50 were proposed")
         subject = "memory.globex.u1.window.answered.v1"
         answers = (
             bury(stock.connection, "extract", subject, dead, {"answer": "?"}, f"w{number}")
@@ -89,7 +89,7 @@ async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment
         letter = await browser.see("/dead/1")
         assert "This version can read it" in words(letter)
         assert "&lt;b&gt;Hi&lt;/b&gt;" in letter
-        assert "a model's answer cannot be given back" in words(await browser.see("/dead/2")).lower()
+        assert "facts of an answer that had too many" in words(await browser.see("/dead/2")).lower()
         chosen = {"letter.1": "1", "letter.2": "1"}
         said = words(await browser.send("/dead/redrive", 200, **chosen))
         assert "1 letter given back: it is handled again, as position 2." in said
