@@ -36,7 +36,7 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert health["vectors"]["engine"] == "embedded"
     assert tied == WRITING | {"retrieve"}
     nothing = {"due": 0, "later": 0, "in_batches": 0, "dead_today": 0}
-    models = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
+    models: dict[str, object] = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
     assert health["models"] == models | {"failing": [], "given_up": []}
 
     shown = await mnemon("status", "--data", stack.data)

@@ -34,5 +34,5 @@ async def test_a_working_fact_expires_when_its_words_say_so_and_only_then(
     assert before + timedelta(days=2) <= expires_on <= after + timedelta(days=2)
     assert "expires_at" not in facts[unnamed["id"]]
     until = "до" if "до завтра" in text else "until"
-    assert f"- {text} ({until} {expires_on})\n" in f"{shown}\n"
-    assert f"- {lasting}\n" in f"{shown}\n"
+    assert f"- [user_fact] {text} ({until} {expires_on})\n" in f"{shown}\n"
+    assert f"- [user_fact] {lasting}\n" in f"{shown}\n"

@@ -145,7 +145,7 @@ async def test_without_an_embedding_words_are_searched_for(
         for reply in (context, again):
             assert reply["degraded"] == ["embedding"]
             shown = [each["content"] for each in reply["messages"]]
-            assert shown[0] == "Relevant memory: Anna plays the violin"
+            assert shown[0] == "Relevant memory:\n- [user_fact] Anna plays the violin"
             assert shown[1].startswith("Relevant conversation memory: User: [")
         assert found["degraded"] == ["embedding"]
         assert [hit["id"] for hit in found["hits"]] == ["ar_001"]

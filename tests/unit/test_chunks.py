@@ -1,4 +1,4 @@
-"""Documents in pieces: the same as when they are split as a whole, without the time that this takes."""
+"""Documents in pieces: nearly as when they are split as a whole, without the time that this takes."""
 
 import asyncio
 from itertools import islice
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
-from consumers.index.chunks import CHUNK, WINDOW, chunks
+from consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, chunks
 from consumers.index.decide import Read
 from consumers.index.writing import document
 from contracts.memory import DocumentAddedV1
@@ -27,31 +27,36 @@ def text_of(parts: list[Part]) -> str:
     return "".join((word + between) * times for word, between, times in parts)
 
 
+@pytest.mark.parametrize(("source", "window"), [(None, WINDOW), ("notes.md", MARKDOWN_WINDOW)])
 @settings(deadline=None)
-@given(parts)
-def test_pieces_are_those_of_the_whole(parts: list[Part]) -> None:
-    text = text_of(parts)
-    whole = [(start, start + len(piece), piece) for start, piece in TextSplitter(CHUNK).chunk_indices(text)]
+@given(parts=parts)
+def test_a_text_that_fits_a_window_is_split_as_a_whole(
+    source: str | None, window: int, parts: list[Part]
+) -> None:
+    text = text_of(parts)[:window]
+    splitter = MarkdownSplitter(CHUNK) if source else TextSplitter(CHUNK)
+    whole = [(at, at + len(piece), piece) for at, piece in splitter.chunk_indices(text)]
+    assert list(chunks(text, source)) == whole
+
+
+def test_prose_longer_than_a_window_is_split_as_a_whole() -> None:
+    sentences = (f"In year {year} the keeper counted {year % 97} ships." for year in range(1_000))
+    text = "".join(each + ("\n\n" if place % 7 == 6 else " ") for place, each in enumerate(sentences))
+    whole = [(at, at + len(piece), piece) for at, piece in TextSplitter(CHUNK).chunk_indices(text)]
     assert list(chunks(text, None)) == whole
 
 
+@pytest.mark.parametrize("source", [None, "notes.md"])
 @settings(deadline=None)
-@given(parts)
-def test_markdown_that_fits_a_window_is_split_as_a_whole(parts: list[Part]) -> None:
-    text = text_of(parts)[:100_000]
-    whole = [(at, at + len(piece), piece) for at, piece in MarkdownSplitter(CHUNK).chunk_indices(text)]
-    assert list(chunks(text, "notes.md")) == whole
-
-
-@settings(deadline=None)
-@given(parts)
-def test_long_markdown_is_covered_without_gaps(parts: list[Part]) -> None:
+@given(parts=parts)
+def test_a_long_text_is_covered_without_gaps(source: str | None, parts: list[Part]) -> None:
     section = f"# Title\n\n{text_of(parts)[:20_000]}"
     text, end = section * (120_000 // len(section)), 0
-    for chunk in chunks(text, "notes.md"):
+    for chunk in chunks(text, source):
         assert chunk.start >= end
         assert not text[end : chunk.start].strip()
         assert text[chunk.start : chunk.end] == chunk.text
+        assert len(chunk.text) <= CHUNK[1]
         end = chunk.end
     assert not text[end:].strip()
 
