@@ -108,12 +108,12 @@ class Deciding:
             neighbours = Neighbours(self._finding, owner, known)
             events = await self._decide(owner, known, neighbours)
             waits = known.next
-            if waits is None:
-                known.meanings = {}
             if limits_at is not None and waits is None:
                 decided = trim(known.facts, self._settings.of(owner[0]).limits, limits_at)
                 events += _applied(owner, known, decided, limits_at, neighbours)
             await neighbours.write()
+            if waits is None:
+                known.meanings = {}
             await give_way()
             appended = await append(connection, events)
             if not any(each.known for each in appended):

@@ -1,13 +1,16 @@
 """Decisions on one user, with a real log, database and vector engine."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from numpy.typing import NDArray
 
 from consumers.dedupe.decide import decision_id
 from consumers.dedupe.deciding import Deciding
@@ -21,6 +24,7 @@ from infra.broker.log_reader import events
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.finding import Finding, opened
+from infra.models.wordllama import WordLlama
 from infra.settings.store import LiveSettings
 
 ANNA, BORIS = ("acme", "anna"), ("acme", "boris")
@@ -90,6 +94,24 @@ async def test_what_the_log_did_not_take_is_not_known_as_decided(anna: Anna) -> 
 
     assert await anna.decided() == []
     assert not anna.deciding.has_decided(ANNA, last)
+
+
+async def test_each_text_is_embedded_once(anna: Anna, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = anna.finding.embedder
+    assert isinstance(embedder, WordLlama)
+    embedded: list[str] = []
+    embed = embedder.embed
+
+    async def counted(texts: Sequence[str]) -> NDArray[np.float32]:
+        embedded.extend(texts)
+        return await embed(texts)
+
+    monkeypatch.setattr(embedder, "embed", counted)
+    await anna.propose("Keeps bees behind the house", "Plays the harp in a small band")
+
+    await anna.decide()
+
+    assert sorted(embedded) == ["Keeps bees behind the house", "Plays the harp in a small band"]
 
 
 async def test_limits_wait_until_nothing_is_proposed(anna: Anna) -> None:
