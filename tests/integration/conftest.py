@@ -5,13 +5,14 @@ import json
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import running
+from consumers.app import CONSUMERS, running
 from contracts.streams import WORK
 from infra.broker.position import applied_position
 from infra.config import Deployment
@@ -70,6 +71,14 @@ async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
     """All consumers, in this process."""
     async with running(("persist", "retrieve"), deployment):
         yield deployment
+
+
+@pytest_asyncio.fixture
+async def deciding(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
+    """All consumers, with vectors."""
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with running(CONSUMERS, with_vectors):
+        yield with_vectors
 
 
 @pytest_asyncio.fixture

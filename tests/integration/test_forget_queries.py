@@ -1,27 +1,14 @@
 """`forget` by query through all of mnemon: only what was meant is removed, and it can come back."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from consumers.app import CONSUMERS, running
 from contracts.streams import LOG
-from infra.config import Deployment
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_tools import code, ids
-
-
-@pytest_asyncio.fixture
-async def deciding(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
-    """All consumers, with vectors."""
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
-        yield with_vectors
 
 
 async def keep(stock: Stock, user: str, texts: tuple[str, ...]) -> int:

@@ -32,14 +32,6 @@ async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
 
 
 @pytest_asyncio.fixture
-async def deciding(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
-    """All consumers, with vectors."""
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
-        yield with_vectors
-
-
-@pytest_asyncio.fixture
 async def kept(stock: Stock, mnemon: Deployment) -> AsyncIterator[int]:
     """Facts of each tier; one past its date."""
     await saved(stock, "ar_001", "Anna once lived in Perm", importance=2)

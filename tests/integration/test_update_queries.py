@@ -8,7 +8,7 @@ import pytest
 from contracts.streams import LOG
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
-from tests.integration.test_forget_queries import deciding, keep  # noqa: F401
+from tests.integration.test_forget_queries import keep
 from tests.integration.test_tools import code
 
 
