@@ -166,6 +166,11 @@ def dead_subject(consumer: str, original: str) -> str:
     return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
 
 
+def dead_filter(consumer: str, original: str = ">") -> str:
+    """The filter of a consumer's dead letters; `original` is a filter of the messages that they are about."""
+    return f"dead.{consumer}.{original}"
+
+
 def changed_subject(tenant: str, user: str) -> str:
     """The notice that what is stored of this user has changed."""
     return f"changed.{encode_token(tenant)}.{encode_token(user)}"

@@ -61,10 +61,10 @@ PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfri
 """People who are to somebody what tells the marital status."""
 
 _RETURNS: Final = frozenset(("вернулся", "вернулась", "вернулись", "back", "returned"))
-"""Words that say that somebody is back."""
+"""Verbs of a return."""
 
 _DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loan")
-"""Words for what somebody owes."""
+"""Nouns of a debt."""
 
 _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
 """Axes of what people are to each other."""
@@ -76,10 +76,10 @@ _WHOLLY: Final = frozenset(("полностью", "совсем", "вообще"
 """Words that lift a limit to some days."""
 
 _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
-"""Words of what somebody can or cannot do."""
+"""Verbs of an ability."""
 
 _LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
-"""Words that say that somebody has learned to do something."""
+"""Verbs of learning that is complete."""
 
 _LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
 """Verbs that end living somewhere."""
@@ -190,7 +190,7 @@ class _Comparison:
         return "only one of them is about that name" if names else None
 
     def _has_other_names(self) -> bool:
-        """Whether people of whom somebody may have several have different names: "sister Kate"."""
+        """Whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
         sides = (self.alignment.old, self.alignment.new)
         return any(
             a.kind is Kind.PERSON
@@ -240,7 +240,7 @@ class _Comparison:
         return is_partner and not person.is_head and "marital" in self.old.slots & self.new.slots
 
     def _is_job(self, person: Term) -> bool:
-        """Whether a word for a person only tells what somebody works as: "works as a store manager"."""
+        """Whether a word for a person names a job: "works as a store manager"."""
         is_told = "job" in self.old.slots & self.new.slots and not person.is_head
         return is_told and is_listed(person, "professions")
 
@@ -328,7 +328,7 @@ class _Comparison:
         return min(axes)
 
     def _is_trip_over(self) -> bool:
-        """Whether somebody is back from a place that the older fact plans to visit."""
+        """Whether the newer fact reports the return from a trip that the older one plans."""
         if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
             return False
         is_stay = "residence" in self.old.slots or {Kind.PERSON, Kind.NAME, Kind.NUMBER} & kinds_of(

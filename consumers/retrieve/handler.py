@@ -17,7 +17,7 @@ from consumers.retrieve.verbs.erasing import EraseVerb
 from consumers.retrieve.verbs.fact_query import FactQuery
 from consumers.retrieve.verbs.facts import FactVerbs
 from consumers.retrieve.verbs.forget import ForgetVerb
-from consumers.retrieve.verbs.getting import GetVerb
+from consumers.retrieve.verbs.get import GetVerb
 from consumers.retrieve.verbs.profile import ProfileVerbs
 from consumers.retrieve.verbs.saving import SaveVerb
 from consumers.retrieve.verbs.search import SearchVerb

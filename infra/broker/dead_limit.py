@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from contracts.streams import DEAD
+from contracts.subjects import dead_filter
 from infra.broker.outcomes import Dead, Outcome, Retry
 
 log = structlog.get_logger("broker")
@@ -90,7 +91,7 @@ async def is_paused_by_dead_letters(connection: Client, consumer: str, until: da
         nats.errors.Error: the server does not answer.
     """
     try:
-        newest = await connection.jetstream().get_last_msg(DEAD, f"dead.{consumer}.>")
+        newest = await connection.jetstream().get_last_msg(DEAD, dead_filter(consumer))
     except NotFoundError:
         return False
     begun = until - timedelta(seconds=PAUSE)

@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
 from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import InvalidSubject, decode_token, origin_of, user_filters
+from contracts.subjects import InvalidSubject, dead_filter, decode_token, origin_of, user_filters
 from infra.broker.log_reader import TIMEOUT, stored
 
 Kind = Literal["event", "trigger", "answer"]
@@ -155,7 +155,7 @@ async def rejected_events(connection: Client, tenant: str, user: str) -> list[Le
     """
     found = list[Letter]()
     for pattern in user_filters(tenant, user):
-        async with aclosing(stored(connection, DEAD, f"dead.{_WRITES_ROWS}.{pattern}", 0)) as pages:
+        async with aclosing(stored(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)) as pages:
             async for page in pages:
                 # Without their bodies, which may be large.
                 found += [replace(letter_of(message), body=b"") for message in page]

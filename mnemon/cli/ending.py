@@ -22,7 +22,7 @@ class Ending(IntEnum):
 
 REFUSED: Final[Mapping[str, Ending]] = {
     "infra.broker.connect.BrokerUnreachable": Ending.PART_MISSING,
-    "mnemon.importing.recasting.NotRecast": Ending.PART_MISSING,
+    "mnemon.importing.recast.NotRecast": Ending.PART_MISSING,
     "infra.broker.presence.StreamsMissing": Ending.PART_MISSING,
     "infra.broker.topology.TooFewServers": Ending.PART_MISSING,
     "infra.database.engine.DatabaseNotConfigured": Ending.PART_MISSING,

@@ -17,7 +17,7 @@ from infra.broker.appending import LogEvent, append, insist
 from infra.database.rows import Owner
 from infra.settings.store import read
 from mnemon.importing.found import Doubt, Found, Incoming, Left, Recast, Refused
-from mnemon.importing.recasting import forget_miscast
+from mnemon.importing.recast import forget_miscast
 from mnemon.importing.report import Report
 from mnemon.importing.spelling import name_of, spelled
 from mnemon.importing.there import There, is_empty, there
