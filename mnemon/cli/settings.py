@@ -1,7 +1,7 @@
 """`mnemon settings`."""
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,7 +87,8 @@ def set_(
 
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
-    _perform(lambda connection: _set(connection, assignments, tenant, as_json), data)
+    values = dict(map(name_and_value, assignments))
+    _perform(lambda connection: _set(connection, values, tenant, as_json), data)
 
 
 @app.command("preset")
@@ -202,14 +203,12 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
     )
 
 
-async def _set(connection: "Client", assignments: list[str], tenant: str | None, as_json: bool) -> None:
+async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool) -> None:
     from contracts.settings_document import with_value
     from infra.settings.store import change
 
-    pairs = [name_and_value(assignment) for assignment in assignments]
-
     def edit(document: "Document") -> "Document":
-        for name, value in pairs:
+        for name, value in values.items():
             document = with_value(document, name, value)
         return document
 
@@ -237,18 +236,9 @@ def _show_presets(as_json: bool) -> None:
 
 
 async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
-    from contracts.settings_document import with_value
     from contracts.settings_presets import preset
-    from infra.settings.store import change
 
-    values = preset(name).values
-
-    def edit(document: "Document") -> "Document":
-        for setting, value in values.items():
-            document = with_value(document, setting, value)
-        return document
-
-    await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
+    await _set(connection, preset(name).values, tenant, as_json)
 
 
 async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
