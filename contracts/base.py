@@ -190,6 +190,8 @@ def check_identifier(field: str, identifier: str) -> str:
     Raises:
         InvalidBody: it is too long, holds U+0000 or is not valid Unicode. The error names the field.
     """
+    if identifier.isascii() and "\0" not in identifier and len(identifier) <= ID_LIMIT:
+        return identifier  # nearly every header, once per message of the log
     return _checked(field, check_text(field, identifier), _short)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.base import InvalidBody
+from contracts.base import ID_LIMIT, InvalidBody, check_identifier
 from contracts.identity import event_identity, first_conversation, scoped, started_conversation
 
 texts = st.text(min_size=1)
@@ -53,3 +53,19 @@ def test_a_scoped_id_arrives_as_it_was_sent(event_id: str, tenant: str, user: st
     header = scoped(tenant, user, event_id)
     assert header.strip().translate({0xA: " ", 0xD: " "}) == header
     assert event_identity(tenant, user, header, event_id, "LOG", 7) == event_id
+
+
+@given(st.text(st.characters() | st.sampled_from("a\0"), max_size=300))
+def test_check_identifier_accepts_storable_text_up_to_the_limit(identifier: str) -> None:
+    is_storable = "\0" not in identifier and not any("\ud800" <= each <= "\udfff" for each in identifier)
+    if is_storable and len(identifier.encode()) <= ID_LIMIT:
+        assert check_identifier("id", identifier) == identifier
+    else:
+        with pytest.raises(InvalidBody):
+            check_identifier("id", identifier)
+
+
+@pytest.mark.parametrize("identifier", ["a" * (ID_LIMIT + 1), "a\0", "\ud800", "ж" * (ID_LIMIT // 2 + 1)])
+def test_check_identifier_refuses_what_stores_cannot_hold(identifier: str) -> None:
+    with pytest.raises(InvalidBody):
+        check_identifier("id", identifier)
