@@ -1,5 +1,6 @@
 """Every bench that needs servers, at a small size: it runs, and measures what it says."""
 
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from bench import (
     ingest,
     publish,
     rebuild,
+    recall,
     retrieve,
     scale,
     search,
@@ -73,3 +75,41 @@ async def test_four_workers_decide_as_one_does(deployment: Deployment) -> None:
     assert outcome["fact.proposed"] == 2 * FACTS * dedupe.USERS
     assert outcome["fact.saved"] >= FACTS * dedupe.USERS
     assert sum(outcome.values()) == 2 * outcome["fact.proposed"]
+
+
+def conversation_with_questions() -> bytes:
+    """Return a conversation as a LoCoMo file; the words of its two questions lead to the evidence."""
+    said = (
+        ("Ann", "We adopted a tortoise called Speedy"),
+        ("Bob", "Nice, we only have goldfish"),
+        ("Ann", "On Sunday I ran a marathon in Lisbon"),
+    )
+    turns = [
+        {"speaker": name, "dia_id": f"D1:{place}", "text": text} for place, (name, text) in enumerate(said, 1)
+    ]
+    conversation = {
+        "speaker_a": "Ann",
+        "speaker_b": "Bob",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": turns,
+    }
+    questions = [
+        {"question": "What is the tortoise called?", "evidence": ["D1:1"], "category": 4},
+        {"question": "Where was the marathon?", "evidence": ["D1:3"], "category": 4},
+    ]
+    return json.dumps({"sample_id": "ours", "conversation": conversation, "qa": questions}).encode()
+
+
+async def test_recall_finds_the_evidence_of_a_small_conversation(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    file = tmp_path / "conversation.json"
+    file.write_bytes(conversation_with_questions())
+    stack = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+    measured = await recall.run(stack, recall.load(file))
+
+    assert measured["turns"] == 3
+    assert measured["recall@5"] == measured["methods"]["full"]["recall@10"] == 1.0
+    assert measured["methods"]["full"]["questions"] == 2
+    assert measured["methods"].keys() == {"full", "bm25", "dense", "fused"}
