@@ -226,6 +226,18 @@ class ContextSettings(Settings):
         default=Characters(), description="Characters of each section of facts, at most."
     )
     summaries: int = Field(default=3, ge=0, le=100, description="Summaries shown at most, the newest.")
+    recent_limit: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="Newest messages shown at most, also where no summary covers older ones; left out: as "
+        "many as the budget has room for.",
+    )
+    key_facts: Literal["all", "high"] = Field(
+        default="all",
+        description="Key facts of the tier `profile` that every context shows: `all`, or those of `high` "
+        "importance (8 and above) only. The others are shown where they fit the query.",
+    )
     conversation_hits: int = Field(
         default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
     )
