@@ -116,6 +116,12 @@ class Dedupe(Settings):
         le=1,
         description="Similarity above which two such facts say the same; not below `update_threshold`.",
     )
+    require_similarity: bool = Field(
+        default=False,
+        description="A fact in other words replaces or repeats a known one only where their similarity is "
+        "above `update_threshold`, too; off: where alignment says so. Without an embedding model alignment "
+        "decides.",
+    )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
         description="Words of a fact that is said again in other words: `rewrite` takes the newer ones, "

@@ -35,6 +35,7 @@ def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
 def test_document_001_keeps_what_it_says() -> None:
     values = PRESETS["001"].values
     assert (values["dedupe.update_threshold"], values["dedupe.duplicate_threshold"]) == (0.85, 0.95)
+    assert values["dedupe.require_similarity"] is True
     assert (values["retrieval.limit"], values["retrieval.threshold"]) == (5, 0.6)
     assert (values["limits.per_user"], values["retrieval.decay"]) == (1_000, False)
 
