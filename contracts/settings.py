@@ -118,8 +118,8 @@ class Dedupe(Settings):
     )
     require_similarity: bool = Field(
         default=False,
-        description="A fact in other words replaces or repeats a known one only where their similarity is "
-        "above `update_threshold`, too; off: where alignment says so. Without an embedding model alignment "
+        description="A new value replaces the old one only where the similarity of both facts is above "
+        "`update_threshold`, too; off: where alignment says so. Without an embedding model alignment "
         "decides.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(

@@ -152,7 +152,7 @@ def _match(
     required = min((bound for bound in (update, duplicate) if bound is not None), default=None)
     if (
         settings.require_similarity
-        and verdict.relation in (Relation.SAME, Relation.UPDATE)
+        and verdict.relation is Relation.UPDATE
         and likeness.model is not None
         and required is not None
         # Of a fact that is not among the nearest no similarity is known: it is below theirs.

@@ -119,6 +119,12 @@ def test_document_001_a_near_fact_is_rewritten_where_similarity_is_required() ->
     assert (second.fact_id, second.fact.importance) == (first.fact_id, 7)
 
 
+def test_the_same_in_other_words_is_one_fact_where_similarity_is_required() -> None:
+    user = User(AS_DOCUMENT_001)
+    first = saved(user.propose("User likes Python"))
+    assert updated(user.propose("The user enjoys Python", (first.fact_id, 0.7))).fact_id == first.fact_id
+
+
 def test_similarity_alone_replaces_no_fact_of_another_person() -> None:
     user = User(AS_DOCUMENT_001)
     first = saved(user.propose("Живёт в Москве с детства"))
