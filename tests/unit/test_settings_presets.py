@@ -51,8 +51,16 @@ def test_document_000_shows_the_last_messages_and_nothing_else() -> None:
 def test_document_002_shows_messages_as_they_were_said_and_all_three_summaries() -> None:
     values = PRESETS["002"].values
     assert values["time_stamps.enabled"] is False
+    assert values["context.language"] == "en", (
+        "the document names `User` and `Assistant` beside Russian messages"
+    )
     assert values["context.sections.summaries"] == 600
 
 
 def test_document_004_shows_important_facts_of_the_profile() -> None:
     assert PRESETS["004"].values["context.key_facts"] == "high"
+
+
+def test_fixed_words_are_those_of_the_documents_whatever_was_set_before() -> None:
+    languages = {name: values["context.language"] for name, (_, values) in PRESETS.items()}
+    assert languages == {"000": "en", "001": "auto", "002": "en", "003": "en", "004": "auto"}
