@@ -116,6 +116,12 @@ class Dedupe(Settings):
         le=1,
         description="Similarity above which two such facts say the same; not below `update_threshold`.",
     )
+    require_similarity: bool = Field(
+        default=False,
+        description="A new value replaces the old one only where the similarity of both facts is above "
+        "`update_threshold`, too; off: where alignment says so. Without an embedding model alignment "
+        "decides.",
+    )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
         description="Words of a fact that is said again in other words: `rewrite` takes the newer ones, "
@@ -226,6 +232,18 @@ class ContextSettings(Settings):
         default=Characters(), description="Characters of each section of facts, at most."
     )
     summaries: int = Field(default=3, ge=0, le=100, description="Summaries shown at most, the newest.")
+    recent_limit: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="Newest messages shown at most, also where no summary covers older ones; left out: as "
+        "many as the budget has room for.",
+    )
+    key_facts: Literal["all", "high"] = Field(
+        default="all",
+        description="Key facts of the tier `profile` that every context shows: `all`, or those of `high` "
+        "importance (8 and above) only. The others are shown where they fit the query.",
+    )
     conversation_hits: int = Field(
         default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
     )

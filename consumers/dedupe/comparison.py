@@ -143,12 +143,23 @@ def _match(
     settings: Dedupe,
 ) -> Match:
     verdict = relate(known.fact.text, text, likeness.words)
+    update, duplicate = thresholds_for(text, likeness, settings)
     if similarity is not None and verdict.is_open:
-        update, duplicate = thresholds_for(text, likeness, settings)
         if duplicate is not None and similarity > duplicate:
             verdict = replace(verdict, relation=Relation.SAME, evidence=_near(similarity, duplicate))
         elif update is not None and similarity > update:
             verdict = replace(verdict, relation=Relation.UPDATE, evidence=_near(similarity, update))
+    required = min((bound for bound in (update, duplicate) if bound is not None), default=None)
+    if (
+        settings.require_similarity
+        and verdict.relation is Relation.UPDATE
+        and likeness.model is not None
+        and required is not None
+        # Of a fact that is not among the nearest no similarity is known: it is below theirs.
+        and (similarity is None or similarity <= required)
+    ):
+        evidence = f"{verdict.evidence}, and their similarity is not above {required:.2f}"
+        verdict = replace(verdict, relation=Relation.DIFFERENT, evidence=evidence)
     return Match(known, verdict, similarity)
 
 

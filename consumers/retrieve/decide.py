@@ -20,6 +20,7 @@ from consumers.retrieve.context.value import (
 )
 from consumers.retrieve.context.wording import WORDINGS, Language
 from consumers.retrieve.fast_history import FastMessage
+from consumers.retrieve.search.facts import HIGH
 from consumers.retrieve.search.service import Hit
 from consumers.retrieve.verbs.shown import unexpired
 from contracts.chat import Role
@@ -75,9 +76,11 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
     rows = known.view.messages if known.view else ()
     current = unexpired(known.facts, now)
     language = _language(rows, current, known.summaries, settings)
-    facts = [_fact(fact) for fact in current if fact.tier == "profile"]
+    profile = [_fact(fact) for fact in current if fact.tier == "profile"]
+    facts = [fact for fact in profile if shown.key_facts == "all" or fact.importance >= HIGH]
     working = [_fact(fact) for fact in current if fact.tier == "working"]
-    recent_rows = due_messages(rows, known.summaries, settings.recent_messages)
+    due = due_messages(rows, known.summaries, settings.recent_messages)
+    recent_rows = due if shown.recent_limit is None else due[-shown.recent_limit :]
     recent = said(recent_rows, stamps, WORDINGS[language])
     newest = known.summaries[max(0, len(known.summaries) - shown.summaries) :]
     extent = _extent(known)
@@ -87,13 +90,15 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
         for hit in known.hits
         if isinstance(hit.source, VisibleMessage)
     )
+    relevant = _best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit)
+    given = {fact.id for fact in (*facts, *relevant)}
     return Context(
         facts=facts,
         summaries=[Summary(each.text, each.from_seq, each.to_seq) for each in newest],
         user_data=user_data(known.profile),
         working=working,
         recent=recent,
-        relevant=_best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit),
+        relevant=relevant,
         documents=_passages(known.hits, settings.retrieval.limit),
         conversation=_best(messages_found, {each.id for each in recent}, shown.conversation_hits),
         current_time=CurrentTime(clock) if (clock := current_time(settings, now)) else None,
@@ -102,8 +107,9 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
         extent=extent,
         conversation_limit=shown.conversation_hits,
         not_considered={
+            "facts": sum(fact.id not in given for fact in profile),
             "summaries": len(known.summaries) - len(newest),
-            "recent": extent.unread(recent_rows) if extent else 0,
+            "recent": (extent.unread(due) if extent else 0) + len(due) - len(recent_rows),
         },
     )
 

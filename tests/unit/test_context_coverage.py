@@ -126,6 +126,19 @@ def test_messages_between_two_summaries_are_counted() -> None:
     assert numbers(read) == (22, 78, 0), "where there is room for them they are shown"
 
 
+@pytest.mark.parametrize("read", [50, 100])
+@pytest.mark.parametrize("summaries", [[], [summary(1, 60)]])
+def test_no_more_recent_messages_than_the_settings_allow(read: int, summaries: list[StoredSummary]) -> None:
+    values = SettingsV1(recent_messages=10, context=ContextSettings(recent_limit=30, budget=8000))
+    rows = [row(seq) for seq in range(1, 101)]
+    shown = fitted(known(rows, summaries, read=read), values)
+    assert [each.id for each in shown.context.recent] == [f"e{seq}" for seq in range(71, 101)]
+    left_out = 10 if summaries else 70
+    assert numbers(shown) == (30, 70 - left_out, left_out)
+    report = shown.sections["recent"]
+    assert (report.shown, report.left_out, report.messages_left_out) == (30, left_out, left_out)
+
+
 def test_a_message_found_for_this_turn_is_shown() -> None:
     rows = [row(seq) for seq in range(1, 101)]
     found = [found_message(row(seq), place) for seq, place in ((5, "talk"), (99, "talk"), (7, "elsewhere"))]

@@ -96,6 +96,50 @@ def test_document_001_a_programmer_becomes_a_python_developer() -> None:
     assert user.texts() == {first.fact_id: "Работаю Python разработчиком"}
 
 
+AS_DOCUMENT_001 = SettingsV1(
+    dedupe=Dedupe(update_threshold=0.85, duplicate_threshold=0.95, require_similarity=True)
+)
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_document_001_petersburg_is_a_fact_beside_moscow_where_similarity_is_required(near: bool) -> None:
+    user = User(AS_DOCUMENT_001)
+    first = saved(user.propose("Живу в Москве"))
+    second = saved(user.propose("Переехал в Санкт-Петербург", (first.fact_id, 0.7) if near else None))
+    assert user.texts() == {first.fact_id: "Живу в Москве", second.fact_id: "Переехал в Санкт-Петербург"}
+    assert second.decision.relation == "different", "no model is asked to make one of them"
+    assert second.decision.evidence is not None
+    assert second.decision.evidence.endswith("and their similarity is not above 0.85")
+
+
+def test_document_001_a_near_fact_is_rewritten_where_similarity_is_required() -> None:
+    user = User(AS_DOCUMENT_001)
+    first = saved(user.propose("Работаю программистом", importance=7))
+    second = updated(user.propose("Работаю Python разработчиком", (first.fact_id, 0.9), importance=3))
+    assert (second.fact_id, second.fact.importance) == (first.fact_id, 7)
+
+
+def test_the_same_in_other_words_is_one_fact_where_similarity_is_required() -> None:
+    user = User(AS_DOCUMENT_001)
+    first = saved(user.propose("User likes Python"))
+    assert updated(user.propose("The user enjoys Python", (first.fact_id, 0.7))).fact_id == first.fact_id
+
+
+def test_similarity_alone_replaces_no_fact_of_another_person() -> None:
+    user = User(AS_DOCUMENT_001)
+    first = saved(user.propose("Живёт в Москве с детства"))
+    saved(user.propose("Мама живёт в Москве с детства", (first.fact_id, 0.96)))
+    assert len(user.texts()) == 2
+
+
+def test_without_an_embedding_model_no_similarity_is_required() -> None:
+    user = User(AS_DOCUMENT_001)
+    first = saved(user.propose("Живу в Москве"))
+    proposal = Proposal("p9", user.now, FactProposedV1(text="Переехал в Санкт-Петербург"))
+    decided = decide(proposal, user.known, [], user.settings, Likeness(words=word_similarity()))
+    assert updated(decided).fact_id == first.fact_id
+
+
 @pytest.mark.parametrize(
     ("similarity", "name"),
     [

@@ -35,5 +35,32 @@ def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
 def test_document_001_keeps_what_it_says() -> None:
     values = PRESETS["001"].values
     assert (values["dedupe.update_threshold"], values["dedupe.duplicate_threshold"]) == (0.85, 0.95)
+    assert values["dedupe.require_similarity"] is True
     assert (values["retrieval.limit"], values["retrieval.threshold"]) == (5, 0.6)
     assert (values["limits.per_user"], values["retrieval.decay"]) == (1_000, False)
+
+
+def test_document_000_shows_the_last_messages_and_nothing_else() -> None:
+    values = PRESETS["000"].values
+    assert (values["recent_messages"], values["context.recent_limit"]) == (30, 30)
+    assert values["context.language"] == "en", "the document writes `Tools used: ...` beside Russian messages"
+    assert values["context.fact_types"] is False, "no sentence where no fact is kept"
+    assert (values["context.sections.relevant"], values["context.conversation_hits"]) == (0, 0)
+
+
+def test_document_002_shows_messages_as_they_were_said_and_all_three_summaries() -> None:
+    values = PRESETS["002"].values
+    assert values["time_stamps.enabled"] is False
+    assert values["context.language"] == "en", (
+        "the document names `User` and `Assistant` beside Russian messages"
+    )
+    assert values["context.sections.summaries"] == 600
+
+
+def test_document_004_shows_important_facts_of_the_profile() -> None:
+    assert PRESETS["004"].values["context.key_facts"] == "high"
+
+
+def test_fixed_words_are_those_of_the_documents_whatever_was_set_before() -> None:
+    languages = {name: values["context.language"] for name, (_, values) in PRESETS.items()}
+    assert languages == {"000": "en", "001": "auto", "002": "en", "003": "en", "004": "auto"}
