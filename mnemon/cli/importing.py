@@ -175,11 +175,6 @@ async def _bring(
     return ending(report)
 
 
-async def bring_files(deployment: "Deployment", files: Files, tenant: str | None, report: "Report") -> None:
-    """Bring in what files hold, without a progress bar."""
-    await bring(deployment, _each(files.found()), tenant, report, lambda _: None)
-
-
 async def bring(
     deployment: "Deployment",
     found: "AsyncIterator[Found]",

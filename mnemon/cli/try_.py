@@ -9,7 +9,6 @@ import typer
 
 from mnemon.cli.asking import connected
 from mnemon.cli.ending import Ending, perform
-from mnemon.cli.importing import Files, bring_files, check_owner
 from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.servers import StartedDataOption, servers
 from mnemon.cli.stopping import Stop
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contracts.tools import StoredFact
-    from infra.config import Deployment
     from producers.client import MemoryClient
 
 TEXT = "Keeps a spare key under the third flowerpot"
@@ -35,25 +33,17 @@ def try_(
     query: Annotated[
         str | None, typer.Option(help="What is searched for; without it: the fact's words.")
     ] = None,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A file of facts that is imported first, as `mnemon import markdown` does."
-        ),
-    ] = None,
     data: StartedDataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Save a fact, read it, search for it and forget it: one user, once through.
 
     Where no stack runs in the folder, one is started, with its tables, for as long as this takes. Facts that
-    the user had before, or that a file brings, stay. Ends with 1 when a step does not give what it should.
+    the user had before stay. Ends with 1 when a step does not give what it should.
 
     Example: `mnemon try anna --data ./memory`
     """
-    check_owner(tenant, user)
-    query = query or (QUESTION if text == TEXT else text)
-    perform(_try(user, tenant, text, query, markdown, data, as_json))
+    perform(_try(user, tenant, text, query or (QUESTION if text == TEXT else text), data, as_json))
 
 
 class Step(NamedTuple):
@@ -64,15 +54,7 @@ class Step(NamedTuple):
     is_well: bool
 
 
-async def _try(
-    user: str,
-    tenant: str,
-    text: str,
-    query: str,
-    markdown: Path | None,
-    data: Path | None,
-    as_json: bool,
-) -> Ending:
+async def _try(user: str, tenant: str, text: str, query: str, data: Path | None, as_json: bool) -> Ending:
     from producers.errors import AskFailed
 
     def say(line: str) -> None:
@@ -82,9 +64,8 @@ async def _try(
         ends.enter_context(Stop())
         deployment = await ends.enter_async_context(servers(data, say, lambda _: nullcontext()))
         memory = await ends.enter_async_context(connected(deployment, tenant))
-        steps = [await _import(deployment, tenant, user, markdown)] if markdown else []
         try:
-            steps += await _steps(memory, user, text, query)
+            steps = await _steps(memory, user, text, query)
         except AskFailed as failed:
             typer.echo(f"mnemon: {failed}", err=True)
             return Ending.NOT_SO
@@ -93,17 +74,6 @@ async def _try(
     else:
         show_table(("step", "result"), [(step.name, step.result) for step in steps])
     return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
-
-
-async def _import(deployment: "Deployment", tenant: str, user: str, markdown: Path) -> Step:
-    from mnemon.importing.markdown import Markdown
-    from mnemon.importing.report import Report
-
-    report = Report()
-    await bring_files(deployment, Files([markdown], Markdown(tenant, user).read), tenant, report)
-    facts = report.events.total()
-    result = f"{facts} fact{'s'[: facts != 1]}, {report.refused} refused"
-    return Step("import", result, is_well=facts > 0 and not report.refused)
 
 
 async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[Step]:

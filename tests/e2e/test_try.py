@@ -28,36 +28,6 @@ async def test_a_fact_that_was_there_before_stays(stack: Up) -> None:
     assert len(json.loads(left.out)["facts"]) == 1
 
 
-async def test_a_file_of_the_user_comes_in_first(stack: Up, tmp_path: Path) -> None:
-    where = ("--data", str(stack.data))
-    file = tmp_path / "cy.md"
-    file.write_text(
-        "- Любит зелёный чай с мёдом\n"
-        "- [id:wk_014] [t:working] [imp:normal] [exp:2200-03-01] Ставим simple-bot\n"
-    )
-
-    tried = await mnemon("try", "cy", "--markdown", str(file), "--json", *where)
-
-    assert tried.code == 0, tried
-    first, *others = json.loads(tried.out)
-    assert first == {"name": "import", "result": "2 facts, 0 refused", "is_well": True}
-    assert [step["name"] for step in others] == ["save", "read", "search", "forget"]
-    left = await mnemon("read", "--tenant", "try", "--user", "cy", "--json", *where)
-    assert {fact["text"] for fact in json.loads(left.out)["facts"]} == {
-        "Любит зелёный чай с мёдом",
-        "Ставим simple-bot",
-    }
-
-
-async def test_a_file_with_a_secret_ends_with_1(stack: Up, tmp_path: Path) -> None:
-    file = tmp_path / "dee.md"
-    file.write_text("- Her Wi-Fi password is Sunflower77\n")
-
-    tried = await mnemon("try", "dee", "--markdown", str(file), "--data", str(stack.data))
-
-    assert (tried.code, "0 facts, 1 refused" in tried.out) == (1, True)
-
-
 async def test_what_is_refused_ends_with_1(stack: Up) -> None:
     tried = await mnemon("try", "--text", "Her Wi-Fi password is Sunflower77", "--data", str(stack.data))
 
