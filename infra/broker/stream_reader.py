@@ -62,7 +62,7 @@ async def whole(
     """
     tries = 0
     while after < up_to and tries < TRIES:
-        place = await _place(
+        place = await open_consumer(
             connection,
             stream,
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
@@ -94,12 +94,14 @@ async def position_at(connection: Client, moment: datetime) -> int:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    place = await _place(connection, LOG, deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=moment)
+    place = await open_consumer(
+        connection, LOG, deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=moment
+    )
     await connection.jetstream().delete_consumer(LOG, place.name)
     return place.delivered.stream_seq if place.delivered else 0
 
 
-async def _place(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
+async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
     """A place that the server keeps for this reader."""
     config = ConsumerConfig(
         ack_policy=AckPolicy.NONE,
@@ -150,7 +152,7 @@ class _Pages:
         arrived, self._arrived = self._arrived, []
         read: list[Read] = []
         for message in arrived:
-            number, self._remaining = _counted(message)
+            number, self._remaining = consumer_count(message)
             self._taken += 1
             if number != self._taken:
                 self._remaining = 0
@@ -175,7 +177,7 @@ class _Pages:
             self._is_whole.set()
 
 
-def _counted(message: Msg) -> tuple[int, int]:
+def consumer_count(message: Msg) -> tuple[int, int]:
     """The number of a message among all that were sent to this place, and how many are still to come."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.of`

@@ -1,6 +1,6 @@
 """Batches of requests that a provider has, or is about to have."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -15,6 +15,14 @@ from infra.database.tables import IS_OPEN, batches
 
 State = Literal["claimed", "intended", "submitted", "completed", "failed"]
 """`claimed`: the provider was not asked to take it; `intended`: it was, and may have; the last two: over."""
+
+STATES: Final[Mapping[str, tuple[State, ...]]] = {
+    "all": ("claimed", "intended", "submitted", "completed", "failed"),
+    "open": ("claimed", "intended", "submitted"),
+    "completed": ("completed",),
+    "failed": ("failed",),
+}
+"""States by the words that a person looks for them with."""
 
 
 @dataclass(frozen=True, slots=True)

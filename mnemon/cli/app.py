@@ -9,6 +9,7 @@ from mnemon.cli import (
     admin,
     audit,
     auth,
+    batches,
     bench,
     calibrate,
     chat,
@@ -79,6 +80,7 @@ app.command("status", rich_help_panel=_CARE)(status.status)
 app.command("admin", rich_help_panel=_CARE)(admin.admin)
 app.command("audit", rich_help_panel=_CARE)(audit.audit)
 app.command("usage", rich_help_panel=_CARE)(usage.usage)
+app.command("batches", rich_help_panel=_CARE)(batches.batches)
 app.add_typer(settings.app, name="settings", rich_help_panel=_CARE)
 app.add_typer(dead.app, name="dead", rich_help_panel=_CARE)
 app.add_typer(auth.app, name="auth", rich_help_panel=_CARE)

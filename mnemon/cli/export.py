@@ -61,6 +61,13 @@ def markdown(
     tenant: TenantOption = None,
     user: UserOption = None,
     everybody: AllOption = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Keep a folder, named by -o, as memory is, a file per user, until Ctrl-C.",
+        ),
+    ] = False,
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
@@ -68,10 +75,22 @@ def markdown(
 
     Of a fact it has the text, the tier, the importance in a word and the day; `jsonl` has all of it.
 
-    Ends with 1 when nothing is kept of the user or tenant that is named.
+    With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
+    tasks change, and removed when nothing is left of them. The next run goes on where the last one ended.
+
+    Ends with 1 when nothing is kept of the user or tenant that is named; with `--follow`, the folder is
+    empty then, and is filled as memory is.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
+
+    Example: `mnemon export markdown --tenant acme --follow -o ./memory-files --data ./memory`
     """
+    if follow:
+        from mnemon.cli.export_follow import follow_memory
+
+        _check_scope(tenant, user, everybody)
+        follow_memory(output, (tenant, user), data, as_json)
+
     from mnemon.exporting.markdown import lines
 
     _export(lines, None, output, (tenant, user, everybody), data, as_json)
@@ -85,11 +104,15 @@ def _export(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    tenant, user, everybody = whose
+    _check_scope(*whose)
+    tenant, user, _ = whose
+    perform(_write(data, form, first, output, (tenant, user), as_json))
+
+
+def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     if everybody == (tenant is not None) or (user is not None and tenant is None):
         refuse(Ending.WRONG_USE, "say of whom: --tenant T --user U, or --tenant T, or --all")
     check_owner(tenant, user)
-    perform(_write(data, form, first, output, (tenant, user), as_json))
 
 
 async def _write(

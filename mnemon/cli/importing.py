@@ -116,10 +116,10 @@ def import_files(
     """Bring in what files hold, and do what comes `after` it; or say what would come in. Ends the command."""
     with _kept(refused) as report:
         if dry_run:
-            perform(_count(_each(files.found()), files, tenant, report, as_json))
+            perform(_count(found_in(files), files, tenant, report, as_json))
         needed: tuple[Part, ...] = ("broker", "database") if after else ("broker",)
         deployment = target(data, *needed)
-        perform(_bring(deployment, _each(files.found()), files, tenant, report, as_json, after))
+        perform(_bring(deployment, found_in(files), files, tenant, report, as_json, after))
 
 
 def import_rows(
@@ -138,8 +138,9 @@ def import_rows(
         perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
 
 
-async def _each(found: "Iterator[Found]") -> "AsyncIterator[Found]":
-    for each in found:
+async def found_in(files: Files) -> "AsyncIterator[Found]":
+    """What is in files. Ends the command where one is no such file."""
+    for each in files.found():
         yield each
 
 

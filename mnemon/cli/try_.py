@@ -9,6 +9,7 @@ import typer
 
 from mnemon.cli.asking import connected
 from mnemon.cli.ending import Ending, perform
+from mnemon.cli.importing import Files, found_in
 from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.servers import StartedDataOption, servers
 from mnemon.cli.stopping import Stop
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contracts.tools import StoredFact
+    from infra.config import Deployment
     from producers.client import MemoryClient
+
+PATIENCE = 60.0
+"""Seconds for facts of a file to be decided on."""
 
 TEXT = "Keeps a spare key under the third flowerpot"
 QUESTION = "Where is the spare key?"
@@ -33,17 +38,28 @@ def try_(
     query: Annotated[
         str | None, typer.Option(help="What is searched for; without it: the fact's words.")
     ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="First bring in this file of the user's facts, a line each."),
+    ] = None,
     data: StartedDataOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Save a fact, read it, search for it and forget it: one user, once through.
 
     Where no stack runs in the folder, one is started, with its tables, for as long as this takes. Facts that
-    the user had before stay. Ends with 1 when a step does not give what it should.
+    the user had before stay, and so do those of `--file`, which is read as `mnemon import markdown` does.
+    Ends with 1 when a step does not give what it should, or a line of the file is refused.
 
     Example: `mnemon try anna --data ./memory`
+
+    Example: `mnemon try 42 --file data/memory/42.md --data ./memory`
     """
-    perform(_try(user, tenant, text, query or (QUESTION if text == TEXT else text), data, as_json))
+    from mnemon.importing.markdown import Markdown
+
+    files = Files([file], Markdown(tenant, user).read) if file else None
+    query = query or (QUESTION if text == TEXT else text)
+    perform(_try(user, tenant, text, query, files, data, as_json))
 
 
 class Step(NamedTuple):
@@ -54,7 +70,9 @@ class Step(NamedTuple):
     is_well: bool
 
 
-async def _try(user: str, tenant: str, text: str, query: str, data: Path | None, as_json: bool) -> Ending:
+async def _try(
+    user: str, tenant: str, text: str, query: str, files: Files | None, data: Path | None, as_json: bool
+) -> Ending:
     from producers.errors import AskFailed
 
     def say(line: str) -> None:
@@ -65,7 +83,8 @@ async def _try(user: str, tenant: str, text: str, query: str, data: Path | None,
         deployment = await ends.enter_async_context(servers(data, say, lambda _: nullcontext()))
         memory = await ends.enter_async_context(connected(deployment, tenant))
         try:
-            steps = await _steps(memory, user, text, query)
+            steps = [await _import_file(deployment, files, tenant)] if files else []
+            steps += await _steps(memory, user, text, query)
         except AskFailed as failed:
             typer.echo(f"mnemon: {failed}", err=True)
             return Ending.NOT_SO
@@ -74,6 +93,28 @@ async def _try(user: str, tenant: str, text: str, query: str, data: Path | None,
     else:
         show_table(("step", "result"), [(step.name, step.result) for step in steps])
     return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
+
+
+async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> Step:
+    """Bring in a file, and wait until its facts are decided on."""
+    from infra.broker.connect import connect
+    from infra.broker.position import Position
+    from mnemon.importing.bringing import Bringing
+    from mnemon.importing.report import Report
+
+    report = Report()
+    connection = await connect(str(deployment.nats_url), name="mnemon-try")
+    try:
+        await Bringing(connection, tenant, report, lambda _: None).bring(found_in(files))
+        decided = await Position("dedupe").reach(connection.jetstream(), report.last_seq, PATIENCE)
+    finally:
+        await connection.close()
+    result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
+    for each in report.first:
+        result += f"\n{each.place}: {each.reason}"
+    if decided < report.last_seq:
+        return Step("import", f"{result}\nnot decided on within {PATIENCE:.0f} s", is_well=False)
+    return Step("import", result, is_well=not report.refused)
 
 
 async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[Step]:

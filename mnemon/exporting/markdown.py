@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from contracts.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
@@ -42,7 +43,7 @@ class _Known:
 
 
 async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """The lines of one user; none where nothing is known.
+    """The lines of one user; none where nothing is known. Facts whose time is over are not shown.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -73,7 +74,12 @@ async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
 
 
 def _facts(known: _Known, tier: Tier) -> list[str]:
-    facts = [(fact_id, fact) for fact_id, fact in known.facts.items() if fact.tier == tier]
+    now = datetime.now(UTC)
+    facts = [
+        (fact_id, fact)
+        for fact_id, fact in known.facts.items()
+        if fact.tier == tier and (fact.expires_at is None or fact.expires_at > now)
+    ]
     return [fact_written(*each) for each in sorted(facts, key=lambda each: _by_number(each[0]))]
 
 

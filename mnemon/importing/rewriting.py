@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from shutil import copy2, copymode
 from typing import Final
 
 from nats.aio.client import Client
@@ -42,18 +43,23 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
         raise NotProjected("dedupe has not decided yet on all that came in")
     position = await settled(connection)
     for path, owner in files.items():
-        part = path.with_name(f"{path.name}.part")
+        part, old = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "bak.part"))
         try:
+            part.touch(mode=0o600)  # until it has the mode of the file
             with part.open("w", encoding="utf-8") as file:
 
                 def put(line: str) -> None:
                     print(line, file=file)
 
                 await write(database, _one(owner), lines, put, Written(position), lambda _: None)
-            path.rename(backup_of(path))
-            part.rename(path)
+            copymode(path, part)
+            copy2(path, old)
+            # Each name has a whole file at any moment, wherever the process is killed.
+            old.rename(backup_of(path))
+            part.replace(path)
         finally:
             part.unlink(missing_ok=True)
+            old.unlink(missing_ok=True)
 
 
 async def _one(owner: Owner) -> AsyncIterator[Owner]:

@@ -39,3 +39,24 @@ async def test_a_stack_is_started_where_none_runs(tmp_path: Path) -> None:
 
     assert tried.code == 0, tried
     assert "Starting a stack" in tried.out
+
+
+async def test_an_old_file_comes_in_first_and_stays(stack: Up, tmp_path: Path) -> None:
+    old, where = tmp_path / "42.md", ("--data", str(stack.data))
+    old.write_text("- Plays chess on Sundays\n- What is my name?\n")
+
+    tried = await mnemon("try", "42", "--file", old, "--json", *where)
+
+    steps = {step["name"]: step for step in json.loads(tried.out)}
+    assert list(steps) == ["import", "save", "read", "search", "forget"]
+    assert [name for name, step in steps.items() if not step["is_well"]] == ["import"]
+    assert "1 new, 0 there before, 1 refused\nline 2: It asks something" in steps["import"]["result"]
+    assert (tried.code, old.read_text()) == (1, "- Plays chess on Sundays\n- What is my name?\n")
+    left = await mnemon("read", "--tenant", "try", "--user", "42", "--json", *where)
+    assert [fact["text"] for fact in json.loads(left.out)["facts"]] == ["Plays chess on Sundays"]
+
+    old.write_text("- Plays chess on Sundays\n")
+    again = await mnemon("try", "42", "--file", old, "--json", *where)
+    assert (again.code, json.loads(again.out)[0]["result"]) == (0, "0 new, 1 there before, 0 refused")
+    absent = await mnemon("try", "42", "--file", tmp_path / "absent.md", *where)
+    assert (absent.code, "absent.md cannot be read" in absent.err) == (2, True)

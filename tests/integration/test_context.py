@@ -139,7 +139,11 @@ async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock)
     reply = await stock.ask("context", min_seq=seq)
     assert "Anna plays the cello" in shown(reply)
     nobody = await stock.ask("context", "acme.nobody")
-    assert (shown(nobody), nobody["sections"], nobody["degraded"]) == ("No saved information.", {}, [])
+    assert (shown(nobody), nobody["sections"], nobody["degraded"]) == (
+        "Key facts:\nNo saved information.",
+        {},
+        [],
+    )
 
 
 @pytest.mark.usefixtures("remembering")

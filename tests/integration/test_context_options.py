@@ -16,6 +16,12 @@ from tests.integration.setting import setting
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
+HEADINGS: dict[Format, str] = {
+    "messages": "Ключевые факты:\n",
+    "xml": "<key_facts>\n",
+    "blocks": "[PROFILE MEMORY]\n",
+    "markdown": "## Ключевые факты\n",
+}
 
 
 def shown(reply: dict[str, Any]) -> str:
@@ -52,6 +58,7 @@ async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none
             known = shown(await stock.ask("context", format=form, min_seq=seq))
             nothing = shown(await stock.ask("context", "acme.nobody", format=form))
             assert "- [preference] Анна любит чай" in known
+            assert nothing.startswith(HEADINGS[form])
             assert "Нет сохранённой информации." in nothing
             assert "Нет сохранённой информации." not in known
         await change(connection, setting(context__language="ru", context__fact_types=False), "acme")
@@ -100,7 +107,7 @@ async def test_passages_of_documents_are_a_section(
     async with running(("persist", "index", "retrieve"), with_vectors):
         seq = await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", document))
         without = await stock.ask("context", min_seq=seq, **asked)
-        assert (shown(without), without["sections"]) == ("No saved information.", {})
+        assert (shown(without), without["sections"]) == ("Key facts:\nNo saved information.", {})
         await change(connection, setting(context__sections__documents=200), "acme")
         async with asyncio.timeout(10):
             while "documents" not in (await stock.ask("context", min_seq=seq, **asked))["sections"]:

@@ -129,6 +129,7 @@ async def another(
 async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, folder: Path) -> None:
     old = folder / "77.md"
     old.write_text("- Prefers to speak Russian\n- Is it so?\n\n## User data\n\n- city: Kazan\n")
+    old.chmod(0o600)
     report = Report()
     with old.open("rb") as file:
         found = each(list(Markdown(TENANT).read(file)))
@@ -139,6 +140,11 @@ async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, f
     assert "- [id:pf_001] [t:profile] [imp:high] Prefers to speak Russian\n" in old.read_text()
     assert "- city: Kazan\n" in old.read_text()
     assert backup_of(old).read_text().startswith("- Prefers to speak Russian\n- Is it so?\n")
+    assert [each.stat().st_mode & 0o777 for each in (old, backup_of(old))] == [0o600, 0o600]
+    assert sorted(each.name for each in folder.iterdir() if each.name.startswith("77")) == [
+        "77.md",
+        "77.md.bak",
+    ]
 
 
 async def test_the_memory_of_the_demo_comes_back_as_it_was(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumers.retrieve.context.budget import fit
-from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
+from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
 from consumers.retrieve.context.layout import Layout
 from consumers.retrieve.context.value import (
     SECTIONS,
@@ -21,7 +21,8 @@ from consumers.retrieve.context.value import (
     Summary,
     user_data,
 )
-from contracts.ask import RenderedMessage
+from consumers.retrieve.context.wording import WORDINGS, Language
+from contracts.ask import Format, RenderedMessage
 from contracts.settings import Sections
 from infra.models import tokens
 
@@ -119,6 +120,19 @@ def test_markdown_says_that_nothing_is_known() -> None:
     only_said = Context(recent=[Said("m1", "user", "hi")])
     assert text_of(MARKDOWN, only_said) == "No saved information.\n\n## Recent messages\n\n- User: hi"
     assert "No saved information." not in text_of(MARKDOWN, WHOLE)
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+@pytest.mark.parametrize("form", ["messages", "xml", "blocks", "markdown"])
+def test_the_sentence_and_the_facts_have_the_same_heading(language: Language, form: Format) -> None:
+    layout, sentence = TYPED_LAYOUTS[language][form], WORDINGS[language].nothing_saved
+    fact = Fact("pf_001", "Likes tea", "preference", 9, MARCH)
+    known, nothing = (
+        layout.rendered(Context(facts=facts, language=language)).messages[0].content for facts in ([fact], [])
+    )
+    heading, line, end = known.partition("- [preference] Likes tea")
+    assert (heading != "", line != "") == (True, True)
+    assert nothing == heading + sentence + end
 
 
 def test_markdown_does_not_deny_what_found_no_room() -> None:

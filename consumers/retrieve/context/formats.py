@@ -140,7 +140,7 @@ def _messages(wording: Wording, *, is_typed: bool) -> MessageLayout:
         partial(_in_typed_message if is_typed else _in_message, wording),
         current_time=Around(f"{wording.current_time}: "),
         tool_result=f"{wording.tool_result}: ",
-        missing=wording.nothing_saved if is_typed else None,
+        missing=_framed(Around(f"{wording.key_facts}{parted}"), wording.nothing_saved) if is_typed else None,
     )
 
 
@@ -171,7 +171,7 @@ def _blocks(wording: Wording, *, is_typed: bool) -> TextLayout:
     )
 
 
-def _markdown(wording: Wording) -> TextLayout:
+def _markdown(wording: Wording, *, is_typed: bool) -> TextLayout:
     return TextLayout(
         {
             "facts": _heading(wording.key_facts),
@@ -185,7 +185,9 @@ def _markdown(wording: Wording) -> TextLayout:
         },
         partial(_in_markdown, wording),
         current_time=_heading(wording.current_time),
-        missing=wording.nothing_saved,
+        missing=(
+            _framed(_heading(wording.key_facts), wording.nothing_saved) if is_typed else wording.nothing_saved
+        ),
     )
 
 
@@ -195,7 +197,7 @@ def _layouts(wording: Wording, *, is_typed: bool) -> Mapping[Format, Layout]:
             "messages": _messages(wording, is_typed=is_typed),
             "xml": _xml(wording, is_typed=is_typed),
             "blocks": _blocks(wording, is_typed=is_typed),
-            "markdown": _markdown(wording),
+            "markdown": _markdown(wording, is_typed=is_typed),
         }
     )
 

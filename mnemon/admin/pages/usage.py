@@ -10,7 +10,7 @@ from consumers.spending.period import Period, last_days
 from consumers.spending.usage import Part, Total
 from contracts.base import InvalidBody
 from infra.database.backlog import backlog, by_tenant
-from infra.database.batches import State, newest
+from infra.database.batches import STATES, newest
 from infra.database.users import tenants
 from infra.settings.store import LiveSettings
 from mnemon.admin.bars import Chart, chart
@@ -26,13 +26,6 @@ _STACKED: Final[tuple[Part, ...]] = ("purpose", "tenant", "model")
 _MOST_TENANTS: Final = 500
 _SHOWN: Final = 50
 """Batches of a page."""
-
-_STATES: Final[Mapping[str, tuple[State, ...]]] = {
-    "all": ("claimed", "intended", "submitted", "completed", "failed"),
-    "open": ("claimed", "intended", "submitted"),
-    "completed": ("completed",),
-    "failed": ("failed",),
-}
 
 
 @pages.get("/usage")
@@ -65,17 +58,17 @@ async def usage(visit: Visit) -> Response:
 @pages.get("/usage/batches")
 async def batches(visit: Visit) -> Response:
     """Batches, the newest first, and the stretches of conversations that wait to be read."""
-    shown = _among(visit.query.get("state", ""), {name: name for name in _STATES}, "all")
+    shown = _among(visit.query.get("state", ""), {name: name for name in STATES}, "all")
     now = datetime.now(UTC)
     before = _moment(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
     database = await visit.parts.database()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    found = await database.read(newest(_STATES[shown], before, _SHOWN + 1))
+    found = await database.read(newest(STATES[shown], before, _SHOWN + 1))
     return visit.page(
         "batches.html",
         now=now,
         shown=shown,
-        states=_STATES,
+        states=STATES,
         batches=found[:_SHOWN],
         older=found[_SHOWN - 1].created_at.isoformat() if len(found) > _SHOWN else None,
         is_first="before" not in visit.query,

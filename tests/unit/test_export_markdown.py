@@ -1,0 +1,47 @@
+"""What a Markdown export shows of a user."""
+
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from infra.database.whole_memory import KeptField, KeptMemory, WholeMemory
+from mnemon.exporting.markdown import lines
+
+
+class Kept:
+    """Facts as the database has them."""
+
+    def __init__(self, **facts: dict[str, Any]) -> None:
+        self._facts = facts
+
+    async def memories(self) -> AsyncGenerator[KeptMemory, None]:
+        for seq, (fact_id, fact) in enumerate(self._facts.items(), 1):
+            body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": "p"}, "lineage": {}}
+            yield KeptMemory(seq, f"e{seq}", "fact.saved", datetime.now(UTC), body)
+
+    async def fields(self) -> AsyncGenerator[KeptField, None]:
+        nothing: tuple[KeptField, ...] = ()
+        for field in nothing:
+            yield field
+
+
+def fact(text: str, expires_at: datetime | None) -> dict[str, Any]:
+    return {
+        "text": text, "kind": "event", "tier": "working", "importance": 5,
+        "expires_at": expires_at and expires_at.isoformat(),
+    }  # fmt: skip
+
+
+async def test_a_fact_whose_time_is_over_is_not_shown() -> None:
+    now = datetime.now(UTC)
+    memory = Kept(
+        wk_001=fact("Is at the dentist", now - timedelta(seconds=1)),
+        wk_002=fact("Is on holiday", now + timedelta(hours=1)),
+    )
+    written = [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))]
+    assert [line.rpartition("] ")[2] for line in written if line.startswith("- ")] == ["Is on holiday"]
+
+
+async def test_nothing_is_written_where_all_is_over() -> None:
+    memory = Kept(wk_001=fact("Is at the dentist", datetime.now(UTC) - timedelta(seconds=1)))
+    assert [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))] == []
