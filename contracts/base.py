@@ -1,8 +1,9 @@
 """What every contract shares: frozen values, tolerant to read, strict to write."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from itertools import takewhile
 from math import isfinite
 from typing import Annotated, Any, Final, Self
 
@@ -59,7 +60,7 @@ class Contract(BaseModel):
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
-            raise _invalid(error) from error
+            raise _invalid(error, _declared_fields(Contract)) from error
 
     @classmethod
     def unknown_fields(cls, body: bytes) -> tuple[str, ...]:
@@ -106,8 +107,19 @@ _OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
 """What pydantic calls one of several types that a field may have."""
 
 
-def _invalid(error: ValidationError) -> InvalidBody:
-    # No input: problems are logged, and content is not.
+def _declared_fields(contract: type[Contract]) -> set[str]:
+    """Return the names of all fields of a contract and of those made of it."""
+    return set(contract.model_fields).union(*map(_declared_fields, contract.__subclasses__()))
+
+
+def _invalid(error: ValidationError, declared: Container[str] | None = None) -> InvalidBody:
+    """Say what is wrong with a value, without the value: errors are logged, and content is not.
+
+    Args:
+        error: what pydantic found.
+        declared: names that the error may repeat; None for all. The keys of a free object, such as
+            `metadata`, are content, too: the error ends at the object.
+    """
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     first = errors[0]
     path = first["loc"]
@@ -115,6 +127,8 @@ def _invalid(error: ValidationError) -> InvalidBody:
     if path and _OF_A_UNION.fullmatch(str(path[-1])):
         path = path[:-1]
         problem = ", or ".join(each["msg"] for each in errors if each["loc"][:-1] == path)
+    if declared is not None:
+        path = tuple(takewhile(lambda part: isinstance(part, int) or part in declared, path))
     named = ".".join(str(part) for part in path) or "body"
     field = named if named.isprintable() else ascii(named)[1:-1]
     return InvalidBody(field, problem)

@@ -3,23 +3,26 @@
 import json
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 from nats.aio.client import Client
 
 from contracts.base import InvalidBody
 from contracts.streams import WORK
-from contracts.subjects import encode_token, said_subject, work_subject
+from contracts.subjects import InvalidId, encode_token, said_subject, work_subject
+
+_Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class GivenUp(msgspec.Struct, frozen=True):
     """A window that is to be asked for once more; `attempts` are those that failed."""
 
     conversation: str
-    from_seq: int
-    to_seq: int
-    attempts: int = 0
+    from_seq: _Position
+    to_seq: _Position
+    attempts: _Count = 0
 
 
 USERS: Final = 1000
@@ -87,9 +90,11 @@ def decode_given_up(body: bytes) -> GivenUp:
         InvalidBody: it names none.
     """
     try:
-        return msgspec.json.decode(body, type=GivenUp)
-    except msgspec.DecodeError as error:
+        window = msgspec.json.decode(body, type=GivenUp)
+        encode_token(window.conversation)
+    except (msgspec.DecodeError, InvalidId) as error:
         raise InvalidBody("window", "expected conversation, from_seq and to_seq") from error
+    return window
 
 
 def _owner(named: object) -> tuple[str, str]:

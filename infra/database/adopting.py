@@ -5,7 +5,7 @@ What was submitted is paid for, and what was intended may be: neither is asked f
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from sqlalchemy import BigInteger, Select, String, bindparam, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -36,6 +36,9 @@ class _Noted(NamedTuple):
 _ITS = text(OF_BATCHES)
 _PLACE = ("tenant", "user_id", "conversation", "from_seq")
 _VALUES = (*_PLACE, "to_seq", "cut_at", "due_at", "batch_id", "line")
+
+LINES: Final = 1_000_000
+"""More than any provider takes in a batch."""
 
 
 def _unknown() -> Select[Any]:
@@ -128,7 +131,14 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
     ]
     submitted = [each for each in noted if each.event == "batch.submitted"]
     over = {each[1:3] for each in noted if each.event in ("batch.completed", "batch.failed")}
-    asked = await _not_erased(connection, [window for _, event in intended for window in event.windows])
+    # A body names users, too: an event is about the user of its subject alone.
+    named = [
+        window
+        for each, event in intended
+        for window in event.windows
+        if (window.tenant, window.user) == each[1:3]
+    ]
+    asked = await _not_erased(connection, named)
     owners = {(window.tenant, window.user) for window in asked}
     begun = intended[0][0].at
     await _ANSWERED.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
@@ -141,7 +151,7 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
             model=intended[0][1].model,
             state="completed" if owners <= over else "submitted" if submitted else "intended",
             provider_batch_id=submitted[0].body["provider_batch_id"] if submitted else None,
-            lines=1 + max((each.line or 0 for each in asked), default=0),
+            lines=1 + max((each.line or 0 for each in asked if _has_line(each)), default=0),
             created_at=begun,
             changed_at=(submitted or [each for each, _ in intended])[-1].at,
             deadline_at=begun + min((deadline_of(tenant) for tenant, _ in owners), default=timedelta()),
@@ -159,8 +169,8 @@ async def _not_erased(connection: Connection, asked: Sequence[Window]) -> list[W
 
 
 def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Where its batch is over and it has no answer, it waits for another one."""
-    is_over = (window.tenant, window.user) in over
+    """Where its batch is over and it has no answer, it waits for another one; so it does without a line."""
+    is_held = (window.tenant, window.user) not in over and _has_line(window)
     return {
         "tenant": window.tenant,
         "user_id": window.user,
@@ -169,6 +179,11 @@ def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, 
         "to_seq": window.to_seq,
         "cut_at": at,
         "due_at": at,
-        "batch_id": None if is_over else batch_id,
-        "line": None if is_over else window.line,
+        "batch_id": batch_id if is_held else None,
+        "line": window.line if is_held else None,
     }
+
+
+def _has_line(window: Window) -> bool:
+    """Whether the number of its line is one that a batch can have."""
+    return (window.line or 0) < LINES

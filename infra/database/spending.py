@@ -4,7 +4,19 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Date, DateTime, Double, Select, String, bindparam, cast, func, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Date,
+    DateTime,
+    Double,
+    Select,
+    String,
+    bindparam,
+    cast,
+    func,
+    select,
+    text,
+)
 
 from infra.database.engine import Connection, Lookup, Query
 from infra.database.tables import IS_OPEN, OF_BATCHES, batches
@@ -38,12 +50,19 @@ class Calls(NamedTuple):
     usd: float
 
 
+BELIEVED: Final = 1_000_000_000.0
+"""US dollars that one event counts for at most: a sum of some larger ones is no number to PostgreSQL."""
+
 _SINCE: Final = calls.c.at >= bindparam("since", type_=DateTime(timezone=True))
 _OF_TENANT: Final = calls.c.tenant == bindparam("of_tenant", type_=String)
 
 
+def _total(usd: ColumnElement[float]) -> Any:
+    return func.coalesce(func.sum(func.least(usd, BELIEVED)).filter(usd.isnot(None)), 0.0)
+
+
 def _usd() -> Any:
-    return func.coalesce(func.sum(calls.c.usd), 0.0)
+    return _total(calls.c.usd)
 
 
 def _spent() -> Select[Any]:
@@ -71,9 +90,8 @@ def _usage() -> Select[Any]:
 
 
 def _reserved() -> Select[Any]:
-    usd = func.sum(cast(events.c.body["usd"].astext, Double))
     return (
-        select(func.coalesce(usd, 0.0))
+        select(_total(cast(events.c.body["usd"].astext, Double)))
         .select_from(events.join(batches, batches.c.batch_id == events.c.item))
         .where(
             text(IS_OPEN),

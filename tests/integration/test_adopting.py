@@ -146,6 +146,23 @@ async def test_nothing_that_was_answered_is_read_again_and_the_rest_is(database:
     ]  # fmt: skip
 
 
+async def test_an_event_holds_windows_of_its_own_user_only(database: Database) -> None:
+    place = {"conversation": "talk", "from_seq": 0, "to_seq": END, "line": 0}
+    others = {"tenant": "globex", "user": "eva", **place}
+    asked = {"batch_id": "b1", "provider": "openai", "model": "m", "purpose": "extract"}
+    assert await adopted(database, event(100, "batch.intended", windows=[others], **asked)) == 1
+    assert await held(database) == []
+
+
+@pytest.mark.parametrize("line", [10**30, 2**31, 1_000_000])
+async def test_a_line_that_no_batch_has_keeps_no_other_batch_from_being_taken_up(
+    database: Database, line: int
+) -> None:
+    assert await adopted(database, intended(100, "b1", (1, 5, line)), intended(101, "b2", (6, 9, 0))) == 2
+    assert await held(database) == [(1, None, None, False), (6, "b2", 0, False)]
+    assert (await batch(database, "b1")).lines == 1
+
+
 @pytest.mark.parametrize("polls", [1_000_000, 2])
 async def test_a_database_that_is_made_anew_goes_on_and_pays_nothing_twice(
     extracting: Extracting, polls: int

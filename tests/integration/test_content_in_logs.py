@@ -21,6 +21,9 @@ REFUSED = (
     {"role": "user", "content": "x", "tool_calls": "otter"},
     {"role": "user", "content": {"otter": 1}},
     {"role": "user", "content": "the otter \0"},
+    {"role": "user", "content": "x", "metadata": {"otter": "\0"}},
+    {"role": "user", "content": "x", "metadata": {"a": {"otter\0": 1}}},
+    {"role": "user", "content": "x", "tool_calls": [{"name": "f", "arguments": {"otter": ["\0"]}}]},
 )
 
 
@@ -43,11 +46,12 @@ async def test_refused_values_are_logged_nowhere(
                 b'{"role":"user","content":"the otter","id":"otter","n":1e300000}',
             )
             await stock.publish("memory.acme.u1.fact.saved.v1", {"fact_id": "a", "fact": {"kind": "otter"}})
+            await stock.publish("memory.acme.u1.profile.set.v1", b'{"fields":{"otter":1e400}}')
             async with running(("persist",), deployment):
                 await persisted(connection)
         finally:
             await server.stop()
-        assert len(await letters(connection)) == len(REFUSED) + 2
+        assert len(await letters(connection)) == len(REFUSED) + 3
         said = capsys.readouterr()
         assert "dead letter" in said.out + said.err
         assert "otter" not in said.out + said.err

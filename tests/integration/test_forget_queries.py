@@ -1,10 +1,13 @@
 """`forget` by query through all of mnemon: only what was meant is removed, and it can come back."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
+from consumers.alignment.query import choose_fact
+from consumers.retrieve.verbs import fact_query
 from contracts.streams import LOG
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
@@ -134,3 +137,24 @@ async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> Non
     assert code(await stock.ask("forget", query="is in Rome")) == "not_found"
     by_id = await stock.ask("forget", id="wk_001")
     assert (by_id["id"], by_id["text"], by_id.get("restore")) == ("wk_001", "Is in Rome", None)
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_others_are_answered_while_a_query_is_compared(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many or long facts that takes seconds."""
+    begun, answered = threading.Event(), threading.Event()
+
+    def choose_slowly(*given: Any) -> Any:
+        begun.set()
+        assert answered.wait(8), "nobody is answered meanwhile"
+        return choose_fact(*given)
+
+    monkeypatch.setattr(fact_query, "choose_fact", choose_slowly)
+    await indexed(stock, await keep(stock, "u1", ("Likes green tea",)))
+    forgetting = asyncio.create_task(stock.ask("forget", "acme.u1", query="green tea"))
+    assert await asyncio.to_thread(begun.wait, 8)
+    assert "error" not in await stock.ask("context", "globex.eva")
+    answered.set()
+    assert (await forgetting)["id"] == "ar_000"

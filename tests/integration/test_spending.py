@@ -22,7 +22,7 @@ from infra.broker.delivery import Delivery
 from infra.config import Deployment
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.projecting import write
-from infra.database.spending import Calls, spent_by_tenant, spent_since, usage
+from infra.database.spending import BELIEVED, Calls, spent_by_tenant, spent_since, usage
 from infra.settings.store import LiveSettings
 
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -120,6 +120,16 @@ async def test_any_order_any_batches_any_copies(database: Database, log: list[Ca
     totals = {tenant: sum(each.usd for each in ever if each.tenant == tenant) for tenant, *_ in ever}
     assert await database.read(spent_by_tenant(since)) == totals
     assert await database.read(spent_since("acme", since)) == totals.get("acme", 0)
+
+
+async def test_costs_that_no_call_has_make_no_other_cost_unreadable(database: Database) -> None:
+    forged = [Call(seq, f"forged {seq}", usd=1e308, tokens=(2**63 - 1, 0, 2**63 - 1)) for seq in (1, 2)]
+    await spend(database, *forged, Call(3, "theirs", tenant="globex"))
+    since, until = MIDNIGHT, MIDNIGHT + HOUR
+    acme, globex = await database.read(usage(None, since, until))
+    assert (acme.usd, globex.usd) == (2 * BELIEVED, 0.25)
+    assert await database.read(spent_by_tenant(since)) == {"acme": 2 * BELIEVED, "globex": 0.25}
+    assert await database.read(spent_since("acme", since)) == 2 * BELIEVED
 
 
 class Clock:

@@ -67,8 +67,8 @@ def test_it_takes_ordinary_messages(body: bytes) -> None:
     ("body", "field"),
     [
         (b'{"role":"user","content":"a\\u0000b"}', "content"),
-        (b'{"role":"user","content":"x","metadata":{"a":{"b":"\\u0000"}}}', "metadata.a"),
-        (b'{"role":"user","content":"x","metadata":{"n":1e999999}}', "metadata.n"),
+        (b'{"role":"user","content":"x","metadata":{"a":{"b":"\\u0000"}}}', "metadata"),
+        (b'{"role":"user","content":"x","metadata":{"n":1e999999}}', "metadata"),
         (b'{"role":"user","content":"x","z":"\xff"}', "body"),
         (b'{"role":"user","content":"' + b"x" * BODY_LIMIT + b'"}', "body"),
         (b'{"role":"user"}', "content"),

@@ -3,7 +3,7 @@
 import pytest
 
 from contracts.base import InvalidBody
-from infra.broker.triggers import decode, encode
+from infra.broker.triggers import GivenUp, decode, decode_given_up, encode
 
 
 def test_users_come_back_as_they_went() -> None:
@@ -29,3 +29,26 @@ NO_USERS = (
 def test_what_names_no_users_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody, match="users: expected"):
         decode(body)
+
+
+def test_a_window_that_was_given_up_is_read() -> None:
+    body = b'{"conversation":"talk","from_seq":3,"to_seq":9223372036854775807,"later":1}'
+    assert decode_given_up(body) == GivenUp("talk", 3, 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b'{"conversation":"","from_seq":1,"to_seq":2}',
+        b'{"conversation":"a\\u0000","from_seq":1,"to_seq":2}',
+        b'{"conversation":"%b","from_seq":1,"to_seq":2}' % (b"c" * 256),
+        b'{"conversation":"talk","from_seq":-1,"to_seq":2}',
+        b'{"conversation":"talk","from_seq":1,"to_seq":9223372036854775808}',
+        b'{"conversation":"talk","from_seq":1,"to_seq":2,"attempts":2147483648}',
+    ],
+)
+def test_a_window_that_the_database_cannot_hold_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidBody, match="window: expected"):
+        decode_given_up(body)

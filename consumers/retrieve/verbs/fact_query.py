@@ -61,7 +61,9 @@ class FactQuery:
         """
         seen = await self._memory.facts(owner, min_seq)
         facts = {fact.id: fact for fact in unexpired(seen.value, now())}
-        choice = choose_fact(query, [(fact.id, fact.text) for fact in facts.values()])
+        # Of many or long facts it takes seconds, in which others are answered.
+        texts = [(fact.id, fact.text) for fact in facts.values()]
+        choice = await asyncio.to_thread(choose_fact, query, texts)
         named = facts[choice.named] if choice.named is not None else None
         return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
 
