@@ -223,7 +223,8 @@ async def test_a_change_is_in_the_next_answer(
 
     seq = await indexed(stock, await act(stock))
 
-    for reply in (await stock.ask("context", min_seq=seq), await stock.ask("context")):
+    # Without a position first: the notice of the change is all that tells of it.
+    for reply in (await stock.ask("context"), await stock.ask("context", min_seq=seq)):
         assert new in shown(reply)
         assert not gone or gone not in shown(reply)
 
@@ -298,7 +299,8 @@ async def test_words_are_counted_again_only_after_a_change(
     await lived(stock)
     await quiet.settle()
     before = await quiet.statements()
-    await stock.ask("context")
+    for _ in range(5):  # what one begins in the background is seen after another
+        await stock.ask("context")
     assert await quiet.statements() == before
     await indexed(stock, await stock.say("Is it late?", "acme.u2.-"))
     await stock.ask("context")
