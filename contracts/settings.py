@@ -290,6 +290,11 @@ class SettingsV1(Settings):
         le=10_000,
         description="How long a request with `min_seq` waits for the projections.",
     )
+    discard_facts: bool = Field(
+        default=False,
+        description="A new conversation that discards what came before (`/new`) also has facts forgotten "
+        "that only the discarded messages taught; off: facts stay.",
+    )
     policy: Policy = Field(default=Policy(), description="Which proposed facts are kept at all.")
     dedupe: Dedupe = Field(default=Dedupe(), description="When two facts are the same.")
     limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has.")

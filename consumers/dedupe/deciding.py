@@ -25,6 +25,7 @@ from consumers.dedupe.decide import (
     text_to_compare,
     undecidable,
 )
+from consumers.dedupe.discarding import forget_discarded
 from consumers.dedupe.known import TURN_SECONDS, Known
 from consumers.dedupe.log_events import event_of, log_event
 from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
@@ -83,7 +84,8 @@ class Deciding:
         Args:
             connection: where the log is.
             owner: the user.
-            limits_at: then, too, were the user's limits to be looked at. They are not while proposals wait.
+            limits_at: then, too, were the user's limits to be looked at, and facts that go with discarded
+                messages. They are not while proposals wait.
 
         Returns:
             The log position of the first event that waits for another turn; None when none does.
@@ -110,6 +112,8 @@ class Deciding:
             waits = known.next
             if limits_at is not None and waits is None:
                 decided = trim(known.facts, self._settings.of(owner[0]).limits, limits_at)
+                if self._settings.of(owner[0]).discard_facts:
+                    decided += await forget_discarded(connection, owner, known.facts.facts)
                 events += _applied(owner, known, decided, limits_at, neighbours)
             await neighbours.write()
             if waits is None:

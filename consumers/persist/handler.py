@@ -51,6 +51,8 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         publish = broker.config.connection_state.stream.publish
         for tenant, user in rows.watermarked():
             await publish(work_subject("persist", tenant, user), stream=WORK)
+        for tenant, user in rows.discarded():
+            await publish(work_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.changed()
         # Most batches hold nothing but messages.
         users = said(rows.messages.values()) if rows.memories or rows.events else changed

@@ -11,6 +11,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
+from consumers.retrieve.found_rows import FoundDocuments, FoundMessages, FoundRows
 from contracts.base import InvalidBody
 from contracts.decode import UnknownEvent
 from contracts.subjects import parse_owner
@@ -93,6 +94,10 @@ class Memory:
     def applied_position(self) -> int:
         """The log position up to which every event has ended, as far as it is known here."""
         return self._position.value
+
+    def revision(self, tenant: str) -> object:
+        """Something that is another one after every change of a user of the tenant."""
+        return self._cache.revision(tenant)
 
     def forget(self) -> None:
         """Drop all that is cached: notices were missed, or another generation took the place of this one."""
@@ -203,13 +208,13 @@ class Memory:
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[StoredDocument]]:
         """Some documents, whole; raises as `messages` does."""
-        return await self._read(owner, None, self._documents_by_id, (owner, ids), min_seq, wait=False)
+        return await self._look_up(owner, FoundDocuments, self._documents_by_id, (owner, ids), min_seq)
 
     async def surroundings(
         self, owner: Owner, wanted: found.Wanted, min_seq: int | None
     ) -> Seen[Surroundings]:
         """Some messages, and what stands around them; raises as `messages` does."""
-        return await self._read(owner, None, self._surroundings, wanted, min_seq, wait=False)
+        return await self._look_up(owner, FoundMessages, self._surroundings, wanted, min_seq)
 
     async def indexed(self, owner: Owner, min_seq: int | None) -> int:
         """The log position up to which all can be searched for.
@@ -261,14 +266,56 @@ class Memory:
     ) -> Seen[Value]:
         position = await self._reached(self._position, owner, min_seq, wait=wait)
         shelf = self._cache.shelf(owner)
-        # At 0 nothing is known of what is shown: rows may be there before the first acknowledgement.
-        if (min_seq is not None and position < min_seq) or (not position and self._is_following):
-            return await self._read_beyond(owner, questions.query([wanted]), position)
-        seen = Seen(await questions.ask(wanted), position)
-        # Between a commit and its acknowledgement the value is right, and the position not yet.
-        if part is not None and position >= self._noticed.get(owner, 0):
+        seen, is_settled = await self._ask(owner, questions, wanted, min_seq, position)
+        if part is not None and is_settled:
             shelf[part] = seen
         return seen
+
+    async def _look_up(
+        self,
+        owner: Owner,
+        kind: type[FoundRows[Wanted, Value]],
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+    ) -> Seen[Value]:
+        """Look up what a search found, of which PostgreSQL is asked for what is not held."""
+        shelf = self._cache.found_shelf(owner)
+        rows: FoundRows[Wanted, Value] = shelf.get(kind) or kind()
+        if (min_seq or 0) > (rows.seq or 0):
+            rows = kind()
+        missing = rows.missing(wanted)
+        if missing is None:
+            CACHE.add("part", "hit")
+        else:
+            CACHE.add("part", "miss")
+            position = await self._reached(self._position, owner, min_seq, wait=False)
+            seen, is_settled = await self._ask(owner, questions, missing, min_seq, position)
+            rows = rows.joined(missing, seen.value, seen.seq)
+            if is_settled:
+                shelf[kind] = rows.held(wanted)
+                self._cache.weigh_found_shelf(owner, shelf)
+        return Seen(rows.answer(wanted), rows.seq or 0)
+
+    async def _ask(
+        self,
+        owner: Owner,
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+        position: int,
+    ) -> tuple[Seen[Value], bool]:
+        """Ask PostgreSQL, beyond the position if need be.
+
+        Returns:
+            The answer, and whether it may be kept until the user changes.
+        """
+        # At 0 nothing is known of what is shown: rows may be there before the first acknowledgement.
+        if (min_seq is not None and position < min_seq) or (not position and self._is_following):
+            return await self._read_beyond(owner, questions.query([wanted]), position), False
+        seen = Seen(await questions.ask(wanted), position)
+        # Between a commit and its acknowledgement the value is right, and the position not yet.
+        return seen, position >= self._noticed.get(owner, 0)
 
     async def _reached(
         self, position: Position, owner: Owner, min_seq: int | None, *, wait: bool = True

@@ -34,6 +34,9 @@ ACK_WAIT = 20.0
 MODEL_WAIT = 180.0
 """The same where a language model is asked: longer than it may take to answer, with all repetitions."""
 
+SETTINGS_KEPT = 64
+"""Former settings of everybody, and as many of each tenant, that the bucket keeps."""
+
 MAINTAIN = "work.maintain"
 """What the server's schedules trigger."""
 
@@ -114,7 +117,9 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
             filter_subject="work.index.>",
         ),
         _consumer_config(
-            "dedupe-limits", "Looks whether a user has too many facts", filter_subject="work.dedupe.>"
+            "dedupe-limits",
+            "Looks whether a user has too many facts, or facts of discarded messages",
+            filter_subject="work.dedupe.>",
         ),
         _consumer_config(
             "maintain", "Removes what has expired", filter_subject=f"{MAINTAIN}.>", max_ack_pending=1
@@ -144,7 +149,7 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
     ),
 }
 
-BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=64),)
+BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=SETTINGS_KEPT),)
 
 
 _TOO_FEW = frozenset({10005, 10074})

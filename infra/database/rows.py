@@ -138,6 +138,10 @@ class Rows:
         )
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
+    def discarded(self) -> set[Owner]:
+        """The users whose earlier messages are discarded."""
+        return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
+
 
 def _keep_first(rows: dict[Place, AnyRow], place: Place, row: AnyRow) -> None:
     known = rows.get(place)

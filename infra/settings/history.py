@@ -10,8 +10,9 @@ from nats.aio.client import Client
 from nats.js.errors import BadRequestError, KeyNotFoundError
 
 from contracts.base import InvalidBody
-from contracts.settings import settings_key
+from contracts.settings import DEFAULT_KEY, SettingsV1, settings_key
 from contracts.settings_document import NOTHING, Document, flat, in_force, read_document
+from infra.broker.topology import SETTINGS_KEPT
 from infra.settings.bucket import entries, newest_default, open_bucket, set_by
 from infra.settings.store import change
 
@@ -72,6 +73,31 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
         is_deletion = entry.operation is not None
         revisions.append(Revision(entry.revision or 0, at, changes, is_deletion, problem, by))
     return revisions
+
+
+async def in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
+    """What was in force for a tenant at a former moment; None where that is not kept, or was not valid.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    bucket = await open_bucket(connection)
+    documents = []
+    for key in (DEFAULT_KEY, settings_key(tenant)):
+        found: Any = await entries(bucket, key)
+        former = [entry for entry in found if entry.created <= moment]
+        if not former and len(found) >= SETTINGS_KEPT:
+            return None
+        is_set = former and former[-1].operation is None
+        try:
+            documents.append(read_document(former[-1].value) if is_set else NOTHING)
+        except InvalidBody:
+            return None
+    try:
+        return in_force(*documents)
+    except InvalidBody:
+        return None
 
 
 async def rollback(connection: Client, revision: int, tenant: str | None = None) -> int:

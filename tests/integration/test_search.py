@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from consumers.app import CONSUMERS, running
 from contracts.settings import Embedding, Retrieval, SettingsV1
+from infra.broker.position import applied_position
 from infra.config import Deployment
 from infra.settings.store import write
 from producers.client import MemoryClient
@@ -162,6 +163,42 @@ async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Depl
 
     removed = await stock.publish(f"{SPACE}.document.removed.v1", {"document_id": "house"})
     assert await found(stock, "boiler", scope=["documents"], min_seq=removed) == []
+
+
+async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
+    stock: Stock, with_vectors: Deployment
+) -> None:
+    former = "The boiler is switched off with the red lever in the cellar."
+    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+        added = {"document_id": "house", "text": former}
+        await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", added))
+        assert await found(stock, "boiler", scope=["documents"]) == ["house"]
+    # The vectors are behind: they say where the former text had its words.
+    async with running(("persist", "retrieve"), with_vectors):
+        added = {"document_id": "house", "text": "A garden with many trees, and nothing besides. " * 3}
+        seq = await stock.publish(f"{SPACE}.document.added.v1", added)
+        stream_context = stock.connection.jetstream()
+        async with asyncio.timeout(20):
+            while await applied_position(stream_context) < seq:
+                await asyncio.sleep(0.02)
+        assert await found(stock, "boiler", scope=["documents"]) == []
+
+
+@pytest.mark.parametrize("scope", ["memories", "messages", "documents"])
+async def test_as_many_hits_as_are_asked_for(stock: Stock, searching: Deployment, scope: str) -> None:
+    """More than are looked at for a usual limit; each stands alone, so that none comes as a neighbour."""
+    many = 50
+    for number in range(many):
+        text = f"The walnut of number {number} is ripe"
+        if scope == "memories":
+            seq = await saved(stock, f"ar_{number:03}", text)
+        elif scope == "messages":
+            seq = await stock.say(text, f"acme.u1.c{number}", id=f"m{number}")
+        else:
+            added = {"document_id": f"d{number}", "text": text}
+            seq = await stock.publish(f"{SPACE}.document.added.v1", added)
+    await indexed(stock, seq)
+    assert len(set(await found(stock, "walnut", scope=[scope], limit=45))) == 45
 
 
 async def test_documents_of_one_collection(stock: Stock, searching: Deployment) -> None:

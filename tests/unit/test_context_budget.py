@@ -334,3 +334,27 @@ def test_characters_and_tokens_both_hold() -> None:
         )
         assert fitted.sections["relevant"].tokens <= 100
         assert len(fitted.rendered.text or "") <= characters
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_recent_messages_that_are_switched_off_take_no_spare_tokens(layout: Layout) -> None:
+    context = Context(facts=[fact(1)], recent=turns(3))
+    fitted = real(context, layout, 1000, Sections(recent=0))
+    assert not fitted.context.recent
+    assert "says" not in "".join(message.content for message in fitted.rendered.messages)
+    assert ids(fitted.context.facts) == ["pf_1"]
+    assert fitted.sections["recent"].left_out == 6
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_an_earlier_message_goes_when_recent_messages_get_spare_tokens(layout: Layout) -> None:
+    recent = turns(8)
+    context = Context(recent=recent, conversation=recent[::-1])
+    held = 0
+    for budget in range(20, 300):
+        fitted = real(context, layout, budget, Sections(conversation=1000, recent=200))
+        shown = {each.id for each in fitted.context.recent}
+        earlier = {each.id for each in fitted.context.conversation}
+        assert not shown & earlier, f"said twice within {budget} tokens"
+        held += bool(earlier)
+    assert held, "there are budgets at which an earlier message is shown"

@@ -72,6 +72,24 @@ def test_a_secret_in_a_command_or_a_question_is_a_secret() -> None:
 
 @pytest.mark.parametrize(
     "number",
+    [
+        "4000001234567890124",
+        "4000 0012 3456 7890 124",
+        "4000.0012.3456.7890.124",
+        "6212345678901234569",
+        "6212-3456-7890-1234-569",
+        "501812345678901236",
+        "220012345678901231",
+    ],
+)
+def test_cards_with_more_than_16_digits_are_refused(number: str) -> None:
+    assert reason(f"User's number is {number} there") == "secret"
+    wrong = number[:-1] + str((int(number[-1]) + 1) % 10)
+    assert reason(f"User's number is {wrong} there") is None, "the check digit is wrong"
+
+
+@pytest.mark.parametrize(
+    "number",
     ["4111 1111 1111 1112", "1234567890123", "4111-1111-1111-111", "0000 0000 0000 0000", "9111111111111111"],
 )
 def test_numbers_that_no_card_has_are_kept(number: str) -> None:

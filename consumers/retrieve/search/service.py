@@ -95,7 +95,7 @@ class Search:
         self._memory = memory
         self._vectors = finding.vectors if finding else None
         self._embedder = finding.embedder if finding else None
-        self._statistics = Statistics(database, self._embedder) if self._embedder else None
+        self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
         self._asks_again_at = 0.0
         self._scopes: Mapping[Scope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._facts,

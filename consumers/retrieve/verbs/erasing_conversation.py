@@ -8,7 +8,6 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 
 from consumers.retrieve.verbs.asking import owner_of
-from consumers.retrieve.verbs.drawn import drawn_alone
 from consumers.retrieve.verbs.receipt import (
     PATIENCE,
     count_old_points,
@@ -32,6 +31,7 @@ from infra.database.elsewhere import counted_elsewhere
 from infra.database.engine import Database
 from infra.database.locking import locked
 from infra.erased import EVERYWHERE, ErasedConversation
+from infra.fact_sources import drawn_alone
 from infra.finding import Finding
 from infra.vectors.port import Owner, VectorsUnavailable
 

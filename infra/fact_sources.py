@@ -1,4 +1,4 @@
-"""What goes with a conversation: the facts and proposals that were drawn from it alone."""
+"""Sources of facts: which facts were drawn from one conversation alone, or from discarded messages."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing
@@ -72,6 +72,23 @@ async def drawn_alone(
         or (isinstance(each.event, FactRejectedV1) and each.event.proposal_id in proposals)
         or (not isinstance(each.event, FactRejectedV1) and getattr(each.event, "fact_id", None) in facts)
     ]
+
+
+async def drawn_below(connection: Client, owner: Owner, position: int) -> set[str]:
+    """Find the facts that nothing but messages below a log position taught.
+
+    A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is not one of them.
+
+    Raises:
+        nats.errors.Error: the log does not answer.
+    """
+    events = [each.event async for each in _logged(connection, owner)]
+    told = [event for event in events if isinstance(event, _TOLD)]
+    elsewhere = {each.fact_id for each in told if max(each.lineage.sources, default=position) >= position}
+    for each in told:
+        if isinstance(each, FactMergedV1) and each.merged_id in elsewhere:
+            elsewhere.add(each.fact_id)
+    return {each.fact_id for each in told} - elsewhere
 
 
 async def _logged(connection: Client, owner: Owner) -> AsyncIterator[_Logged]:
