@@ -157,6 +157,17 @@ class FactLimits(Settings):
         return at_most(value, "per_user", info)
 
 
+class DocumentLimits(Settings):
+    """How large a document may be."""
+
+    characters: int = Field(
+        default=1_000_000,
+        ge=1_000,
+        le=1_000_000,
+        description="Characters of one document; the verb `document` refuses a longer text.",
+    )
+
+
 class Rates(Settings):
     """How much is asked and said. What is refused is refused for the moment, and may be asked again."""
 
@@ -298,6 +309,7 @@ class SettingsV1(Settings):
     policy: Policy = Field(default=Policy(), description="Which proposed facts are kept at all.")
     dedupe: Dedupe = Field(default=Dedupe(), description="When two facts are the same.")
     limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has.")
+    documents: DocumentLimits = Field(default=DocumentLimits(), description="How large a document is.")
     rates: Rates = Field(default=Rates(), description="How much is asked and said.")
     retrieval: Retrieval = Field(default=Retrieval(), description="What a search finds.")
     context: ContextSettings = Field(default=ContextSettings(), description="How a context is put together.")

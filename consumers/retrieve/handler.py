@@ -59,7 +59,7 @@ async def consuming(
         **SaveVerb(broker, memory, log).answers,
         **SearchVerb(memory, search, past, settings).answers,
         **TaskVerb(memory, log).answers,
-        **DocumentVerb(memory, log).answers,
+        **DocumentVerb(memory, log, settings).answers,
         **EraseVerb(broker, log, database, finding).answers,
     }
 

@@ -127,6 +127,7 @@ async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Readi
     from contracts.base import InvalidBody
     from mnemon.indexing.changes import document_id_of
     from mnemon.indexing.files import NotIndexed, read_file
+    from producers.errors import AskFailed
 
     try:
         reply = await memory.add_document(
@@ -144,6 +145,11 @@ async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Readi
         return 0
     except InvalidBody:  # as JSON it is larger than the file
         reading.left_out[path] = "too_large"
+        return 0
+    except AskFailed as failed:
+        if failed.code != "bad_request":
+            raise
+        reading.left_out[path] = "refused"  # longer than a setting allows
         return 0
     return reply.seen_seq
 

@@ -12,9 +12,11 @@ import pytest_asyncio
 
 from consumers.app import CONSUMERS, running
 from consumers.retrieve.verbs import saving
+from contracts.settings import DocumentLimits, SettingsV1
 from infra.config import Deployment
 from infra.database.engine import Database
 from infra.database.facts import fact_events
+from infra.settings.store import write
 from producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
@@ -270,6 +272,21 @@ async def test_documents(stock: Stock) -> None:
     blank = await stock.ask("document", action="add", document_id="blank", text=" \n\t")
     assert code(blank) == "bad_request"
     assert blank["error"]["message"].startswith("text")
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_a_document_longer_than_the_setting_is_refused(stock: Stock) -> None:
+    document = {"action": "add", "document_id": "long", "text": "word " * 400}
+    assert "error" not in await stock.ask("document", **document)
+
+    await write(stock.connection, SettingsV1(documents=DocumentLimits(characters=1_000)))
+
+    async with asyncio.timeout(5):
+        while "error" not in (refused := await stock.ask("document", **document)):
+            await asyncio.sleep(0.02)
+    assert refused["error"]["code"] == "bad_request"
+    assert refused["error"]["message"].startswith("text: 2,000 characters, the limit is 1,000 (setting")
+    assert "error" not in await stock.ask("document", action="add", text="w" * 1_000)
 
 
 @pytest.mark.usefixtures("mnemon")

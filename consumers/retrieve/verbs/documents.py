@@ -14,14 +14,16 @@ from contracts.memory import DocumentAddedV1, DocumentRemovedV1
 from contracts.subjects import Address
 from contracts.tools import DocumentInfo, DocumentReplyV1, DocumentV1
 from infra.broker.service import Answer, Refusal
+from infra.settings.store import LiveSettings
 
 
 class DocumentVerb:
     """The user's documents: listed, added or removed."""
 
-    def __init__(self, memory: Memory, log: UserLog) -> None:
+    def __init__(self, memory: Memory, log: UserLog, settings: LiveSettings) -> None:
         self._memory = memory
         self._log = log
+        self._settings = settings
 
     @property
     def answers(self) -> Mapping[str, Answer]:
@@ -70,6 +72,13 @@ class DocumentVerb:
     async def _add(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
             raise InvalidBody("text", "the text of the document, whole; it has no word")
+        limit = self._settings.of(address.tenant).documents.characters
+        if len(request.text) > limit:
+            raise InvalidBody(
+                "text",
+                f"{len(request.text):,} characters, the limit is {limit:,} (setting `documents.characters`); "
+                "split the document",
+            )
         event = DocumentAddedV1(
             document_id=request.document_id or str(uuid4()),
             text=request.text,
