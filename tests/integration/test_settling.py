@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
@@ -15,6 +18,8 @@ from contracts.streams import DEAD, LOG
 from infra.broker.delivery import Delivery
 from infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, Outcome, Retry, settle
 from infra.broker.topology import ACK_WAIT, provision
+from infra.embedded import nats_server
+from infra.embedded.nats_server import NatsServer
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 POISON = Dead("invalid_body", "no JSON")
@@ -44,6 +49,16 @@ class Durable:
         await self.connection.flush()
         info = await self.connection.jetstream().consumer_info(LOG, "persist")
         return info.num_ack_pending or 0, info.num_pending or 0
+
+
+@pytest_asyncio.fixture
+async def nats_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A server that takes no more than 1 MiB: the largest message is sent in no time."""
+    monkeypatch.setattr(nats_server, "MAX_PAYLOAD", 1024 * 1024)
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    yield server.url
+    await server.stop()
 
 
 @pytest.fixture
@@ -106,6 +121,21 @@ async def test_each_outcome_ends_its_own_message(connection: Client, durable: Du
     await durable.end([again], ACK)
     await nothing_open(durable)
     assert sorted(each.data or b"" for each in await letters(connection)) == [b"1", b"5"]
+
+
+async def test_a_retry_waits_as_long_as_it_says(connection: Client, durable: Durable) -> None:
+    await say(connection, b"1", b"2")
+    await durable.end(await durable.take(2), Retry(3600.0), Retry())
+    (again,) = await durable.take()
+    assert Delivery.of(again).sequence == 2
+    await say(connection, b"3")
+    await durable.end([again], ACK)
+    (new,) = await durable.take()
+    assert Delivery.of(new).sequence == 3
+    await durable.end([new], ACK)
+    async with asyncio.timeout(SOON):
+        while await durable.open() != (1, 0):
+            await asyncio.sleep(0.01)
 
 
 async def test_more_dead_letters_than_are_stored_at_a_time(connection: Client, durable: Durable) -> None:
