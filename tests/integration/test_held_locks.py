@@ -101,11 +101,11 @@ async def facts(stock: Stock) -> list[str]:
 
 
 async def test_facts_expire_under_the_user_s_lock(
-    stock: Stock, connection: Client, deciding: Deployment
+    stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     expired = {"text": "Is in Riga", "expires_at": "2020-01-01T00:00:00Z"}
     body = {"fact_id": "pf_001", "fact": expired, "decision": {"proposal_id": "p"}}
-    async with Database(deciding) as database:
+    async with running(("persist", "maintain"), deployment), Database(deployment) as database:
         async with locked(database, *OWNER):
             await stock.publish("memory.acme.u1.fact.saved.v1", body)
             await persisted(connection)
