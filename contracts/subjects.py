@@ -5,6 +5,7 @@
     ask.<tenant>.<user>.<verb>.v<N>                     request/reply
     work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
     work.<consumer>.<log position>                      trigger: users who said something up to there
+    work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window that begins there
     schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
     dead.<consumer>.<original subject>                  dead letter
     changed.<tenant>.<user>                             notice after a commit
@@ -205,9 +206,10 @@ def conversation_filter(tenant: str, user: str, conversation: str | None) -> str
     return chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
 
 
-def conversation_triggers(tenant: str, user: str, conversation: str) -> str:
-    """The filter that matches the triggers of one conversation."""
-    return f"work.*.{encode_token(tenant)}.{encode_token(user)}.{encode_token(conversation)}"
+def conversation_triggers(tenant: str, user: str, conversation: str) -> tuple[str, str]:
+    """The two filters that between them match the triggers of one conversation and of its windows."""
+    place = f"work.*.{encode_token(tenant)}.{encode_token(user)}.{encode_token(conversation)}"
+    return place, f"{place}.*"
 
 
 def tenant_filters(tenant: str) -> tuple[str, str]:
@@ -316,13 +318,13 @@ def parse_owner(subject: str) -> tuple[str, str]:
 
 
 def parse_conversation(subject: str) -> tuple[str, str, str]:
-    """Tenant, user and conversation of a `work.<consumer>.` subject.
+    """Tenant, user and conversation of a `work.<consumer>.` subject, of one for a window too.
 
     Raises:
         InvalidSubject: it has none of them, or not all.
     """
     match subject.split("."):
-        case ["work", _, tenant, user, conversation]:
+        case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:
             return *_owner(tenant, user), decode_token(conversation)
     raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<tenant>.<user>.<conversation>")
 

@@ -118,7 +118,7 @@ class ErasedConversation:
         )
 
     def triggers(self) -> Sequence[str]:
-        return [conversation_triggers(*self.owner, self.conversation)]
+        return conversation_triggers(*self.owner, self.conversation)
 
     def places(self) -> Sequence[Place]:
         on_current = conversation_filter(*self.owner, None)

@@ -18,6 +18,9 @@ from infra.config import Deployment
 from infra.database.migrate import migrate
 from infra.embedded.nats_server import NatsServer
 from infra.embedded.postgres import Postgres
+from tests.hypothesis_profiles import load_profiles
+
+load_profiles()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,10 +17,11 @@ from infra.database.projecting import write
 from infra.database.reading import Newest
 from infra.database.sweeping import last_watermark, sweep
 from tests.fold import TENANT, USER, LoggedEvent, State, fold
+from tests.hypothesis_profiles import scale_examples
 from tests.integration.folded import delivery_of, shown, texts_of
 from tests.integration.interleaving import Interleaving
 
-RUNS = int(os.environ.get("INTERLEAVINGS", "20"))
+RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(20)))
 """How many interleavings are tried. By hand, some thousands: INTERLEAVINGS=5000."""
 
 

@@ -32,6 +32,7 @@ from infra.erased import ErasedConversation
 from infra.rebuilding.making import made, site_alone
 from mnemon.audit.examining import examine
 from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
+from tests.hypothesis_profiles import scale_examples
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.folded import delivery_of, forget_all, shown, texts_of
@@ -39,7 +40,7 @@ from tests.integration.rebuilding import Told, verdict_on
 from tests.integration.test_redelivery import persisted
 
 Value = TypeVar("Value")
-RUNS = int(os.environ.get("INTERLEAVINGS", "25"))
+RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
 """How many logs are tried. By hand, some thousands: INTERLEAVINGS=5000."""
 
 OWNER = TENANT, USER
@@ -143,7 +144,7 @@ async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
             page = await database.read(compared(table, *schemas, None, last))
             assert page.differences == []
 
-    @settings(max_examples=RUNS, deadline=None, suppress_health_check=[*HealthCheck])
+    @settings(max_examples=RUNS, suppress_health_check=[*HealthCheck])
     @given(
         st.lists(DRAFTS, min_size=1, max_size=10),
         st.lists(DRAFTS, max_size=5),

@@ -1,8 +1,11 @@
 """The client's publishing against a real nats-server, also when the link or the server fails."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
@@ -176,6 +179,27 @@ async def test_an_id_twice_in_a_batch_is_one_message(memory: MemoryClient, conne
     assert await contents(connection) == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize("old", [range(3), range(2, 3), range(1)])
+async def test_the_last_position_is_the_highest_whatever_was_there_already(
+    memory: MemoryClient, connection: Client, old: range
+) -> None:
+    await memory.publish_many(messages(range(3)))
+    for events in ([*messages(range(3, 6)), *messages(old)], [*messages(old), *messages(range(6, 9))]):
+        done = await memory.publish_many(events)
+        end = (await connection.jetstream().stream_info(LOG)).state.last_seq
+        assert (done.count, done.duplicates, done.last_seq) == (3 + len(old), len(old), end)
+
+
+async def test_the_last_position_is_the_highest_of_all_batches(memory: MemoryClient) -> None:
+    told: list[Published] = []
+    old = [*messages(range(BATCH_MESSAGES))]
+    await memory.publish_many(old)
+    new = messages(range(BATCH_MESSAGES, 2 * BATCH_MESSAGES))
+    done = await memory.publish_many([*new, *old], progress=told.append)
+    assert [each.last_seq for each in told] == [2 * BATCH_MESSAGES] * 2
+    assert done == Published(2 * BATCH_MESSAGES, BATCH_MESSAGES, 2 * BATCH_MESSAGES)
+
+
 async def test_what_is_before_an_event_that_cannot_be_sent_is_published(
     memory: MemoryClient, connection: Client
 ) -> None:
@@ -219,6 +243,85 @@ async def test_a_batch_that_is_cut_halfway_is_sent_again_whole(connection: Clien
         done = await memory.publish_many(messages(range(3000), ids=False))
         assert (done.count, done.duplicates, link.cuts) == (3000, 0, 1)
     assert await contents(connection) == [str(number) for number in range(3000)]
+
+
+@pytest.mark.parametrize(("batch", "number"), [(1, 500), (2, 1), (3, 999)])
+async def test_a_batch_of_which_a_part_is_lost_is_sent_again_whole(
+    memory: MemoryClient, connection: Client, monkeypatch: pytest.MonkeyPatch, batch: int, number: int
+) -> None:
+    seen, lost = list[str](), list[str]()
+    publish = connection.publish
+
+    async def lose_one(subject: str, payload: bytes = b"", **options: Any) -> None:
+        headers = options.get("headers") or {}
+        batch_id = headers.get("Nats-Batch-Id")
+        if batch_id and batch_id not in seen:
+            seen.append(batch_id)
+        is_wanted = batch_id in seen[batch - 1 : batch] and headers["Nats-Batch-Sequence"] == str(number)
+        if is_wanted:
+            lost.append(str(batch_id))
+        else:
+            await publish(subject, payload, **options)
+
+    monkeypatch.setattr(connection, "publish", lose_one)
+    done = await memory.publish_many(messages(range(3000), ids=False))
+    monkeypatch.undo()
+
+    assert done == Published(3000, 0, 3000)
+    log = await stored(connection)
+    assert [content for _, content, _ in log] == [str(number) for number in range(3000)]
+    batches = {headers["Nats-Batch-Id"] for _, _, headers in log}
+    assert len(lost) == 1
+    assert len(seen) == 4
+    assert batches == {*seen} - {*lost}
+
+
+@dataclass
+class Answering:
+    """Stands for a stream: gives each publish the next of its answers, and the last one to all others."""
+
+    answers: list[dict[str, Any]]
+    asked: int = 0
+
+    async def answer(self, message: Msg) -> None:
+        answer = self.answers[min(self.asked, len(self.answers) - 1)]
+        self.asked += 1
+        await message.respond(json.dumps({"stream": LOG, **answer}).encode())
+
+
+def refusal(code: int, err_code: int) -> dict[str, Any]:
+    return {"error": {"code": code, "err_code": err_code, "description": "said so"}}
+
+
+@pytest.mark.parametrize("answer", [refusal(500, 10074), refusal(503, 10077), refusal(400, 10176)])
+async def test_what_may_succeed_another_time_is_tried_again(nats_url: str, answer: dict[str, Any]) -> None:
+    async with await connect(nats_url, name="test") as own:
+        answering = Answering([answer, answer, {"seq": 7}])
+        await own.subscribe("chat.>", cb=answering.answer)
+        assert await MemoryClient(own, tenant="acme").publish("u1", "user", "a") == 7
+        assert answering.asked == 3
+
+
+@pytest.mark.parametrize("answer", [refusal(400, 10071), refusal(404, 10059), refusal(499, 10177)])
+async def test_what_is_refused_for_good_is_not_tried_again(nats_url: str, answer: dict[str, Any]) -> None:
+    async with await connect(nats_url, name="test") as own:
+        answering = Answering([answer])
+        await own.subscribe("chat.>", cb=answering.answer)
+        with pytest.raises(PublishFailed, match="said so") as failed:
+            await MemoryClient(own, tenant="acme").publish("u1", "user", "a", id="x")
+        assert (failed.value.event_id, failed.value.retryable) == ("x", False)
+        assert answering.asked == 1
+
+
+async def test_what_fails_for_too_long_is_given_up_and_may_be_sent_again(nats_url: str) -> None:
+    async with await connect(nats_url, name="test") as own:
+        answering = Answering([refusal(503, 10077)])
+        await own.subscribe("chat.>", cb=answering.answer)
+        memory = MemoryClient(own, tenant="acme", timeouts=IMPATIENT)
+        with pytest.raises(PublishFailed, match="the server said: said so") as failed:
+            await memory.publish("u1", "user", "a", id="x")
+        assert (failed.value.event_id, failed.value.retryable) == ("x", True)
+        assert answering.asked > 1
 
 
 async def test_a_server_that_restarts_is_waited_for(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.projecting import write
 from infra.database.spending import BELIEVED, Calls, spent_by_tenant, spent_since, usage
 from infra.settings.store import LiveSettings
+from tests.hypothesis_profiles import scale_examples
 
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -98,7 +99,7 @@ CALLS = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scale_examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=st.lists(CALLS, unique_by=lambda call: call.seq), seed=st.integers(0, 2**32))
 async def test_any_order_any_batches_any_copies(database: Database, log: list[Call], seed: int) -> None:
     async with database.transaction() as connection:

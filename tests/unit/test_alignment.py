@@ -1,7 +1,7 @@
 """How two facts stand to each other: every rule, in both languages."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.alignment.relation import Relation, relate
@@ -504,7 +504,6 @@ def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(t
 
 
 @given(st.text(max_size=300))
-@settings(deadline=None)
 def test_a_fact_is_the_same_as_itself(text: str) -> None:
     verdict = relate(text, text, SIMILARITY)
 
@@ -519,7 +518,6 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS, TEXTS)
-@settings(deadline=None)
 def test_any_two_texts_have_a_relation(old: str, new: str) -> None:
     verdict = relate(old, new, SIMILARITY)
 

@@ -12,6 +12,7 @@ from consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, chunks
 from consumers.index.decide import Read
 from consumers.index.writing import document
 from contracts.memory import DocumentAddedV1
+from tests.hypothesis_profiles import scale_examples
 
 WORDS = ("the", "keeper.", "walks!", "привет", "мир.", "这是文本。", "-", "x", "", "#", "a" * 100)
 BETWEEN = (" ", "\n", "\n\n", "\n\n\n", "", "  ")
@@ -28,7 +29,6 @@ def text_of(parts: list[Part]) -> str:
 
 
 @pytest.mark.parametrize(("source", "window"), [(None, WINDOW), ("notes.md", MARKDOWN_WINDOW)])
-@settings(deadline=None)
 @given(parts=parts)
 def test_a_text_that_fits_a_window_is_split_as_a_whole(
     source: str | None, window: int, parts: list[Part]
@@ -47,7 +47,7 @@ def test_prose_longer_than_a_window_is_split_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("source", [None, "notes.md"])
-@settings(deadline=None)
+@settings(max_examples=scale_examples(100))
 @given(parts=parts)
 def test_a_long_text_is_covered_without_gaps(source: str | None, parts: list[Part]) -> None:
     section = f"# Title\n\n{text_of(parts)[:20_000]}"

@@ -22,6 +22,7 @@ from consumers.retrieve.context.value import (
 )
 from contracts.settings import Characters, Sections
 from infra.models import tokens
+from tests.hypothesis_profiles import scale_examples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -74,7 +75,7 @@ CONTEXTS = st.builds(
 BUDGETS = st.integers(1, 60) | st.integers(1, 3000)
 CAPS = st.just(Sections()) | st.builds(Sections, **dict.fromkeys(SECTIONS, st.integers(0, 200)))
 
-SOME = settings(deadline=None, max_examples=40)
+SOME = settings(max_examples=scale_examples(40))
 
 
 def real(context: Context, layout: Layout, budget: int, sections: Sections | None = None) -> Fitted:

@@ -21,6 +21,7 @@ from infra.database.message_counts import MessageCount
 from infra.database.reading import ConversationView, StoredRow
 from infra.database.summaries import StoredSummary
 from infra.models import tokens
+from tests.hypothesis_profiles import scale_examples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ROLES: Sequence[Role] = ("user", "assistant", "tool", "system")
@@ -255,7 +256,7 @@ SETTINGS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=scale_examples(300))
 @given(
     conversation=conversations(),
     values=SETTINGS,
@@ -303,7 +304,7 @@ def test_every_message_is_in_one_number(
             assert report.left_out, "a section that misses messages says that it leaves something out"
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=scale_examples(100))
 @given(messages=st.integers(0, 60), budget=st.integers(60, 3000))
 def test_messages_are_shown_newest_first_without_a_gap(messages: int, budget: int) -> None:
     summaries = compacted(messages)

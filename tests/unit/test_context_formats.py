@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.retrieve.context.budget import fit
@@ -232,7 +232,6 @@ HOSTILE_CONTEXTS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(HOSTILE_CONTEXTS)
 def test_no_text_opens_or_closes_a_tag(context: Context) -> None:
     root = ElementTree.fromstring(f"<context>{text_of(XML, context)}</context>")
@@ -252,7 +251,6 @@ def test_no_text_opens_or_closes_a_tag(context: Context) -> None:
     assert [child for element in root for child in element] == []
 
 
-@settings(deadline=None)
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_block(context: Context) -> None:
     titles = re.findall(
@@ -264,7 +262,6 @@ def test_no_text_fakes_a_block(context: Context) -> None:
     assert titles == [f"[{title}]" for section, title in real.items() if getattr(context, section)]
 
 
-@settings(deadline=None)
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
@@ -273,14 +270,12 @@ def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
 
 
-@settings(deadline=None)
 @given(HOSTILE_CONTEXTS)
 def test_no_text_speaks_for_another(context: Context) -> None:
     spoken = re.findall(r"^(?:User|Assistant|Tool)\b", text_of(BLOCKS, context), re.MULTILINE)
     assert len(spoken) <= len(context.recent) + len(context.conversation)
 
 
-@settings(deadline=None)
 @given(HOSTILE_CONTEXTS)
 def test_recent_messages_are_given_word_for_word(context: Context) -> None:
     recent = MESSAGES.rendered(Context(recent=context.recent)).messages

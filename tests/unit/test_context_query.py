@@ -1,6 +1,6 @@
 """What vector search is asked: the user's words, shaped by the task at hand."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.retrieve.context.query import LONGEST_QUERY, LONGEST_RESULT, query_of
@@ -37,7 +37,6 @@ def test_a_long_question_leaves_half_to_the_task() -> None:
     assert len(asked) == LONGEST_QUERY
 
 
-@settings(deadline=None)
 @given(st.none() | st.text(), st.none() | st.text(), st.lists(st.text(max_size=600), max_size=20))
 def test_it_is_bounded_and_on_one_line(query: str | None, last: str | None, results: list[str]) -> None:
     asked = query_of(query, last, results)

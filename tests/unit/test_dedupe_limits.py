@@ -29,6 +29,7 @@ from contracts.memory import (
 )
 from contracts.settings import FactLimits, SettingsV1
 from infra.models.embedding import Thresholds
+from tests.hypothesis_profiles import scale_examples
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 THRESHOLDS = Thresholds(update=0.8, duplicate=0.9, relevant=0.5)
@@ -252,7 +253,7 @@ def within_limits(known: UserFacts, limits: FactLimits, now: datetime) -> None:
 
 
 @given(_STEPS, _LIMITS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_limits_hold_after_every_event_and_ids_have_no_gaps(
     steps: list[dict[str, Any]], limits: FactLimits
 ) -> None:
@@ -264,7 +265,7 @@ def test_limits_hold_after_every_event_and_ids_have_no_gaps(
 
 
 @given(_STEPS, _LIMITS, st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_the_log_read_back_is_what_was_decided(
     steps: list[dict[str, Any]], limits: FactLimits, data: st.DataObject
 ) -> None:
@@ -277,7 +278,7 @@ def test_the_log_read_back_is_what_was_decided(
 
 
 @given(_STEPS, _LIMITS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_nobody_is_there_twice_in_the_same_words(steps: list[dict[str, Any]], limits: FactLimits) -> None:
     said = [step | {"supersedes": None, "similarity": None} for step in steps]
     _, known, now = run(said, limits)
@@ -286,7 +287,7 @@ def test_nobody_is_there_twice_in_the_same_words(steps: list[dict[str, Any]], li
 
 
 @given(_STEPS, _LIMITS, st.randoms())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=scale_examples(60))
 def test_what_has_ended_stays_so_whatever_the_order(
     steps: list[dict[str, Any]], limits: FactLimits, chance: Any
 ) -> None:

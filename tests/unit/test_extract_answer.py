@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.extract.answer import (
@@ -208,7 +208,6 @@ FACT = st.fixed_dictionaries({"text": st.text(max_size=40)}, optional=dict.fromk
 
 
 @given(st.lists(FACT | JSON, max_size=8))
-@settings(deadline=None)
 def test_whatever_is_listed_becomes_proposals_that_can_be_written(facts: list[Any]) -> None:
     extracted = answered(*facts)
     assert len(extracted.facts) + extracted.left_out == len(facts)
@@ -227,7 +226,6 @@ def test_whatever_is_listed_becomes_proposals_that_can_be_written(facts: list[An
 
 
 @given(st.lists(st.text(alphabet='abcd "\\{}[],\n', min_size=3, max_size=30), max_size=5), st.data())
-@settings(deadline=None)
 def test_wherever_an_answer_is_cut_off_every_fact_that_is_read_is_whole(
     sentences: list[str], data: st.DataObject
 ) -> None:
@@ -244,7 +242,6 @@ def test_wherever_an_answer_is_cut_off_every_fact_that_is_read_is_whole(
 @given(
     st.text(alphabet="{}[]\",:\\' \nfacts text1é", max_size=60), st.sampled_from(["", '{"facts": [{', "["])
 )
-@settings(deadline=None)
 def test_any_text_at_all_is_read_or_unreadable(text: str, before: str) -> None:
     try:
         extracted = reading(before + text)

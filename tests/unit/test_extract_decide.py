@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.extract.answer import Extracted, ProposedFact
@@ -107,7 +107,6 @@ def conversations(draw: st.DrawFn) -> list[SpokenRow]:
 
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30), st.booleans())
-@settings(deadline=None)
 def test_stretches_follow_upon_each_other_and_hold_what_is_worth_reading(
     messages: Sequence[SpokenRow], after: int, size: int, rested: bool
 ) -> None:
@@ -138,7 +137,6 @@ def test_stretches_follow_upon_each_other_and_hold_what_is_worth_reading(
 
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30))
-@settings(deadline=None)
 def test_whoever_looks_again_when_told_reads_all_of_it(
     messages: Sequence[SpokenRow], after: int, size: int
 ) -> None:

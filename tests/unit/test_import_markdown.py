@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.memory import Fact, FactProposedV1, FactSavedV1, ProfileSetV1, TaskAddedV1, TaskDoneV1
@@ -31,7 +31,6 @@ TRICKY = st.sampled_from(
 )
 DAYS = st.integers(0, 30_000).map(lambda days: datetime(2000, 1, 1, tzinfo=UTC) + timedelta(days=days))
 TIMES = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
-SOME = settings(deadline=None, max_examples=60)
 JSON = st.recursive(
     st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -55,7 +54,6 @@ def events(text: str, **options: Any) -> list[Any]:
     return [each.event for each in read(text, **options) if isinstance(each, Incoming)]
 
 
-@SOME
 @given(text=WORDS | TRICKY, tier=st.sampled_from(["profile", "working", "archive"]), day=st.none() | DAYS)
 def test_a_fact_is_read_as_it_was_written(text: str, tier: Any, day: datetime | None) -> None:
     fact = Fact(text=text, tier=tier, importance=9, expires_at=day)
@@ -64,14 +62,12 @@ def test_a_fact_is_read_as_it_was_written(text: str, tier: Any, day: datetime | 
     assert fact_read(line) == Line(text, "pf_001", tier, 9, day)
 
 
-@SOME
 @given(text=WORDS | TRICKY, due=st.none() | DAYS | TIMES, done=st.booleans())
 def test_a_task_is_read_as_it_was_written(text: str, due: datetime | None, done: bool) -> None:
     line = task_written("t-1", text, due, done=done)
     assert task_read(line) == (Line(text, id="t-1", due_at=due), done)
 
 
-@SOME
 @given(name=st.text(min_size=1), value=JSON)
 def test_a_field_is_read_as_it_was_written(name: str, value: Any) -> None:
     line = field_written(name, value)
@@ -79,7 +75,6 @@ def test_a_field_is_read_as_it_was_written(name: str, value: Any) -> None:
     assert field_read(line) == (name, value)
 
 
-@SOME
 @given(tenant=st.text(min_size=1), user=st.text(min_size=1))
 def test_whose_it_is_is_read_as_it_was_written(tenant: str, user: str) -> None:
     assert owner_read(owner_written(tenant, user)) == (tenant, user)

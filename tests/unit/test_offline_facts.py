@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.extract.answer import read
@@ -225,7 +225,6 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=25).map(" ".join))
-@settings(deadline=None)
 async def test_of_any_text_the_answer_is_one_that_can_be_read(text: str) -> None:
     said, known = spoken(text, text[::-1]), [KnownFact("pf_001", "Lives in Leeds")]
     extracted = read(await answer(said, known), said, known)

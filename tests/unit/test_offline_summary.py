@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.chat import Role
@@ -205,7 +205,6 @@ ROLES = st.sampled_from(["user", "assistant", "tool", "system"])
 
 
 @given(st.lists(st.tuples(ROLES, st.text(max_size=400)), max_size=8))
-@settings(deadline=None)
 async def test_of_any_text_there_is_a_summary_within_bounds(turns: list[tuple[Role, str]]) -> None:
     text = await summary(spoken(*turns))
     assert text.strip()

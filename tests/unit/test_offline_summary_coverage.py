@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from contracts.chat import Role
 from infra.models.language.port import Said
 from infra.models.language.rules.summarising import MOST_CHARACTERS, MOST_WORDS
+from tests.hypothesis_profiles import scale_examples
 from tests.unit.test_offline_summary import SATURDAY, earlier, spoken, summary
 
 ENGLISH = spoken(
@@ -123,7 +124,7 @@ ANSWERS = {
     names=st.lists(st.integers(0, 7), min_size=1, max_size=20),
     data=st.data(),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=scale_examples(60))
 async def test_every_exchange_with_a_name_or_a_number_leaves_a_trace(
     language: str, names: list[int], data: st.DataObject
 ) -> None:

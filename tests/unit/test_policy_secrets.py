@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mnemonic import Mnemonic
 
@@ -251,7 +251,6 @@ def test_ten_thousand_hostile_characters_are_checked_in_time(piece: str) -> None
 
 
 @given(st.text(alphabet=st.sampled_from("aбpп01 .:-—=/\"«»№@'\u200bпинкодpasswordis"), max_size=400))
-@settings(max_examples=200, deadline=None)
 def test_any_text_is_checked(text: str) -> None:
     secret_in(text, Policy())
 

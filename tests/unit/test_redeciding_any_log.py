@@ -12,6 +12,7 @@ from consumers.dedupe.state import KnownFact, UserFacts
 from contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
 from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits, SettingsV1
+from tests.hypothesis_profiles import scale_examples
 from tests.redecided import User, by
 
 _NAMES = [f"Something about {name}" for name in ("foxes", "tea", "jazz", "hills", "chess", "snow")]
@@ -44,7 +45,6 @@ _STEPS = st.lists(
     min_size=6,
     max_size=25,
 )
-
 
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 """Logs are long: to make a failing one shorter takes minutes."""
@@ -96,7 +96,7 @@ def merge(user: User, older: KnownFact, newer: KnownFact) -> None:
 
 
 @given(_STEPS, _SETTINGS)
-@settings(deadline=None, max_examples=50, phases=_PHASES)
+@settings(max_examples=scale_examples(50), phases=_PHASES)
 def test_the_same_settings_change_nothing(steps: list[tuple[Any, ...]], same: SettingsV1) -> None:
     user = User()
     live_on(user, steps, same)
@@ -104,7 +104,7 @@ def test_the_same_settings_change_nothing(steps: list[tuple[Any, ...]], same: Se
 
 
 @given(_STEPS, _STEPS, _SETTINGS, _SETTINGS)
-@settings(deadline=None, max_examples=50, phases=_PHASES)
+@settings(max_examples=scale_examples(50), phases=_PHASES)
 def test_other_settings_change_it_once_and_back(
     steps: list[tuple[Any, ...]], later: list[tuple[Any, ...]], first: SettingsV1, other: SettingsV1
 ) -> None:
