@@ -55,6 +55,13 @@ class Stored(NamedTuple):
     payload: Mapping[str, JsonValue]
 
 
+class IdFilter(NamedTuple):
+    """Points by their ids: only these, or with `is_excluded` all others."""
+
+    ids: frozenset[UUID]
+    is_excluded: bool = False
+
+
 class Page(NamedTuple):
     """Points with their vectors, in the order of their ids; `following` is where the next ones begin."""
 
@@ -127,8 +134,11 @@ class Vectors(Protocol):
         queries: Sequence[Dense | Sparse],
         limit: int,
         where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
     ) -> list[list[Hit]]:
         """The nearest points for each query, best first, at most `limit` each, where payload fields match.
+
+        With `ids`, only among points with these ids, or with any others.
 
         A term is rare or common within the owner's tenant. A point that has no term of a sparse query is
         no hit of it.
