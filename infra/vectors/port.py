@@ -24,6 +24,7 @@ class Collection(StrEnum):
     MEMORIES = "memories"
     MESSAGES = "messages"
     DOCUMENTS = "documents"
+    SUMMARIES = "summaries"
 
 
 class Sparse(NamedTuple):
