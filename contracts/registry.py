@@ -82,11 +82,11 @@ VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
         VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,)),
-        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,)),
+        VerbContract("search", (tools.SearchV1, tools.SearchV2), (tools.SearchReplyV1, tools.SearchReplyV2)),
         VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,)),
         VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
         VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
-        VerbContract("get", (tools.GetV1,), (tools.GetReplyV1,)),
+        VerbContract("get", (tools.GetV1, tools.GetV2), (tools.GetReplyV1, tools.GetReplyV1)),
         VerbContract("update", (tools.UpdateV1, tools.UpdateV2), (tools.FactReplyV1, tools.UpdateReplyV2)),
         VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
         VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,)),

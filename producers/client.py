@@ -311,7 +311,7 @@ class MemoryClient(MemoryTools):
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:
         """Ask by the name of a verb, in its latest version: `await memory.ask("u42", "search", query="tea")`.
 
-        The reply is that verb's, here a `SearchReplyV1`.
+        The reply is that verb's, here a `SearchReplyV2`.
 
         Raises:
             AskFailed: there is no result.

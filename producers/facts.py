@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from contracts.base import InvalidBody
 from contracts.memory import Kind, Origin, Tier
@@ -10,15 +10,17 @@ from contracts.tools import (
     FactsReplyV1,
     ForgetReplyV1,
     ForgetV1,
+    FoundScope,
     GetReplyV1,
-    GetV1,
+    GetV2,
     Importance,
     ReadV1,
     SaveReplyV1,
     SaveV1,
     Scope,
-    SearchReplyV1,
-    SearchV1,
+    SearchReplyV2,
+    SearchScope,
+    SearchV2,
     UpdateReplyV2,
     UpdateV1,
     UpdateV2,
@@ -26,6 +28,7 @@ from contracts.tools import (
 from producers.asking import Questioner
 
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
+_SCOPES_OF_VERSION_1: Final = frozenset(get_args(Scope))
 
 _PAGE: Final = 500
 """Facts that are read at once where all are read: with long texts they still are one NATS message."""
@@ -119,29 +122,34 @@ class FactTools:
         *,
         limit: int | None = None,
         threshold: float | None = None,
-        scope: Iterable[Scope] | None = None,
+        scope: Iterable[SearchScope] | None = None,
         explain: bool = False,
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
         collection: str | None = None,
         origin: Origin | None = None,
-    ) -> SearchReplyV1:
-        """Search facts, messages and documents, best hit first.
+        conversation: str | None = None,
+    ) -> SearchReplyV2:
+        """Search facts, messages, documents and summaries, best hit first.
 
             found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
+            found = await memory.search("u42", "what did we settle?", scope=["medium"])
 
         Args:
             user: whose memory.
             query: what to look for, in any language.
             limit: at most so many hits; None is what the settings say.
             threshold: leave out hits that score below it, 0 to 1; None is what the settings say.
-            scope: where to look: `memories` (facts), `messages`, `documents`; None is facts, or documents
-                where `collection` or `origin` is given.
+            scope: where to look: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
+                memory: `short` (the newest messages of the conversation), `medium` (summaries and working
+                facts), `long` (other facts, other messages, documents). None is facts, or documents where
+                `collection` or `origin` is given.
             explain: give the parts of each score.
             min_seq: reflect the log up to here.
             as_of: as it was then: a time, UTC unless it has an offset, or a log position.
             collection: of documents, only those of this collection, such as a repository.
             origin: of documents, only files that were indexed with a `folder` or a `repository`.
+            conversation: whose newest messages `short` finds and `long` leaves out; None is the current one.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
@@ -154,40 +162,46 @@ class FactTools:
             "collection": collection,
             "origin": origin,
             "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
+            "conversation": conversation,
         }
-        request = SearchV1.strictly(
+        request = SearchV2.strictly(
             query=query,
             explain=explain,
             **{name: value for name, value in asked.items() if value is not None},
         )
-        return await self._questioner.ask(user, "search", request, SearchReplyV1)
+        # A mnemon that is older knows version 1.
+        is_old = conversation is None and set(request.scope) <= _SCOPES_OF_VERSION_1
+        return await self._questioner.ask(user, "search", request, SearchReplyV2, version=1 if is_old else 2)
 
     async def get(
         self,
         user: str,
         id: str,  # noqa: A002
         *,
-        scope: Scope | None = None,
+        scope: FoundScope | None = None,
         offset: int = 0,
         min_seq: int | None = None,
     ) -> GetReplyV1:
-        """Get one fact, message or document, whole, by its id, such as `pf_007` or that of a hit.
+        """Get one fact, message, document or summary, whole, by its id, such as `pf_007` or that of a hit.
 
             hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
             whole = await memory.get("u42", hit.id, scope=hit.scope)
 
         Args:
             user: whose.
-            id: the fact, message or document.
-            scope: which of them; None is a fact, else a message, else a document.
+            id: the fact, message, document or summary.
+            scope: which of them; None is the first of these that has the id.
             offset: of a document, the character of its text to begin with: `next_offset` of the reply before.
             min_seq: reflect the log up to here.
 
         Returns:
-            A `fact` with its former `versions`, newest first; or a `message`; or a `document`.
+            A `fact` with its former `versions`, newest first; or a `message`; or a `document`; or a
+            `summary`.
         """
-        request = GetV1.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
-        return await self._questioner.ask(user, "get", request, GetReplyV1)
+        request = GetV2.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
+        # As in `search`.
+        version = 2 if scope == "summaries" else 1
+        return await self._questioner.ask(user, "get", request, GetReplyV1, version=version)
 
     async def update(
         self,
