@@ -230,20 +230,20 @@ async def _fill_if_lost(connection: Client, database: Database, finding: "Findin
     So are those of a collection that a former version did not have; where the rows are all that it takes,
     the users are looked through instead, and the log is not read again.
     """
-    from infra.database.findable import FROM_ROWS, is_any_shown, owners_shown
+    from infra.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
     from infra.vectors.port import Collection
 
     position = await applied_position(connection.jetstream(), "index")
     if not position:
         return
-    empty = [each for each in Collection if not await finding.vectors.count(each)]
-    lost = [each for each in empty if await is_any_shown(database, each)]
-    if lost and FROM_ROWS.issuperset(lost) and len(empty) < len(Collection):
-        owners = {owner for each in lost for owner in await owners_shown(database, each)}
+    lost = await lost_collections(database, finding.vectors)
+    has_points = any([await finding.vectors.count(each) for each in Collection])
+    if lost and has_points and FROM_ROWS.issuperset(lost):
+        owners = await owners_to_look_through(database, lost)
         for owner in owners:
             trigger = work_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
         log.warning("vectors missing, indexing them from the rows", collections=lost, users=len(owners))
-    elif lost or len(empty) == len(Collection):
+    elif lost or not has_points:
         events = await begin_again(connection, LOG, "index")
         log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)

@@ -68,9 +68,6 @@ _OF: Final = {
     Collection.SUMMARIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _NOT_MERGED, SUMMARIES),
 }
 
-FROM_ROWS: Final = frozenset({Collection.MEMORIES, Collection.SUMMARIES})
-"""Collections that a look through a user's points fills, from the rows alone."""
-
 
 async def shown_by(
     database: Database, collection: Collection, wanted: Sequence[tuple[Owner, str]]
