@@ -58,7 +58,7 @@ _NOT_MERGED: Final = """
         SELECT FROM memory_events AS merged
         WHERE merged.tenant = stored.tenant AND merged.user_id = stored.user_id
           AND merged.conversation = stored.conversation AND merged.event = 'summary.merged'
-          AND merged.body -> 'merged' ? stored.item
+          AND merged.body IS NOT NULL AND merged.body -> 'merged' ? stored.item
     )
 """
 _OF: Final = {

@@ -17,6 +17,7 @@ from sqlalchemy import (
     literal,
     select,
     true,
+    tuple_,
 )
 
 from infra.database import timeline as parts
@@ -134,7 +135,9 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
         events.c.at,
         events.c.body["text"].astext.label("text"),
     )
-    is_merged = exists().where(merged.c.conversation == events.c.conversation, merged.c.item == events.c.item)
+    # Not `exists`: without statistics, PostgreSQL would look through all that were merged for each of them.
+    others = select(merged.c.conversation, merged.c.item)
+    is_merged = tuple_(events.c.conversation, events.c.item).in_(others)
     return standing(SUMMARIES, *columns).where(~is_merged, *only)
 
 
