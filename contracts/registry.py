@@ -1,11 +1,12 @@
 """Every event and every verb there is: its versions, who sends it and who reacts to it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from contracts import ask, chat, erasure, memory, merging, tools
-from contracts.base import Contract, Event
+from contracts.base import Contract, Event, InvalidBody
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 """A pure step from a body of version N to one of version N + 1."""
@@ -34,6 +35,17 @@ class VerbContract:
     name: str
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
+
+    def version_of(self, request: Contract) -> int:
+        """Return the first version that has all that a request says: an older mnemon may know no other."""
+        said = {
+            name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
+        }
+        for version, contract in enumerate(self.requests[:-1], start=1):
+            with suppress(InvalidBody):
+                contract.strictly(**said)
+                return version
+        return len(self.requests)
 
 
 def _chat(name: str, *versions: type[Event]) -> EventContract:

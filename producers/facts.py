@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from contracts.base import InvalidBody
 from contracts.memory import Kind, Origin, Tier
+from contracts.registry import VERBS
 from contracts.tools import (
     FactsReplyV1,
     ForgetReplyV1,
@@ -22,13 +23,11 @@ from contracts.tools import (
     SearchScope,
     SearchV2,
     UpdateReplyV2,
-    UpdateV1,
     UpdateV2,
 )
 from producers.asking import Questioner
 
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
-_SCOPES_OF_VERSION_1: Final = frozenset(get_args(Scope))
 
 _PAGE: Final = 500
 """Facts that are read at once where all are read: with long texts they still are one NATS message."""
@@ -169,9 +168,8 @@ class FactTools:
             explain=explain,
             **{name: value for name, value in asked.items() if value is not None},
         )
-        # A mnemon that is older knows version 1.
-        is_old = conversation is None and set(request.scope) <= _SCOPES_OF_VERSION_1
-        return await self._questioner.ask(user, "search", request, SearchReplyV2, version=1 if is_old else 2)
+        version = VERBS["search"].version_of(request)
+        return await self._questioner.ask(user, "search", request, SearchReplyV2, version=version)
 
     async def get(
         self,
@@ -199,8 +197,7 @@ class FactTools:
             `summary`.
         """
         request = GetV2.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
-        # As in `search`.
-        version = 2 if scope == "summaries" else 1
+        version = VERBS["get"].version_of(request)
         return await self._questioner.ask(user, "get", request, GetReplyV1, version=version)
 
     async def update(
@@ -244,12 +241,9 @@ class FactTools:
             "importance": importance,
             "expires_at": expires_at,
         }
-        # A mnemon that is older knows version 1.
-        if id is not None and query is None:
-            by_id = UpdateV1.strictly(id=id, **changes)
-            return await self._questioner.ask(user, "update", by_id, UpdateReplyV2)
         request = UpdateV2.strictly(id=id, query=query, **changes)
-        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=2)
+        version = VERBS["update"].version_of(request)
+        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=version)
 
     async def forget(
         self,
