@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import structlog
 from nats.aio.client import Client
 
-from contracts.streams import LOG
+from contracts.streams import LOG, WORK
+from contracts.subjects import work_subject
 from infra.broker.connect import BrokerUnreachable, connect
 from infra.broker.position import applied_position
 from infra.broker.presence import require_streams
@@ -224,14 +225,25 @@ async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Cli
 
 
 async def _fill_if_lost(connection: Client, database: Database, finding: "Finding") -> None:
-    """Vectors that are gone, such as with their folder, are made anew from the log."""
-    from infra.database.findable import is_any_shown
+    """Vectors that are gone, such as with their folder, are made anew from the log.
+
+    So are those of a collection that a former version did not have; where the rows are all that it takes,
+    the users are looked through instead, and the log is not read again.
+    """
+    from infra.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
     from infra.vectors.port import Collection
 
-    if not await applied_position(connection.jetstream(), "index"):
+    position = await applied_position(connection.jetstream(), "index")
+    if not position:
         return
-    empty = [each for each in Collection if not await finding.vectors.count(each)]
-    lost = [each for each in empty if await is_any_shown(database, each)]
-    if lost or len(empty) == len(Collection):
+    lost = await lost_collections(database, finding.vectors)
+    has_points = any([await finding.vectors.count(each) for each in Collection])
+    if lost and has_points and FROM_ROWS.issuperset(lost):
+        owners = await owners_to_look_through(database, lost)
+        for owner in owners:
+            trigger = work_subject("index", *owner)
+            await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
+        log.warning("vectors missing, indexing them from the rows", collections=lost, users=len(owners))
+    elif lost or not has_points:
         events = await begin_again(connection, LOG, "index")
         log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)

@@ -92,16 +92,16 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_search",
-            "Find facts about the user that are relevant to a question, in any language.",
+            "Find what is relevant to a question about the user, in any language. Without scope it finds "
+            "facts.",
             "search",
-            ("query", "limit"),
-            fixed={"scope": ["memories"]},
+            ("query", "limit", "scope"),
             changes=False,
         ),
         FunctionTool(
             "memory_get",
-            "Show one fact by its id, such as pf_001, with what it was before; or one message or document, "
-            "whole, by the id of a hit and its scope.",
+            "Show one fact by its id, such as pf_001, with what it was before; or one message, document "
+            "or summary, whole, by the id of a hit and its scope.",
             "get",
             ("id", "scope", "offset"),
             changes=False,

@@ -1,11 +1,12 @@
 """Every event and every verb there is: its versions, who sends it and who reacts to it."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from contracts import ask, chat, erasure, memory, merging, tools
-from contracts.base import Contract, Event
+from contracts.base import Contract, Event, InvalidBody
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 """A pure step from a body of version N to one of version N + 1."""
@@ -35,6 +36,17 @@ class VerbContract:
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
 
+    def version_of(self, request: Contract) -> int:
+        """Return the first version that has all that a request says: an older mnemon may know no other."""
+        said = {
+            name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
+        }
+        for version, contract in enumerate(self.requests[:-1], start=1):
+            with suppress(InvalidBody):
+                contract.strictly(**said)
+                return version
+        return len(self.requests)
+
 
 def _chat(name: str, *versions: type[Event]) -> EventContract:
     return EventContract("chat", name, versions, ("bot", "importer"), consumers=("persist", "index"))
@@ -60,8 +72,8 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),
         _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "importer", also=("index",)),
-        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer"),
-        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer"),
+        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer", also=("index",)),
+        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer", also=("index",)),
         _memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
         _memory("task.added", memory.TaskAddedV1, "retrieve", "importer"),
         _memory("task.done", memory.TaskDoneV1, "retrieve", "importer"),
@@ -82,11 +94,11 @@ VERBS: Mapping[str, VerbContract] = {
     verb.name: verb
     for verb in (
         VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,)),
-        VerbContract("search", (tools.SearchV1,), (tools.SearchReplyV1,)),
+        VerbContract("search", (tools.SearchV1, tools.SearchV2), (tools.SearchReplyV1, tools.SearchReplyV2)),
         VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,)),
         VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
         VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
-        VerbContract("get", (tools.GetV1,), (tools.GetReplyV1,)),
+        VerbContract("get", (tools.GetV1, tools.GetV2), (tools.GetReplyV1, tools.GetReplyV1)),
         VerbContract("update", (tools.UpdateV1, tools.UpdateV2), (tools.FactReplyV1, tools.UpdateReplyV2)),
         VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
         VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,)),

@@ -9,6 +9,15 @@ from contracts.base import Contract, Identifier, JsonObject, Moment, MomentOrDay
 from contracts.memory import Fact, Kind, Origin, Reason, Tier
 
 Scope = Literal["memories", "messages", "documents"]
+"""What version 1 of `search` and `get` knows."""
+
+FoundScope = Literal[Scope, "summaries"]
+"""What a hit may be."""
+
+MemoryLevel = Literal["short", "medium", "long"]
+"""Parts of several scopes: what is recent, what is summarised or due for now, and what is kept for long."""
+
+SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
 Weight = int | Annotated[Importance, Field(description="How much it matters to the user.")]
 """How much a fact matters, in a number or a word; models are told of the words."""
@@ -28,13 +37,18 @@ class StoredFact(Fact):
     )
 
 
-class SearchV1(Contract):
+class SearchRequest(Contract):
     """Find what is relevant to a query."""
 
     query: Text = Field(description="What to look for.")
     limit: int = Field(default=5, ge=1, le=100, description="At most so many hits.")
     threshold: float | None = Field(default=None, ge=0, le=1, description="Leave out hits that score below.")
-    scope: tuple[Scope, ...] = Field(default=("memories",), description="Where to look.")
+    scope: tuple[SearchScope, ...] = Field(
+        default=("memories",),
+        description="Where to look: at facts, messages, documents, summaries; or at a level of memory. "
+        "`short`: the newest messages of the conversation, as many as `recent_messages` says. `medium`: "
+        "summaries and working facts. `long`: profile and archived facts, all other messages, and documents.",
+    )
     explain: bool = Field(default=False, description="Give the parts of each score.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
     as_of: Moment | Sequence | None = Field(default=None, description="As it was then.")
@@ -48,6 +62,25 @@ class SearchV1(Contract):
     )
 
 
+class SearchV2(SearchRequest):
+    """Find what is relevant to a query, in summaries and levels of memory, too."""
+
+    conversation: Identifier | None = Field(
+        default=None,
+        description="Whose newest messages `short` finds and `long` leaves out; without it: the current one.",
+    )
+
+
+class SearchV1(SearchRequest):
+    """Find what is relevant to a query."""
+
+    scope: tuple[Scope, ...] = Field(default=("memories",), description="Where to look.")
+
+    def upcast(self) -> SearchV2:
+        """Return the same request in version 2."""
+        return SearchV2.model_construct(self.model_fields_set, **dict(self))
+
+
 class DocumentPassage(Contract):
     """Where in a document a hit stands."""
 
@@ -58,11 +91,11 @@ class DocumentPassage(Contract):
     last_line: int = Field(ge=1, description="The line that it ends in.")
 
 
-class SearchHit(Contract):
+class SearchHitV2(Contract):
     """One thing found."""
 
-    id: Identifier = Field(description="Id of the fact, message or document.")
-    scope: Scope = Field(description="Which of them it is.")
+    id: Identifier = Field(description="Id of the fact, message, document or summary.")
+    scope: FoundScope = Field(description="Which of them it is.")
     text: Text = Field(
         description="What was found; of a message longer than 4,000 characters the beginning, ending in …."
     )
@@ -76,11 +109,24 @@ class SearchHit(Contract):
     )
 
 
-class SearchReplyV1(Reply):
+class SearchHit(SearchHitV2):
+    """One thing found."""
+
+    id: Identifier = Field(description="Id of the fact, message or document.")
+    scope: Scope = Field(description="Which of them it is.")
+
+
+class SearchReplyV2(Reply):
+    """What was found, best first."""
+
+    hits: tuple[SearchHitV2, ...] = Field(default=(), description="Best first.")
+    degraded: tuple[Text, ...] = Field(default=(), description="Scopes that could not be searched.")
+
+
+class SearchReplyV1(SearchReplyV2):
     """What was found, best first."""
 
     hits: tuple[SearchHit, ...] = Field(default=(), description="Best first.")
-    degraded: tuple[Text, ...] = Field(default=(), description="Scopes that could not be searched.")
 
 
 class SaveV1(Contract):
@@ -118,18 +164,28 @@ class ReadV1(Contract):
     )
 
 
-class GetV1(Contract):
-    """One fact, message or document, whole: what a hit of `search` is a part of."""
+class GetV2(Contract):
+    """One fact, message, document or summary, whole: what a hit of `search` is a part of."""
 
-    id: Identifier = Field(description="The fact, message or document; of a hit, its `id`.")
+    id: Identifier = Field(description="The fact, message, document or summary; of a hit, its `id`.")
     min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
-    scope: Scope | None = Field(
+    scope: FoundScope | None = Field(
         default=None,
         description="Which of them the id names; of a hit, its `scope`. Without it: a fact, else a message, "
-        "else a document.",
+        "else a document, else a summary.",
     )
     offset: int = Field(
         default=0, ge=0, description="Of a document: the character of its text to begin with, from 0."
+    )
+
+
+class GetV1(GetV2):
+    """One fact, message, document or summary, whole: what a hit of `search` is a part of."""
+
+    scope: Scope | None = Field(
+        default=None,
+        description="Which of them the id names; of a hit, its `scope`. Without it: a fact, else a message, "
+        "else a document, else a summary.",
     )
 
 
@@ -188,13 +244,25 @@ class DocumentText(DocumentInfo):
     )
 
 
+class SummaryText(Contract):
+    """A summary, and what it covers."""
+
+    id: Identifier = Field(description="The summary.")
+    conversation: Identifier = Field(description="The conversation that it sums up.")
+    from_seq: Sequence = Field(description="First log position it covers.")
+    to_seq: Sequence = Field(description="Last log position it covers.")
+    text: Text = Field(description="The summary.")
+    at: Moment = Field(description="When it was written.")
+
+
 class GetReplyV1(FactReplyV1):
-    """A fact and what it was before; or a message; or a document."""
+    """A fact and what it was before; or a message; or a document; or a summary."""
 
     message: ConversationMessage | None = Field(
         default=None, description="The message, where the id names one."
     )
     document: DocumentText | None = Field(default=None, description="The document, where the id names one.")
+    summary: SummaryText | None = Field(default=None, description="The summary, where the id names one.")
 
 
 class FactChanges(Contract):

@@ -49,6 +49,12 @@ def fact(owner: Owner, fact_id: str, event_id: str, text: str) -> Findable:
     return Findable(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
+def summary(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable:
+    """A summary to be found; `event_id` is of the event that wrote it."""
+    place = point_id(*owner, "summary", summary_id)
+    return Findable(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
+
+
 @asynccontextmanager
 async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[Finding]:
     """Open the vectors for as long as the block lasts.

@@ -309,9 +309,12 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
 
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:
-        """Ask by the name of a verb, in its latest version: `await memory.ask("u42", "search", query="tea")`.
+        """Ask by the name of a verb, with fields of its latest version.
 
-        The reply is that verb's, here a `SearchReplyV1`.
+            await memory.ask("u42", "search", query="tea")
+
+        It is asked in the first version that has these fields. The reply is that verb's, here a
+        `SearchReplyV2`.
 
         Raises:
             AskFailed: there is no result.
@@ -321,5 +324,5 @@ class MemoryClient(MemoryTools):
             raise InvalidBody("verb", f"{verb!r} is not one of {', '.join(VERBS)}")
         request = contract.requests[-1].strictly(**fields)
         return await self._questioner.ask(
-            user, verb, request, contract.replies[-1], version=len(contract.requests)
+            user, verb, request, contract.replies[-1], version=contract.version_of(request)
         )

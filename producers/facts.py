@@ -6,21 +6,23 @@ from typing import Any, Final
 
 from contracts.base import InvalidBody
 from contracts.memory import Kind, Origin, Tier
+from contracts.registry import VERBS
 from contracts.tools import (
     FactsReplyV1,
     ForgetReplyV1,
     ForgetV1,
+    FoundScope,
     GetReplyV1,
-    GetV1,
+    GetV2,
     Importance,
     ReadV1,
     SaveReplyV1,
     SaveV1,
     Scope,
-    SearchReplyV1,
-    SearchV1,
+    SearchReplyV2,
+    SearchScope,
+    SearchV2,
     UpdateReplyV2,
-    UpdateV1,
     UpdateV2,
 )
 from producers.asking import Questioner
@@ -119,29 +121,34 @@ class FactTools:
         *,
         limit: int | None = None,
         threshold: float | None = None,
-        scope: Iterable[Scope] | None = None,
+        scope: Iterable[SearchScope] | None = None,
         explain: bool = False,
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
         collection: str | None = None,
         origin: Origin | None = None,
-    ) -> SearchReplyV1:
-        """Search facts, messages and documents, best hit first.
+        conversation: str | None = None,
+    ) -> SearchReplyV2:
+        """Search facts, messages, documents and summaries, best hit first.
 
             found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
+            found = await memory.search("u42", "what did we settle?", scope=["medium"])
 
         Args:
             user: whose memory.
             query: what to look for, in any language.
             limit: at most so many hits; None is what the settings say.
             threshold: leave out hits that score below it, 0 to 1; None is what the settings say.
-            scope: where to look: `memories` (facts), `messages`, `documents`; None is facts, or documents
-                where `collection` or `origin` is given.
+            scope: where to look: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
+                memory: `short` (the newest messages of the conversation), `medium` (summaries and working
+                facts), `long` (other facts, other messages, documents). None is facts, or documents where
+                `collection` or `origin` is given.
             explain: give the parts of each score.
             min_seq: reflect the log up to here.
             as_of: as it was then: a time, UTC unless it has an offset, or a log position.
             collection: of documents, only those of this collection, such as a repository.
             origin: of documents, only files that were indexed with a `folder` or a `repository`.
+            conversation: whose newest messages `short` finds and `long` leaves out; None is the current one.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
@@ -154,40 +161,44 @@ class FactTools:
             "collection": collection,
             "origin": origin,
             "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
+            "conversation": conversation,
         }
-        request = SearchV1.strictly(
+        request = SearchV2.strictly(
             query=query,
             explain=explain,
             **{name: value for name, value in asked.items() if value is not None},
         )
-        return await self._questioner.ask(user, "search", request, SearchReplyV1)
+        version = VERBS["search"].version_of(request)
+        return await self._questioner.ask(user, "search", request, SearchReplyV2, version=version)
 
     async def get(
         self,
         user: str,
         id: str,  # noqa: A002
         *,
-        scope: Scope | None = None,
+        scope: FoundScope | None = None,
         offset: int = 0,
         min_seq: int | None = None,
     ) -> GetReplyV1:
-        """Get one fact, message or document, whole, by its id, such as `pf_007` or that of a hit.
+        """Get one fact, message, document or summary, whole, by its id, such as `pf_007` or that of a hit.
 
             hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
             whole = await memory.get("u42", hit.id, scope=hit.scope)
 
         Args:
             user: whose.
-            id: the fact, message or document.
-            scope: which of them; None is a fact, else a message, else a document.
+            id: the fact, message, document or summary.
+            scope: which of them; None is the first of these that has the id.
             offset: of a document, the character of its text to begin with: `next_offset` of the reply before.
             min_seq: reflect the log up to here.
 
         Returns:
-            A `fact` with its former `versions`, newest first; or a `message`; or a `document`.
+            A `fact` with its former `versions`, newest first; or a `message`; or a `document`; or a
+            `summary`.
         """
-        request = GetV1.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
-        return await self._questioner.ask(user, "get", request, GetReplyV1)
+        request = GetV2.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
+        version = VERBS["get"].version_of(request)
+        return await self._questioner.ask(user, "get", request, GetReplyV1, version=version)
 
     async def update(
         self,
@@ -230,12 +241,9 @@ class FactTools:
             "importance": importance,
             "expires_at": expires_at,
         }
-        # A mnemon that is older knows version 1.
-        if id is not None and query is None:
-            by_id = UpdateV1.strictly(id=id, **changes)
-            return await self._questioner.ask(user, "update", by_id, UpdateReplyV2)
         request = UpdateV2.strictly(id=id, query=query, **changes)
-        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=2)
+        version = VERBS["update"].version_of(request)
+        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=version)
 
     async def forget(
         self,

@@ -17,6 +17,8 @@ from contracts.memory import (
     FactForgottenV1,
     FactSavedV1,
     FactUpdatedV1,
+    SummaryMergedV1,
+    SummaryWrittenV1,
 )
 from contracts.merging import FactMergedV1
 from contracts.subjects import InvalidSubject, parse
@@ -59,12 +61,22 @@ class Read(NamedTuple):
     document: DocumentAddedV1
 
 
+class Summarised(NamedTuple):
+    """A summary to be found."""
+
+    owner: Owner
+    event_id: str
+    summary_id: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to write, whose points to look through and up to where in the log; an outcome per delivery."""
 
     messages: list[Said] = field(default_factory=list)
     documents: list[Read] = field(default_factory=list)
+    summaries: list[Summarised] = field(default_factory=list)
     sweeps: dict[Owner, int] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -112,6 +124,9 @@ def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
         case DocumentAddedV1():
             batch.documents.append(Read(owner, event_id, event))
             _sweep(batch, owner, delivery)  # of the version before, more may be there
+        case SummaryWrittenV1() | SummaryMergedV1():
+            batch.summaries.append(Summarised(owner, event_id, event.summary_id, event.text))
+            _sweep(batch, owner, delivery)  # it may stand for others, or be of what was cleared meanwhile
         case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
             _sweep(batch, owner, delivery)
         case _ if isinstance(event, _SWEPT):

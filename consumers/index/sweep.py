@@ -1,7 +1,7 @@
 """Brings a user's points to what the projections say: what is gone there is found no more."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -9,7 +9,6 @@ from nats.aio.client import Client
 
 from consumers.index.decide import Read
 from consumers.index.writing import document
-from contracts.identity import point_id
 from contracts.memory import DocumentAddedV1
 from contracts.subjects import chat_filter, thing_filter
 from infra.broker.log_reader import last_position
@@ -20,8 +19,9 @@ from infra.database.erasing import last_erased
 from infra.database.facts import live_facts
 from infra.database.found import Wanted, visible
 from infra.database.locking import locked
+from infra.database.summaries import live_summaries
 from infra.database.sweeping import last_watermark
-from infra.finding import Finding, fact, points
+from infra.finding import Findable, Finding, fact, points, summary
 from infra.precedence import give_way
 from infra.vectors.port import Collection, Owner
 
@@ -49,10 +49,13 @@ async def sweep(connection: Client, database: Database, finding: Finding, owner:
     await give_way()
     # In this order: of what is found here the rows are there by then. Without one, it is not gone for that.
     chunks = await _chunks(finding, owner)
+    known_summaries = await _versions(finding, Collection.SUMMARIES, owner)
     position = await applied_position(connection.jetstream())
-    if position < await last_position(connection, thing_filter(*owner, "document")):
+    written = [thing_filter(*owner, thing) for thing in ("document", "summary")]
+    if position < max(await asyncio.gather(*(last_position(connection, each) for each in written))):
         return False
     await _documents(database, finding, owner, chunks)
+    await _summaries(database, finding, owner, known_summaries)
     if await last_watermark(database, *owner):
         await _messages(database, finding, owner, position)
     return True
@@ -75,23 +78,45 @@ async def look_through(database: Database, finding: Finding, owner: Owner) -> No
     """
     await _facts(database, finding, owner)
     await _documents(database, finding, owner, await _chunks(finding, owner))
+    await _summaries(database, finding, owner, await _versions(finding, Collection.SUMMARIES, owner))
     if await last_watermark(database, *owner):
         await _messages(database, finding, owner, _ALL)
 
 
 async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
     (facts,) = await database.read(live_facts([owner]))
-    live = {point_id(*owner, "fact", each.id): each for each in facts}
+    live = [fact(owner, each.id, each.event_id, each.text) for each in facts]
+    known = await _versions(finding, Collection.MEMORIES, owner)
+    await _level(finding, Collection.MEMORIES, owner, live, known)
+
+
+async def _summaries(
+    database: Database, finding: Finding, owner: Owner, known: Mapping[UUID, object]
+) -> None:
+    (summaries,) = await database.read(live_summaries([owner]))
+    live = [summary(owner, each.id, each.event_id, each.text) for each in summaries]
+    await _level(finding, Collection.SUMMARIES, owner, live, known)
+
+
+async def _versions(finding: Finding, collection: Collection, owner: Owner) -> dict[UUID, object]:
+    """The user's points of a collection, each with the event that made this version of it."""
     known: dict[UUID, object] = {}
-    async for page in finding.vectors.scroll(Collection.MEMORIES, owner):
+    async for page in finding.vectors.scroll(collection, owner):
         known |= {stored.id: stored.payload.get("event_id") for stored in page}
-    absent = [
-        fact(owner, each.id, each.event_id, each.text)
-        for place, each in live.items()
-        if known.get(place) != each.event_id
-    ]
-    await finding.vectors.upsert(Collection.MEMORIES, await points(finding, absent))
-    await _delete(finding, Collection.MEMORIES, owner, known.keys() - live.keys())
+    return known
+
+
+async def _level(
+    finding: Finding,
+    collection: Collection,
+    owner: Owner,
+    live: Sequence[Findable],
+    known: Mapping[UUID, object],
+) -> None:
+    """Write the points that are missing, or of another version, and remove those of what is gone."""
+    absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
+    await finding.vectors.upsert(collection, await points(finding, absent))
+    await _delete(finding, collection, owner, known.keys() - {each.id for each in live})
 
 
 class _Chunk(NamedTuple):

@@ -8,7 +8,7 @@ from consumers.index import texts
 from consumers.index.chunks import chunks
 from consumers.index.decide import Plan, Read, Said
 from contracts.identity import point_id
-from infra.finding import Findable, Finding, points
+from infra.finding import Findable, Finding, points, summary
 from infra.precedence import give_way
 from infra.vectors.port import Collection
 
@@ -22,10 +22,16 @@ async def write(finding: Finding, batch: Plan) -> None:
     Raises:
         EmbeddingUnavailable, VectorsUnavailable: part of it may be; all of it can be written again.
     """
-    said = [message(each) for each in batch.messages]
-    read = [chunk for each in batch.documents for chunk in await document(each)]
-    await finding.vectors.upsert(Collection.MESSAGES, await points(finding, said))
-    await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, read))
+    found = {
+        Collection.MESSAGES: [message(each) for each in batch.messages],
+        Collection.DOCUMENTS: [chunk for each in batch.documents for chunk in await document(each)],
+        Collection.SUMMARIES: [
+            summary(each.owner, each.summary_id, each.event_id, each.text) for each in batch.summaries
+        ],
+    }
+    for collection, findables in found.items():
+        if findables:
+            await finding.vectors.upsert(collection, await points(finding, findables))
 
 
 def message(said: Said) -> Findable:

@@ -26,7 +26,7 @@ from infra.database.message_counts import CountedConversation, MessageCount
 from infra.database.projecting import suppose
 from infra.database.reading import ConversationView, Newest, OfTask, Owner, UserCounts
 from infra.database.rows import Rows, row_of
-from infra.database.summaries import StoredSummary
+from infra.database.summaries import ConversationSummary, StoredSummary
 from infra.database.tasks import StoredTask
 from infra.database.together import Together
 from infra.settings.store import LiveSettings
@@ -59,6 +59,7 @@ class Memory:
         self._documents = Together(database, documents.documents)
         self._facts_by_id = Together(database, facts.facts_by_id)
         self._documents_by_id = Together(database, documents.documents_by_id)
+        self._summaries_by_id = Together(database, summaries.summaries_by_id)
         self._surroundings = Together(database, found.surroundings)
         self._message_counts = Together(database, message_counts.message_counts)
         self._settings = settings
@@ -196,7 +197,7 @@ class Memory:
     ) -> Seen[list[StoredFact]]:
         """Some facts, in the order of the ids; raises as `messages` does.
 
-        This and the two below do not wait for `min_seq`: who looks up what a search found has waited already.
+        This and the three below do not wait for `min_seq`: who looks up what a search found has waited.
         """
         at_hand = self.facts_at_hand(owner, min_seq)
         if at_hand is not None:
@@ -209,6 +210,12 @@ class Memory:
     ) -> Seen[list[StoredDocument]]:
         """Some documents, whole; raises as `messages` does."""
         return await self._look_up(owner, FoundDocuments, self._documents_by_id, (owner, ids), min_seq)
+
+    async def summaries_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> Seen[list[ConversationSummary]]:
+        """Some summaries that count, of any conversation; raises as `messages` does."""
+        return await self._read(owner, None, self._summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def surroundings(
         self, owner: Owner, wanted: found.Wanted, min_seq: int | None

@@ -21,7 +21,7 @@ from contracts.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
 from contracts.base import Contract, InvalidBody
 from contracts.registry import VERBS
 from contracts.subjects import Address, InvalidSubject, ask_pattern, parse
-from contracts.tools import SearchReplyV1
+from contracts.tools import SearchReplyV2
 from infra.broker.admission import Admission
 from infra.broker.headers import header_value
 from infra.broker.lifetime import subscribed
@@ -262,7 +262,7 @@ def _count(verb: str, reply: Answered, seconds: float) -> None:
     metrics.REQUEST_SECONDS.observe(seconds, verb)
     error = None if isinstance(reply, bytes) else reply.error
     metrics.REQUESTS.add(verb, "ok" if error is None else error.code)
-    if isinstance(reply, ContextReplyV1 | SearchReplyV1):
+    if isinstance(reply, ContextReplyV1 | SearchReplyV2):
         for part in reply.degraded:
             metrics.DEGRADED.add(verb, part)
 

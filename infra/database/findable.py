@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from psycopg.types.json import Jsonb
 
 from infra.database.engine import Database, is_storable
-from infra.database.memories import VERSIONS
+from infra.database.memories import SUMMARIES, VERSIONS
 from infra.database.rows import Owner
 from infra.database.strays import patient
 from infra.vectors.port import Collection
@@ -19,7 +19,7 @@ class Shown(NamedTuple):
 
     Attributes:
         seq: the log position of the event that its row is of.
-        item: the fact or document; of a message the event.
+        item: the fact, document or summary; of a message the event.
         body: of a document, all that its event says.
     """
 
@@ -53,10 +53,19 @@ _SAVED: Final = """
           AND saved.event = 'fact.saved'
     )
 """
+_NOT_MERGED: Final = """
+    AND NOT EXISTS (
+        SELECT FROM memory_events AS merged
+        WHERE merged.tenant = stored.tenant AND merged.user_id = stored.user_id
+          AND merged.conversation = stored.conversation AND merged.event = 'summary.merged'
+          AND merged.body IS NOT NULL AND merged.body -> 'merged' ? stored.item
+    )
+"""
 _OF: Final = {
     Collection.MESSAGES: _Of("messages", "stored.event_id, NULL", "stored.role IS NOT NULL"),
     Collection.MEMORIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _SAVED, VERSIONS),
     Collection.DOCUMENTS: _Of("memory_events", "stored.item, stored.body", _NEWEST, ("document.added",)),
+    Collection.SUMMARIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _NOT_MERGED, SUMMARIES),
 }
 
 
@@ -95,6 +104,20 @@ async def is_any_shown(database: Database, collection: Collection) -> bool:
     async with patient(database) as connection:
         found = await connection.execute(sql, {"versions": list(of.versions)})
         return await found.fetchone() == (True,)
+
+
+async def owners_shown(database: Database, collection: Collection) -> list[Owner]:
+    """The users of whom something of a collection was ever written as a memory event.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        found = await connection.execute(
+            "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",
+            {"versions": list(_OF[collection].versions)},
+        )
+        return [(tenant, user) for tenant, user in await found.fetchall()]
 
 
 async def all_shown(

@@ -1,12 +1,13 @@
 """Reading summaries, derived from the rows of their events and the watermarks of their conversations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    ColumnElement,
     Select,
     String,
     Text,
@@ -16,17 +17,32 @@ from sqlalchemy import (
     literal,
     select,
     true,
+    tuple_,
 )
 
 from infra.database import timeline as parts
 from infra.database.engine import Connection, Lookup, Query
-from infra.database.memories import SUMMARIES, sequence
+from infra.database.memories import SUMMARIES, WANTED, named, sequence
 from infra.database.reading import Newest
+from infra.database.rows import Owner
 from infra.database.tables import memory_events as events
 from infra.database.timeline import owned, owner
 
 SLACK: Final = 8
 """Summaries that are looked at besides as many as are asked for: one may stand for others of them."""
+
+
+class ConversationSummary(NamedTuple):
+    """A summary that no other stands for, and the conversation that it is of; they sort by log position."""
+
+    seq: int
+    id: str
+    event_id: str
+    conversation: str
+    from_seq: int
+    to_seq: int
+    at: datetime
+    text: str
 
 
 class StoredSummary(NamedTuple):
@@ -93,7 +109,41 @@ def _newest() -> Select[Any]:
     )
 
 
+def _live(*only: ColumnElement[bool]) -> Select[Any]:
+    timeline = parts.timeline()
+    cleared = parts.cleared(parts.spans(timeline))
+    floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
+    from_seq = sequence("from_seq")
+
+    def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
+        """Rows of summaries that no floor has taken."""
+        return (
+            select(*columns)
+            .outerjoin_from(events, cleared, cleared.c.conversation == events.c.conversation)
+            .where(owned(events), named(names), events.c.body.isnot(None), floor <= from_seq)
+        )
+
+    item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
+    merged = standing(SUMMARIES[1:], events.c.conversation, item).cte("merged")
+    columns = (
+        events.c.seq,
+        events.c.item,
+        events.c.event_id,
+        events.c.conversation,
+        from_seq.label("from_seq"),
+        sequence("to_seq").label("to_seq"),
+        events.c.at,
+        events.c.body["text"].astext.label("text"),
+    )
+    # Not `exists`: without statistics, PostgreSQL would look through all that were merged for each of them.
+    others = select(merged.c.conversation, merged.c.item)
+    is_merged = tuple_(events.c.conversation, events.c.item).in_(others)
+    return standing(SUMMARIES, *columns).where(~is_merged, *only)
+
+
 _NEWEST = Lookup(_newest())
+_LIVE = Lookup(_live())
+_BY_ID = Lookup(_live(WANTED))
 
 
 def newest_summaries(wanted: Sequence[Newest]) -> Query[list[list[StoredSummary]]]:
@@ -108,3 +158,32 @@ def newest_summaries(wanted: Sequence[Newest]) -> Query[list[list[StoredSummary]
         return [sorted(StoredSummary._make(row[1:]) for row in rows) for rows in found]
 
     return query
+
+
+def live_summaries(owners: Sequence[Owner]) -> Query[list[list[ConversationSummary]]]:
+    """The summaries of users that count, of all conversations, by log position."""
+
+    async def query(connection: Connection) -> list[list[ConversationSummary]]:
+        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
+        return [_live_of(rows) for rows in found]
+
+    return query
+
+
+def summaries_by_id(
+    wanted: Sequence[tuple[Owner, Sequence[str]]],
+) -> Query[list[list[ConversationSummary]]]:
+    """Of each user the summaries with these ids that count, by log position."""
+
+    async def query(connection: Connection) -> list[list[ConversationSummary]]:
+        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+        found = await _BY_ID.rows(connection, parameters)
+        return [_live_of(rows) for rows in found]
+
+    return query
+
+
+def _live_of(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
+    """Of summaries with one id, the newest."""
+    stored = sorted(ConversationSummary._make(row[1:]) for row in rows)
+    return list({each.id: each for each in stored}.values())

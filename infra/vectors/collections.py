@@ -69,8 +69,7 @@ async def are_there(client: AsyncQdrantClient, schema: str) -> bool:
         VectorsUnavailable: the server does not answer.
     """
     with answering():
-        there = {each.name for each in (await client.get_collections()).collections}
-        return bool(there & set((await _names(client, schema)).values()))
+        return bool(await _names(client, schema))
 
 
 async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
@@ -80,14 +79,18 @@ async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -
         VectorsUnavailable: the server does not answer.
     """
     with answering():
+        named = await _named(client)
         at_live, at_other = await _names(client, live), await _names(client, to)
         changes: list[CreateAliasOperation | DeleteAliasOperation] = []
         for collection in Collection:
-            for schema in live, to:
-                gone = DeleteAlias(alias_name=alias(schema, collection))
-                changes.append(DeleteAliasOperation(delete_alias=gone))
+            changes += [
+                DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=name))
+                for name in named.keys() & {alias(live, collection), alias(to, collection)}
+            ]
             changes.append(_alias(at_other[collection], alias(live, collection)))
-            changes.append(_alias(at_live[collection], alias(former, collection)))
+            # A former version may not have had it.
+            if collection in at_live:
+                changes.append(_alias(at_live[collection], alias(former, collection)))
         await client.update_collection_aliases(changes)
 
 
@@ -113,9 +116,8 @@ async def made_by(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
     """
     with answering():
         for name in (await _names(client, schema)).values():
-            if await client.collection_exists(name):
-                metadata = (await client.get_collection(name)).config.metadata
-                return MadeBy.read((metadata or {}).get("made_by", ""))
+            metadata = (await client.get_collection(name)).config.metadata
+            return MadeBy.read((metadata or {}).get("made_by", ""))
     return None
 
 
@@ -136,14 +138,15 @@ async def _named(client: AsyncQdrantClient) -> dict[str, str]:
 
 
 async def _names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
-    """What the collections of a schema are called. Before there were aliases, the name said it."""
+    """What the collections that a schema has are called. Before there were aliases, the name said it."""
+    there = {each.name for each in (await client.get_collections()).collections}
     named = await _named(client)
     taken = set(named.values())
     plain = {each: f"{schema}_{each}" for each in Collection}
     return {
         each: named.get(alias(schema, each), plain[each])
         for each in Collection
-        if alias(schema, each) in named or plain[each] not in taken
+        if alias(schema, each) in named or plain[each] in there - taken
     }
 
 

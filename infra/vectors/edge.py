@@ -35,6 +35,7 @@ from infra.vectors.port import (
     Collection,
     Dense,
     Hit,
+    IdFilter,
     Owner,
     Page,
     Point,
@@ -70,9 +71,10 @@ class Edge:
         queries: Sequence[Dense | Sparse],
         limit: int,
         where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
     ) -> list[list[Hit]]:
         shard = self._shards[collection]
-        within = _within(owner, where)
+        within = _within(owner, where, ids)
         # Counting the terms of one tenant costs a look at each of its points; who is alone is everybody.
         alone = shard.tenants <= {owner[0]}
         corpus = None if alone else SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])])))
@@ -275,10 +277,13 @@ def _is(field: str, value: str | int) -> FieldCondition:
     return FieldCondition(field, match=MatchValue(value))
 
 
-def _within(owner: Owner, where: Mapping[str, str | int] | None) -> Filter:
+def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
     tenant, user = owner
-    conditions = [_is(TENANT, tenant), _is(USER, user)]
-    return Filter(must=[*conditions, *(_is(*field) for field in (where or {}).items())])
+    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    if ids is None:
+        return Filter(must=[*fields])
+    named = HasIdCondition(set(ids.ids))
+    return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
 
 
 def _point(point: Point) -> EdgePoint:

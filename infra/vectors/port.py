@@ -24,6 +24,7 @@ class Collection(StrEnum):
     MEMORIES = "memories"
     MESSAGES = "messages"
     DOCUMENTS = "documents"
+    SUMMARIES = "summaries"
 
 
 class Sparse(NamedTuple):
@@ -53,6 +54,13 @@ class Stored(NamedTuple):
 
     id: UUID
     payload: Mapping[str, JsonValue]
+
+
+class IdFilter(NamedTuple):
+    """Points by their ids: only these, or with `is_excluded` all others."""
+
+    ids: frozenset[UUID]
+    is_excluded: bool = False
 
 
 class Page(NamedTuple):
@@ -127,8 +135,11 @@ class Vectors(Protocol):
         queries: Sequence[Dense | Sparse],
         limit: int,
         where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
     ) -> list[list[Hit]]:
         """The nearest points for each query, best first, at most `limit` each, where payload fields match.
+
+        With `ids`, only among points with these ids, or with any others.
 
         A term is rare or common within the owner's tenant. A point that has no term of a sparse query is
         no hit of it.

@@ -30,6 +30,7 @@ from infra.vectors.port import (
     Collection,
     Dense,
     Hit,
+    IdFilter,
     Owner,
     Page,
     Point,
@@ -103,10 +104,11 @@ class Server:
         queries: Sequence[Dense | Sparse],
         limit: int,
         where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
     ) -> list[list[Hit]]:
         # A server before 1.19 passes over `idf`, and counts the terms of all tenants.
         corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_is(TENANT, owner[0])])))
-        within = _within(owner, where)
+        within = _within(owner, where, ids)
         requests = [
             QueryRequest(
                 query=_sparse(query) if isinstance(query, Sparse) else query.tolist(),
@@ -201,10 +203,13 @@ def _is(field: str, value: str | int) -> FieldCondition:
     return FieldCondition(key=field, match=MatchValue(value=value))
 
 
-def _within(owner: Owner, where: Mapping[str, str | int] | None) -> Filter:
+def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
     tenant, user = owner
-    conditions = [_is(TENANT, tenant), _is(USER, user)]
-    return Filter(must=[*conditions, *(_is(*field) for field in (where or {}).items())])
+    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    if ids is None:
+        return Filter(must=[*fields])
+    named = HasIdCondition(has_id=list(ids.ids))
+    return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
 
 
 def _point(point: Point) -> PointStruct:

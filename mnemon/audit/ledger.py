@@ -132,7 +132,7 @@ class Found:
 
     Attributes:
         points: how many there are.
-        shown: how many messages, facts or documents must have some.
+        shown: how many messages, facts, documents or summaries must have some.
         dead: points of messages of which there is a dead letter and no row: they are shown to nobody.
         waiting: those whose user `index` is about to look through.
     """

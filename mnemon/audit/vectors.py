@@ -18,6 +18,7 @@ from infra.database.engine import Database
 from infra.database.findable import Shown, all_shown, shown_by
 from infra.database.found import Wanted, visible
 from infra.database.rows import Owner
+from infra.database.summaries import summaries_by_id
 from infra.vectors.holding import MOST
 from infra.vectors.port import Collection, Pages, Point
 from mnemon.audit.ledger import Faults, Found
@@ -25,7 +26,7 @@ from mnemon.audit.positions import Positions
 
 
 class _Piece(NamedTuple):
-    """A point that must be there: of a message or a fact the only one, of a document one of its chunks."""
+    """A point that must be there: of a document one of its chunks, of anything else the only one."""
 
     id: UUID
     event_id: str
@@ -111,12 +112,7 @@ class Vectors:
 
     async def _lacking(self, collection: Collection, shown: Shown, found: Found) -> None:
         """No point for a row; there may be one by now, or the row may be gone."""
-        if collection is Collection.MESSAGES:
-            (seen,) = await self._database.read(visible([Wanted(*shown.owner, [shown.event_id])]))
-            is_shown = bool(seen)
-        else:
-            is_shown = bool(await shown_by(self._database, collection, [(shown.owner, shown.event_id)]))
-        if not is_shown or all(
+        if not await self._is_shown(collection, shown) or all(
             [await self._there(collection, *piece) for piece in _pieces(collection, shown)]
         ):
             return
@@ -124,6 +120,17 @@ class Vectors:
             found.waiting += 1
         else:
             self._faults.add("no_point", shown.seq, "index", f"vectors of {collection}", shown.item)
+
+    async def _is_shown(self, collection: Collection, shown: Shown) -> bool:
+        """Whether a row counts still; below a floor it does not, though its content may be there yet."""
+        match collection:
+            case Collection.MESSAGES:
+                (seen,) = await self._database.read(visible([Wanted(*shown.owner, [shown.event_id])]))
+                return bool(seen)
+            case Collection.SUMMARIES:
+                (live,) = await self._database.read(summaries_by_id([(shown.owner, [shown.item])]))
+                return any(each.event_id == shown.event_id for each in live)
+        return bool(await shown_by(self._database, collection, [(shown.owner, shown.event_id)]))
 
     async def _there(self, collection: Collection, place: UUID, event_id: str) -> bool:
         page = await self._pages.page(collection, place, 1)
@@ -144,6 +151,8 @@ def _pieces(collection: Collection, shown: Shown) -> Iterator[_Piece]:
             yield _Piece(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
         case Collection.MEMORIES:
             yield _Piece(point_id(*shown.owner, "fact", shown.item), shown.event_id)
+        case Collection.SUMMARIES:
+            yield _Piece(point_id(*shown.owner, "summary", shown.item), shown.event_id)
         case Collection.DOCUMENTS:
             body = shown.body or {}
             for number, _ in enumerate(chunks(body["text"], body.get("source"))):

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from contracts.ask import ContextReplyV1, ContextSection
 from contracts.fact_lines import importance_word
-from contracts.tools import FactCandidate, SaveReplyV1, SearchHit, SearchReplyV1, StoredFact
+from contracts.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 from mnemon.printable import printable
 
 BAR: Final = 24
@@ -85,7 +85,7 @@ class Screen:
         self._console.print(table)
         self.note(f"/forget 1 removes {candidates[0].id}, and so on.")
 
-    def found(self, query: str, reply: SearchReplyV1, context: ContextReplyV1) -> None:
+    def found(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
         """What was looked for, what was found, what its score is made of, and what of it was shown."""
         self.note(f"Looked for: {query}")
         given = "\n".join(message.content for message in context.messages)
@@ -134,7 +134,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _name(hit: SearchHit) -> str:
+def _name(hit: SearchHitV2) -> str:
     match hit.scope:
         case "memories":
             return hit.id
@@ -143,7 +143,7 @@ def _name(hit: SearchHit) -> str:
     return f"{hit.at:%Y-%m-%d %H:%M}" if hit.at else ""
 
 
-def _explained(hit: SearchHit) -> Text:
+def _explained(hit: SearchHitV2) -> Text:
     text = Text(printable(" ".join(hit.text.split())))
     if hit.parts:
         parts = ", ".join(f"{name} {part:.2f}" for name, part in hit.parts.items())

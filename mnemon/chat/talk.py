@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from contracts.ask import ContextReplyV1
 from contracts.base import InvalidBody
-from contracts.tools import ForgetReplyV1, Scope, SearchReplyV1
+from contracts.tools import ForgetReplyV1, Scope, SearchReplyV2
 from infra.models.language.openai import OpenAIModel
 from infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
 from mnemon.chat.screen import Screen
@@ -28,7 +28,7 @@ class Turn:
 
     text: str
     context: ContextReplyV1
-    found: SearchReplyV1
+    found: SearchReplyV2
 
 
 class Command(NamedTuple):
@@ -173,12 +173,12 @@ class Talk:
         else:
             self._screen.found(self._last.text, self._last.found, self._last.context)
 
-    async def _found(self, text: str, said: int) -> SearchReplyV1:
+    async def _found(self, text: str, said: int) -> SearchReplyV2:
         """What a search finds now: once there is an answer, it would find that too."""
         try:
             found = await self._memory.search(self._user, text, scope=EVERYWHERE, explain=True, min_seq=said)
         except AskFailed as failed:
-            return SearchReplyV1(degraded=(failed.code,))
+            return SearchReplyV2(degraded=(failed.code,))
         # What was just said is no answer to itself.
         return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
 

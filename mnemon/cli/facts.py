@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         FactsReplyV1,
         GetReplyV1,
         SaveReplyV1,
-        SearchReplyV1,
+        SearchReplyV2,
         UpdateReplyV2,
     )
     from producers.client import MemoryClient
@@ -97,8 +97,14 @@ def search(
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="memories, messages or documents; more than once for several.  [default: memories; with "
-            "--collection documents]"
+            help="memories, messages, documents or summaries; or a level of memory: short, medium or long; "
+            "more than once for several.  [default: memories; with --collection documents]"
+        ),
+    ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose newest messages short finds and long leaves out.  [default: the current one]"
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, max=100, help="At most so many hits.")] = None,
@@ -120,6 +126,7 @@ def search(
     """
     wanted: dict[str, Any] = {
         "scope": scope or None,
+        "conversation": conversation,
         "collection": collection,
         "limit": limit,
         "threshold": threshold,
@@ -138,13 +145,16 @@ def search(
 
 
 def get(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The fact, message or document, such as pf_001.")],
+    id_: Annotated[
+        str, typer.Argument(metavar="ID", help="The fact, message, document or summary, such as pf_001.")
+    ],
     tenant: TenantOption,
     user: UserOption,
     scope: Annotated[
         str | None,
         typer.Option(
-            help="What the id names: memories, messages or documents.  [default: the first that has it]"
+            help="What the id names: memories, messages, documents or summaries.  [default: the first that "
+            "has it]"
         ),
     ] = None,
     offset: Annotated[
@@ -154,7 +164,7 @@ def get(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one fact, and what it was before; or a message or document that a search found, whole.
+    """Show one fact, and what it was before; or what else a search found, whole.
 
     Ends with 1 when there is none.
 
@@ -245,7 +255,7 @@ def _show_facts(reply: "FactsReplyV1") -> None:
         typer.secho(f"{len(reply.facts):,} of {reply.total:,} facts; --limit shows more", dim=True, err=True)
 
 
-def _show_hits(reply: "SearchReplyV1") -> None:
+def _show_hits(reply: "SearchReplyV2") -> None:
     for hit in reply.hits:
         place = f"{hit.scope}:{hit.id}"
         if passage := hit.passage:
@@ -257,7 +267,7 @@ def _show_hits(reply: "SearchReplyV1") -> None:
         typer.echo("nothing found")
 
 
-def _searched_or_not(reply: "SearchReplyV1") -> Ending:
+def _searched_or_not(reply: "SearchReplyV2") -> Ending:
     if reply.degraded:
         typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
     return Ending.DONE
@@ -278,6 +288,11 @@ def _show_named(reply: "GetReplyV1") -> None:
         if document.next_offset is not None:
             rest = f"of {document.length:,} characters; go on with --offset {document.next_offset}"
             typer.secho(f"{document.offset:,} to {document.next_offset:,} {rest}", dim=True, err=True)
+
+    if summary := reply.summary:
+        covers = f"messages at positions {summary.from_seq:,} to {summary.to_seq:,} of {summary.conversation}"
+        typer.secho(f"{summary.at:%Y-%m-%d %H:%M}  {printable(covers)}  ", dim=True, nl=False)
+        typer.echo(printable(summary.text))
 
 
 def _show_fact(reply: "FactReplyV1") -> None:

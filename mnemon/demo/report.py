@@ -8,7 +8,7 @@ from contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
 from contracts.base import Event, JsonObject
 from contracts.chat import MessageV1
 from contracts.memory import FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
-from contracts.tools import Scope, SearchHit, StoredFact
+from contracts.tools import Scope, SearchHitV2, StoredFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Found:
     user: str
     query: str
     scope: Scope
-    hits: Sequence[SearchHit]
+    hits: Sequence[SearchHitV2]
 
     def numbers(self) -> dict[str, Any]:
         """For a program."""

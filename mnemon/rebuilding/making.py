@@ -9,6 +9,7 @@ from infra.config import Deployment
 from infra.database import vector_records
 from infra.database.generations import Kind
 from infra.finding import Finding, opened
+from infra.missing_points import lost_collections, owners_to_look_through
 from infra.rebuilding import making
 from infra.rebuilding.making import NEAR, Progress, Site
 from infra.rebuilding.replay import Replay
@@ -116,4 +117,7 @@ async def vectors_of(
             await drop_generation(generation)
             await vector_records.begin(rows.database, rows.schema)
             finding = await ends.enter_async_context(opened(generation, embedding))
+        elif lost := await lost_collections(rows.database, finding.vectors):
+            owners = await owners_to_look_through(rows.database, lost)
+            await vector_records.note(rows.database, rows.schema, reached, owners)
         yield VectorReplay(place.connection, rows.database, rows.schema, finding, reached)

@@ -1,14 +1,17 @@
 """Every event and verb is complete: versions, upcasters, names, descriptions."""
 
 import re
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from contracts import published
+from contracts.base import InvalidBody
 from contracts.published import CONTRACTS
 from contracts.registry import EVENTS, VERBS, EventContract, VerbContract
 from contracts.subjects import ask_subject, chat_subject, memory_subject, parse
+from contracts.tools import SearchV1, SearchV2
 
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
@@ -61,3 +64,34 @@ def _version(contract: type[BaseModel]) -> int:
 
 def _chat(tenant: str, user: str, event: str, version: int) -> str:
     return chat_subject(tenant, user, None, event, version)
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "version"),
+    [
+        ("history", {"limit": 5}, 1),
+        ("search", {"query": "tea"}, 1),
+        ("search", {"query": "tea", "scope": ("messages", "documents"), "limit": 3}, 1),
+        ("search", {"query": "tea", "scope": ("messages", "summaries")}, 2),
+        ("search", {"query": "tea", "scope": ("long",)}, 2),
+        ("search", {"query": "tea", "conversation": "c"}, 2),
+        ("search", {"query": "tea", "conversation": None}, 1),
+        ("get", {"id": "s1"}, 1),
+        ("get", {"id": "s1", "scope": "summaries"}, 2),
+        ("update", {"id": "pf_001", "query": None, "text": "Likes tea"}, 1),
+        ("update", {"query": "tea", "text": "Likes tea"}, 2),
+    ],
+)
+def test_a_request_is_asked_in_the_first_version_that_has_its_fields(
+    verb: str, fields: dict[str, Any], version: int
+) -> None:
+    contract = VERBS[verb]
+    assert contract.version_of(contract.requests[-1].strictly(**fields)) == version
+
+
+def test_a_search_of_version_1_is_one_of_version_2() -> None:
+    old = SearchV1.read(b'{"query": "tea", "scope": ["messages"], "min_seq": 7, "conversation": "c"}')
+    assert old.upcast() == SearchV2(query="tea", scope=("messages",), min_seq=7)
+    assert old.upcast().model_fields_set == {"query", "scope", "min_seq"}
+    with pytest.raises(InvalidBody, match=r"scope\.0"):
+        SearchV1.read(b'{"query": "tea", "scope": ["summaries"]}')

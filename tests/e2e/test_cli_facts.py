@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from nats.aio.client import Client
 
 from consumers.app import CONSUMERS, running
 from infra.config import Deployment
 from mnemon.cli.facts import save, search
 from producers.tools import MemoryTools
 from tests.e2e.conftest import Finished, mnemon
+from tests.integration.conftest import Stock, indexed
 
 
 async def asked(deployment: Deployment, *arguments: str) -> Finished:
@@ -107,3 +109,28 @@ async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> 
     finally:
         os.close(person)
         os.close(terminal)
+
+
+async def test_a_level_of_memory_is_a_scope(
+    deployment: Deployment, tmp_path: Path, connection: Client
+) -> None:
+    stock = Stock(connection)
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    text = "Anna plans a trip to Lisbon."
+    covers = {"conversation": "c", "from_seq": 1, "to_seq": 1}
+    async with running(CONSUMERS, with_vectors):
+        await stock.say("Let us fly to Lisbon", "acme.u1.c")
+        written = {"summary_id": "s1", "text": text, **covers}
+        await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", written))
+
+        found = await asked(deployment, "search", "Lisbon", "--scope", "medium")
+        assert re.fullmatch(rf"- \[0\.\d+\] \[summaries:s1\] {text}\n", found.out)
+        recent = await asked(
+            deployment, "search", "Lisbon", "--scope", "short", "--conversation", "c", "--json"
+        )
+        assert [hit["text"] for hit in json.loads(recent.out)["hits"]] == ["Let us fly to Lisbon"]
+        whole = await asked(deployment, "get", "s1", "--scope", "summaries")
+        assert whole.out.endswith(f"  messages at positions 1 to 1 of c  {text}\n")
+        unknown = await asked(deployment, "search", "Lisbon", "--scope", "medium-rare")
+        assert (unknown.code, unknown.out) == (2, "")
+        assert "scope.0: " in unknown.err

@@ -59,7 +59,7 @@ async def test_an_agent_remembers(shared: Up) -> None:
         saved, missing = (message for message in second if isinstance(message, ToolMessage))
         assert '"decision":"saved"' in saved.text
         assert missing.status == "error"
-        assert missing.text == "not_found: there is no fact, message or document 'pf_404'"
+        assert missing.text == "not_found: there is no fact, message, document or summary 'pf_404'"
         assert {tool.name for tool in model._tools} == {tool["name"] for tool in definitions("mcp")}
 
         done = await agent.ainvoke({"messages": [HumanMessage("What do I play?")]}, context=anna)

@@ -84,7 +84,7 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
             (
                 "memory_get",
                 {"id": saved["id"]},
-                f"not_found: there is no fact, message or document '{saved['id']}'.",
+                f"not_found: there is no fact, message, document or summary '{saved['id']}'.",
             ),
             ("memory_save", {}, "bad_request: text: Field required"),
             ("memory_search", {"query": "tea", "limit": 1000}, "bad_request: limit: "),

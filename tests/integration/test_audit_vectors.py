@@ -53,7 +53,7 @@ async def test_what_has_no_point_and_what_has_one_too_many(
         assert clean.faults.named == []
         assert clean.vectors is not None
         assert {name: each.shown for name, each in clean.vectors.items()} == {
-            Collection.MEMORIES: 1, Collection.MESSAGES: 71, Collection.DOCUMENTS: 1
+            Collection.MEMORIES: 1, Collection.MESSAGES: 71, Collection.DOCUMENTS: 1, Collection.SUMMARIES: 0
         }  # fmt: skip
         assert clean.vectors[Collection.MESSAGES].points == 72, "one of a dead letter"
         assert clean.vectors[Collection.MESSAGES].dead == 1

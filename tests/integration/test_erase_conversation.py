@@ -202,7 +202,7 @@ async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
             await replay.reach(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
         assert there["generations"] == 2
-        assert (there["log"], there["dead_letters"], there["database"], there["vectors"]) == (7, 1, 4, 3)
+        assert (there["log"], there["dead_letters"], there["database"], there["vectors"]) == (7, 1, 4, 4)
 
         receipt = await stock.ask("erase", conversation="trip")
 

@@ -1,6 +1,7 @@
 """The vectors are made anew with the rows, compared point for point, and exchanged under those who search."""
 
 import asyncio
+import shutil
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
@@ -230,6 +231,27 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
         await indexed(stock, seq)
         async with site_alone(located) as place:
             assert await counted(place, located) == 2
+
+
+async def test_a_former_generation_whose_version_knew_no_summaries(
+    located: Deployment, stock: Stock, told: Told
+) -> None:
+    covered = {"conversation": "c", "from_seq": 1, "to_seq": 1, "text": "It is about a walrus"}
+    async with running(("persist", "index"), located):
+        await stock.say("the walrus sings", "acme.u1.c")
+        summary = {"summary_id": "s1", **covered}
+        await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
+    async with site_alone(located) as place:
+        async with made(place, "next", told) as generation:
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        folder = of_generation(located, "former").vectors_folder
+        assert folder
+        shutil.rmtree(folder / "summaries")
+        async with former(place, told) as generation:
+            await take_over(place, generation, told)
+        assert await finish(place, told)
+        assert await counted(place, located) == 2
 
 
 async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Told) -> None:

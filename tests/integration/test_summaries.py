@@ -12,9 +12,10 @@ from infra.database import summaries as module
 from infra.database.engine import Database
 from infra.database.projecting import write
 from infra.database.reading import Newest
-from infra.database.summaries import newest_summaries
+from infra.database.summaries import live_summaries, newest_summaries, summaries_by_id
 from tests.integration.test_uncovered import explained, scans, touched
 
+ANNA = "acme", "anna"
 WRITTEN = 1_666
 MERGED_WITH = 5
 
@@ -63,6 +64,31 @@ async def test_of_a_long_conversation_only_the_newest_are_read(database: Databas
     # And the conversation's first message, which says since when there is the conversation.
     assert touched(found) <= 2 * (3 + module.SLACK) + 1
     assert scans(found) <= {"Index Scan", "Index Only Scan"}
+
+
+async def test_the_summaries_of_all_conversations_are_those_of_each(database: Database) -> None:
+    events, live = a_long_conversation()
+    other = {"conversation": "d", "text": "other", "summary_id": "other", "from_seq": 1, "to_seq": 2}
+    subject = memory_subject("acme", "anna", "summary.written")
+    # Another conversation's summary of the same name is not what was merged.
+    same = other | {"summary_id": "s0"}
+    await write(database, plan([*events, stored(200_000, subject, **other)]).rows)
+
+    async def all_ids() -> list[str]:
+        (found,) = await database.read(live_summaries([ANNA]))
+        return [each.id for each in found]
+
+    assert await all_ids() == [*live, "other"]
+    wanted = [live[-1], "s1", "other", "unknown"]
+    (some,) = await database.read(summaries_by_id([(ANNA, wanted)]))
+    assert [(each.id, each.conversation) for each in some] == [(live[-1], "c"), ("other", "d")]
+    await write(database, plan([stored(200_001, subject, **same)]).rows)
+    assert await all_ids() == [*live, "other", "s0"]
+    await write(database, plan([stored(200_002, chat_subject("acme", "anna", "c", "cleared"))]).rows)
+    assert await all_ids() == ["other", "s0"]
+    discarding = stored(200_003, chat_subject("acme", "anna", "d", "started"), discard_previous=True)
+    await write(database, plan([discarding]).rows)
+    assert await all_ids() == []
 
 
 async def test_what_is_below_a_watermark_counts_for_nothing(database: Database) -> None:

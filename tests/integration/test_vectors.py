@@ -9,7 +9,7 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
 from infra.config import Deployment
-from infra.vectors.collections import are_there, drop, exchange, serve
+from infra.vectors.collections import are_there, drop, exchange, rename, serve
 from infra.vectors.made_by import MadeBy
 from infra.vectors.opening import open_vectors
 from infra.vectors.port import Collection, Vectors, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
@@ -84,6 +84,21 @@ class TestServerKeeps:
         assert await live.count(Collection.MEMORIES) == 1
         await drop(client, "test_before")
         assert await live.count(Collection.MEMORIES) == 1
+
+    async def test_a_collection_that_a_former_version_did_not_have(self, client: AsyncQdrantClient) -> None:
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        live, _ = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
+        await live.upsert(Collection.MEMORIES, [point("a")])
+        await client.delete_collection("test_summaries")
+        for alias in (await client.get_aliases()).aliases:
+            assert alias.collection_name != "test_summaries"
+
+        await exchange(client, "test", "test_next", "test_before")
+        assert await live.count(Collection.SUMMARIES) == 0
+        await rename(client, "test_before", "test_next")
+        assert await are_there(client, "test_next")
+        further = await serve(client, "test_next", made_by)
+        assert [await further.count(each) for each in Collection] == [1, 0, 0, 0]
 
     async def test_collections_of_before_there_were_aliases(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)

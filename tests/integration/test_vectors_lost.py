@@ -20,6 +20,7 @@ from tests.integration.conftest import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
 PATIENCE = 20.0
+COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ async def filled(stock: Stock) -> None:
 async def whole(stock: Stock, facts: int = 1) -> None:
     """Wait for all that was said to have its points."""
     async with asyncio.timeout(PATIENCE):
-        while await Holder(stock.connection).counts() != {"messages": 1, "memories": facts, "documents": 1}:
+        while await Holder(stock.connection).counts() != COUNTS | {"memories": facts}:
             await asyncio.sleep(0.05)
 
 

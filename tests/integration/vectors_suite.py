@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from contracts.identity import point_id
-from infra.vectors.port import Collection, Dense, Hit, Owner, Point, Sparse, Stored, Vectors
+from infra.vectors.port import Collection, Dense, Hit, IdFilter, Owner, Point, Sparse, Stored, Vectors
 
 DIMENSION = 8
 MODEL = "test/eight"
@@ -200,6 +200,21 @@ class WordySuite:
             (hits,) = await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10, where)
             assert set(names(hits)) == expected
             assert set(names(await scrolled(wordy, ANNA, where))) == expected
+
+    async def test_ids_narrow_a_search(self, wordy: Vectors) -> None:
+        await wordy.upsert(Collection.MEMORIES, [point(name) for name in "abc"])
+        one, other = point("a").id, uuid4()
+        everything = {point(name).id for name in "abc"}
+        for ids, expected in (
+            (IdFilter(frozenset({one, other})), {one}),
+            (IdFilter(frozenset({one, other}), is_excluded=True), everything - {one}),
+            (IdFilter(frozenset(), is_excluded=True), everything),
+        ):
+            (hits,) = await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10, ids=ids)
+            assert {hit.id for hit in hits} == expected
+        only_one = IdFilter(frozenset({one}))
+        (hits,) = await wordy.search(Collection.MEMORIES, BORIS, [words(TEA)], 10, ids=only_one)
+        assert hits == []
 
     async def test_what_is_deleted_by_id_is_gone(self, wordy: Vectors) -> None:
         await wordy.upsert(Collection.MEMORIES, [point(name) for name in "abc"])

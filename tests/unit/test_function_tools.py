@@ -10,7 +10,7 @@ import pytest
 from contracts.base import InvalidBody
 from contracts.function_tools import FORMATS, TOOLS, ToolFormat, definitions
 from contracts.registry import VERBS
-from contracts.tools import DocumentV1, SaveV1, SearchV1, TasksV1
+from contracts.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """What all providers take."""
@@ -56,7 +56,8 @@ def test_the_shape_that_the_provider_requires(form: ToolFormat) -> None:
         assert parameters["type"] == "object"
         assert set(parameters["required"]) <= set(parameters["properties"])
         for field in parameters["properties"].values():
-            assert field["type"] in ("string", "integer", "object")
+            assert field["type"] in ("string", "integer", "object", "array")
+            assert field["type"] != "array" or field["items"]["type"] == "string"
             assert field["description"]
         written = json.dumps(parameters)
         assert "$ref" not in written
@@ -135,9 +136,11 @@ def test_a_call_is_a_request() -> None:
     asked = TOOLS["memory_save"].asked({"text": "Likes tea", "importance": "high", "tier": None})
     assert asked == SaveV1(text="Likes tea", importance="high")
     asked = TOOLS["search_documents"].asked({"query": "tea"})
-    assert asked == SearchV1(query="tea", scope=("documents",))
+    assert asked == SearchV2(query="tea", scope=("documents",))
     asked = TOOLS["search_repos"].asked({"query": "tea", "collection": "shop"})
-    assert asked == SearchV1(query="tea", scope=("documents",), collection="shop", origin="repository")
+    assert asked == SearchV2(query="tea", scope=("documents",), collection="shop", origin="repository")
+    asked = TOOLS["memory_search"].asked({"query": "tea", "scope": ["medium", "short"]})
+    assert asked == SearchV2(query="tea", scope=("medium", "short"))
     asked = TOOLS["index_document"].asked({"text": "Tea is brewed at 80 degrees.", "title": "Tea"})
     assert asked == DocumentV1(action="add", text="Tea is brewed at 80 degrees.", title="Tea", limit=0)
     asked = TOOLS["complete_task"].asked({"task_id": "t1"})

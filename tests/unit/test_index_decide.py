@@ -33,3 +33,23 @@ def test_so_it_is_after_what_a_server_has_delivered_before_it_was_killed() -> No
 def test_after_a_clear_too() -> None:
     batch = plan([said(1), Delivery("chat.acme.u1.-.cleared.v1", b"{}", None, "LOG", 2, 1, 1.0)])
     assert batch.sweeps == {("acme", "u1"): 2}
+
+
+def test_a_summary_is_written_and_its_user_looked_through() -> None:
+    """It may stand for others, which are found no more."""
+    body = {
+        "summary_id": "s2",
+        "conversation": "c",
+        "from_seq": 1,
+        "to_seq": 9,
+        "text": "all",
+        "merged": ["s1"],
+    }
+    events = [
+        Delivery(f"memory.acme.u1.summary.{name}.v1", json.dumps(body).encode(), name, "LOG", seq, 1, 1.0)
+        for seq, name in ((7, "written"), (8, "merged"))
+    ]
+    batch = plan(events)
+    assert [(each.summary_id, each.text) for each in batch.summaries] == [("s2", "all")] * 2
+    assert len({each.event_id for each in batch.summaries}) == 2
+    assert batch.sweeps == {("acme", "u1"): 8}

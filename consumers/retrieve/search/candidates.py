@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from consumers.retrieve.search.fusion import Candidate, fused
 from infra.models import bm25
-from infra.vectors.port import Collection, Dense, Owner, Sparse, Vectors
+from infra.vectors.port import Collection, Dense, IdFilter, Owner, Sparse, Vectors
 
 
 class Breadth(NamedTuple):
@@ -35,13 +35,18 @@ async def candidates(
     meaning: Dense | None,
     each_way: int,
     where: Mapping[str, str] | None,
+    ids: IdFilter | None = None,
 ) -> list[Candidate]:
-    """What may be relevant and has these payload fields, best first; by words only where there is no vector.
+    """What may be relevant and has these payload fields and ids, best first.
+
+    By words only where there is no vector.
 
     Raises:
         VectorsUnavailable: the engine does not answer.
     """
+    if ids is not None and not ids.ids and not ids.is_excluded:
+        return []
     words = bm25.query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
-    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where)
+    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where, ids)
     return fused(by_words, by_meaning[0] if by_meaning else None, each_way)

@@ -15,17 +15,20 @@ from consumers.retrieve.search import facts
 from consumers.retrieve.search.asked import LOOKED_AT, Asked
 from consumers.retrieve.search.candidates import Breadth, breadth, candidates
 from consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
+from consumers.retrieve.search.levels import NO_WINDOW, WHOLE, Parts, Window, named_parts, narrow
 from consumers.retrieve.search.rerank import reranked
 from consumers.retrieve.search.statistics import Statistics
+from contracts.identity import point_id
 from contracts.settings import Retrieval
-from contracts.tools import Scope
+from contracts.tools import FoundScope, SearchScope
 from infra.database.documents import StoredDocument
 from infra.database.engine import Database, DatabaseUnavailable
 from infra.database.facts import StoredFact
 from infra.database.found import VisibleMessage, Wanted
+from infra.database.summaries import ConversationSummary
 from infra.finding import Finding
 from infra.models.embedding import EmbeddingUnavailable
-from infra.vectors.port import Collection, Dense, Owner, VectorsUnavailable
+from infra.vectors.port import Collection, Dense, IdFilter, Owner, VectorsUnavailable
 
 log = structlog.get_logger("search")
 
@@ -46,12 +49,12 @@ class Hit(NamedTuple):
     """
 
     id: str
-    scope: Scope
+    scope: FoundScope
     text: str
     score: float
     at: datetime | None
     parts: Mapping[str, float]
-    source: StoredFact | VisibleMessage | StoredDocument
+    source: StoredFact | VisibleMessage | StoredDocument | ConversationSummary
     start: int = 0
 
 
@@ -82,13 +85,15 @@ class Question(NamedTuple):
     min_seq: int | None
     breadth: Breadth
     documents: Mapping[str, str]
+    parts: Mapping[FoundScope, Parts]
+    window: Window
 
 
 _Answer: TypeAlias = tuple[list[Hit], int]
 
 
 class Search:
-    """Finds facts, messages and documents."""
+    """Finds facts, messages, documents and summaries."""
 
     def __init__(self, database: Database, memory: Memory, finding: Finding | None) -> None:
         """Without `finding` no scope can be searched."""
@@ -97,10 +102,11 @@ class Search:
         self._embedder = finding.embedder if finding else None
         self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
         self._asks_again_at = 0.0
-        self._scopes: Mapping[Scope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
+        self._scopes: Mapping[FoundScope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._facts,
             "messages": self._messages,
             "documents": self._documents,
+            "summaries": self._summaries,
         }
 
     def forget(self) -> None:
@@ -112,20 +118,21 @@ class Search:
         self,
         owner: Owner,
         query: str,
-        scopes: Sequence[Scope],
+        scopes: Sequence[SearchScope],
         limit: int,
         threshold: float | None,
         settings: Retrieval,
         now: datetime,
         min_seq: int | None = None,
         documents: Mapping[str, str] | None = None,
+        window: Window = NO_WINDOW,
     ) -> Found:
         """What is relevant to a query.
 
         Args:
             owner: whose memory.
             query: a sentence, a question or some words.
-            scopes: where to look.
+            scopes: where to look: scopes, or levels of memory.
             limit: at most so many hits of each scope.
             threshold: leave out what scores below; None leaves out what has neither a word of the query nor
                 a similarity that means anything for the embedding model.
@@ -133,19 +140,30 @@ class Search:
             now: what is due by then has expired.
             min_seq: reflect the log up to here.
             documents: only those documents whose `collection` or `origin` is this; None is all.
+            window: the messages that are recent; only `short` and `long` tell them from others.
         """
         query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
+        parts = named_parts(scopes)
         question = Question(
-            owner, Asked(query), meaning, limit, settings, now, min_seq, breadth(limit), documents or {}
+            owner,
+            Asked(query),
+            meaning,
+            limit,
+            settings,
+            now,
+            min_seq,
+            breadth(limit),
+            documents or {},
+            parts,
+            window,
         )
-        scopes = tuple(dict.fromkeys(scopes))
         answers = await asyncio.gather(
-            *(self._scopes[scope](question) for scope in scopes), return_exceptions=True
+            *(self._scopes[scope](question) for scope in parts), return_exceptions=True
         )
         hits: list[Hit] = []
         seqs: list[int] = []
-        for scope, answer in zip(scopes, answers, strict=True):
+        for scope, answer in zip(parts, answers, strict=True):
             match answer:
                 case VectorsUnavailable() | DatabaseUnavailable() | nats.errors.Error():
                     log.warning("a scope cannot be searched", scope=scope, error=str(answer))
@@ -171,7 +189,9 @@ class Search:
                 log.warning("searching by words only", error=str(error) or "no answer in time")
         return None, ["embedding"]
 
-    async def _candidates(self, collection: Collection, question: Question) -> list[Candidate]:
+    async def _candidates(
+        self, collection: Collection, question: Question, ids: IdFilter | None = None
+    ) -> list[Candidate]:
         if self._vectors is None:
             raise VectorsUnavailable("there are no vectors in this process")
         found = await candidates(
@@ -182,38 +202,62 @@ class Search:
             question.meaning,
             question.breadth.each_way,
             question.documents if collection is Collection.DOCUMENTS else None,
+            ids,
         )
         least = self._embedder.thresholds.relevant if self._embedder else 0.0
         return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
 
     async def _facts(self, question: Question) -> _Answer:
+        tiers = question.parts["memories"]
+        ids = None if tiers == WHOLE["memories"] else await self._facts_of(question, tiers)
         found = {
             str(each.payload["fact_id"]): each
-            for each in await self._candidates(Collection.MEMORIES, question)
+            for each in await self._candidates(Collection.MEMORIES, question, ids)
         }
         seen = await self._memory.facts_by_id(question.owner, tuple(found), question.min_seq)
-        share = _share(question, [(found[fact.id], fact.text) for fact in seen.value])
-        ranked = facts.ranked(seen.value, found, share, question.settings, question.now)
+        standing = [fact for fact in seen.value if fact.tier in tiers]
+        share = _share(question, [(found[fact.id], fact.text) for fact in standing])
+        ranked = facts.ranked(standing, found, share, question.settings, question.now)
         hits = [
             Hit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
             for fact, score, parts in ranked
         ]
         return hits, seen.seq
 
+    async def _facts_of(self, question: Question, tiers: Parts) -> IdFilter:
+        """The points of the facts of some tiers: those themselves, or all but the others, if these are fewer.
+
+        Raises:
+            DatabaseUnavailable: the facts cannot be read now.
+        """
+        known = (await self._memory.facts(question.owner, question.min_seq)).value
+        tier_of = {point_id(*question.owner, "fact", each.id): each.tier for each in known}
+        wanted = frozenset(place for place, tier in tier_of.items() if tier in tiers)
+        others = tier_of.keys() - wanted
+        return IdFilter(wanted) if len(wanted) <= len(others) else IdFilter(frozenset(others), True)
+
     async def _messages(self, question: Question) -> _Answer:
-        found = {
-            str(each.payload["event_id"]): each
-            for each in (await self._candidates(Collection.MESSAGES, question))[: question.breadth.looked_up]
-        }
+        parts = question.parts["messages"]
+        recent: frozenset[str] = frozenset()
+        ids = None
+        if parts != WHOLE["messages"]:
+            recent = await self._recent(question)
+            places = frozenset(point_id(*question.owner, "message", each) for each in recent)
+            ids = IdFilter(places, is_excluded="earlier" in parts)
+        candidates = await self._candidates(Collection.MESSAGES, question, ids)
+        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
         wanted = Wanted(*question.owner, tuple(found), question.breadth.surrounded)
         seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
-        ranked = reranked(scores, seen.value, question.asked, question.limit)
+        around = seen.value
+        if ids is not None:
+            around = narrow(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
+        ranked = reranked(scores, around, question.asked, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
             (found[each.event_id], each.content)
-            for each in seen.value.messages.values()
+            for each in around.messages.values()
             if each.event_id in found
         ]
         share = _share(question, shown)
@@ -233,6 +277,39 @@ class Search:
             for message, score, parts in ranked
         ]
         return hits, seen.seq
+
+    async def _recent(self, question: Question) -> frozenset[str]:
+        """The messages of the window, by event id.
+
+        Raises:
+            DatabaseUnavailable: they cannot be read now.
+        """
+        conversation, limit = question.window
+        seen = await self._memory.messages(question.owner, conversation, limit, question.min_seq)
+        newest = seen.value.messages[max(0, len(seen.value.messages) - limit) :]
+        return frozenset(each.event_id for each in newest)
+
+    async def _summaries(self, question: Question) -> _Answer:
+        found = {
+            str(each.payload["summary_id"]): each
+            for each in await self._candidates(Collection.SUMMARIES, question)
+        }
+        seen = await self._memory.summaries_by_id(question.owner, tuple(found), question.min_seq)
+        share = _share(question, [(found[each.id], each.text) for each in seen.value])
+        # Of equals, the newer.
+        hits = [
+            Hit(
+                each.id,
+                "summaries",
+                each.text,
+                relevance(found[each.id].similarity, found[each.id].overlap * share),
+                each.at,
+                _parts(found[each.id]),
+                each,
+            )
+            for each in reversed(seen.value)
+        ]
+        return sorted(hits, key=lambda hit: -hit.score), seen.seq
 
     async def _documents(self, question: Question) -> _Answer:
         found = await self._candidates(Collection.DOCUMENTS, question)

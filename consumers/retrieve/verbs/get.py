@@ -1,4 +1,4 @@
-"""`get`: one fact, message or document, whole, by the id that a search gave."""
+"""`get`: one fact, message, document or summary, whole, by the id that a search gave."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
@@ -8,7 +8,15 @@ from consumers.retrieve.verbs.asking import available, now, owner_of
 from consumers.retrieve.verbs.shown import fact_as_kept, unexpired
 from contracts.ask import Reply
 from contracts.subjects import Address
-from contracts.tools import ConversationMessage, DocumentText, GetReplyV1, GetV1, Scope
+from contracts.tools import (
+    ConversationMessage,
+    DocumentText,
+    FoundScope,
+    GetReplyV1,
+    GetV1,
+    GetV2,
+    SummaryText,
+)
 from infra.broker.service import Answer, Refusal
 from infra.database.documents import StoredDocument
 from infra.database.found import VisibleMessage, Wanted
@@ -17,11 +25,12 @@ from infra.database.reading import Owner
 LONGEST_TEXT: Final = 100_000
 """Characters of a document in one reply: escaped in JSON they still are less than a NATS message."""
 
-_NAMED: Final[Mapping[Scope | None, str]] = {
+_NAMED: Final[Mapping[FoundScope | None, str]] = {
     "memories": "fact",
     "messages": "message",
     "documents": "document",
-    None: "fact, message or document",
+    "summaries": "summary",
+    None: "fact, message, document or summary",
 }
 
 
@@ -36,16 +45,22 @@ class GetVerb:
         return {"get": self.get}
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        return available(self._get(owner_of(address), GetV1.read(body)))
+        request = GetV1.read(body) if address.version == 1 else GetV2.read(body)
+        return available(self._get(owner_of(address), request))
 
-    async def _get(self, owner: Owner, request: GetV1) -> Reply:
-        readers = {"memories": self._fact, "messages": self._message, "documents": self._document}
+    async def _get(self, owner: Owner, request: GetV2) -> Reply:
+        readers = {
+            "memories": self._fact,
+            "messages": self._message,
+            "documents": self._document,
+            "summaries": self._summary,
+        }
         for scope, read in readers.items():
             if request.scope in (None, scope) and (reply := await read(owner, request)):
                 return reply
         raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
 
-    async def _fact(self, owner: Owner, request: GetV1) -> Reply | None:
+    async def _fact(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.fact(owner, request.id, request.min_seq)
         if seen.value is None or not unexpired([seen.value.fact], now()):
             return None
@@ -53,13 +68,22 @@ class GetVerb:
             seen_seq=seen.seq, fact=fact_as_kept(seen.value.fact), versions=tuple(seen.value.versions)
         )
 
-    async def _message(self, owner: Owner, request: GetV1) -> Reply | None:
+    async def _message(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.surroundings(owner, Wanted(*owner, (request.id,)), request.min_seq)
         for message in seen.value.messages.values():
             return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
         return None
 
-    async def _document(self, owner: Owner, request: GetV1) -> Reply | None:
+    async def _summary(self, owner: Owner, request: GetV2) -> Reply | None:
+        seen = await self._memory.summaries_by_id(owner, (request.id,), request.min_seq)
+        for summary in seen.value:
+            whole = SummaryText.model_construct(
+                **{name: getattr(summary, name) for name in SummaryText.model_fields}
+            )
+            return GetReplyV1.model_construct(seen_seq=seen.seq, summary=whole)
+        return None
+
+    async def _document(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.documents_by_id(owner, (request.id,), request.min_seq)
         for document in seen.value:
             return GetReplyV1.model_construct(seen_seq=seen.seq, document=_as_kept(document, request.offset))

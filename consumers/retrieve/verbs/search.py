@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from consumers.retrieve.memory import Memory
 from consumers.retrieve.past import Moment, Past, View
+from consumers.retrieve.search.levels import Window
 from consumers.retrieve.search.service import Found, Hit, Search
 from consumers.retrieve.verbs.asking import available, now, owner_of
 from contracts.ask import Reply
-from contracts.settings import Retrieval
+from contracts.settings import SettingsV1
 from contracts.subjects import Address
-from contracts.tools import DocumentPassage, Scope, SearchHit, SearchReplyV1, SearchV1
+from contracts.tools import DocumentPassage, SearchHitV2, SearchReplyV2, SearchScope, SearchV1, SearchV2
 from infra.broker.service import Answer
 from infra.database.documents import StoredDocument
 from infra.database.reading import Owner
@@ -34,27 +35,28 @@ class SearchVerb:
         return {"search": self.search}
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = SearchV1.read(body)
+        request = SearchV1.read(body).upcast() if address.version == 1 else SearchV2.read(body)
         owner = owner_of(address)
-        retrieval = self._settings.of(address.tenant).retrieval
+        settings = self._settings.of(address.tenant)
 
         async def find_as_of(moment: Moment) -> Reply:
             async with self._past.at(owner, moment, request.min_seq) as view:
-                return await _found(view, owner, request, None, retrieval)
+                return await _found(view, owner, request, None, settings)
 
         if request.as_of is not None:
             return available(find_as_of(request.as_of))
         live = View(self._memory, self._search, now())
-        return available(_found(live, owner, request, request.min_seq, retrieval))
+        return available(_found(live, owner, request, request.min_seq, settings))
 
 
 async def _found(
-    view: View, owner: Owner, request: SearchV1, min_seq: int | None, settings: Retrieval
-) -> SearchReplyV1:
+    view: View, owner: Owner, request: SearchV2, min_seq: int | None, settings: SettingsV1
+) -> SearchReplyV2:
+    retrieval = settings.retrieval
     asked = {"collection": request.collection, "origin": request.origin}
     documents = {name: value for name, value in asked.items() if value is not None}
-    only_documents: tuple[Scope, ...] = ("documents",)
-    limit = request.limit if "limit" in request.model_fields_set else settings.limit
+    only_documents: tuple[SearchScope, ...] = ("documents",)
+    limit = request.limit if "limit" in request.model_fields_set else retrieval.limit
     # First: what is indexed meanwhile may be missing in what is found.
     indexed = await view.memory.indexed(owner, min_seq)
     found = await view.search.find(
@@ -62,21 +64,22 @@ async def _found(
         request.query,
         only_documents if documents and "scope" not in request.model_fields_set else request.scope,
         limit,
-        request.threshold if request.threshold is not None else settings.threshold,
-        settings,
+        request.threshold if request.threshold is not None else retrieval.threshold,
+        retrieval,
         view.now,
         min_seq,
         documents,
+        Window(request.conversation, settings.recent_messages),
     )
     # A former moment is what it is, also where nothing of it could be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
     return search_reply(found, limit, seen, explain=request.explain)
 
 
-def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV1:
-    """The best of what was found, as a reply has it."""
+def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
+    """The best of what was found, as a reply of either version has it: version 1 asks for no summaries."""
     hits = tuple(
-        SearchHit.model_construct(
+        SearchHitV2.model_construct(
             id=hit.id,
             scope=hit.scope,
             text=_shown(hit),
@@ -87,7 +90,7 @@ def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> S
         )
         for hit in found.hits[:limit]
     )
-    return SearchReplyV1.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
+    return SearchReplyV2.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
 
 
 def _passage(hit: Hit) -> DocumentPassage | None:
