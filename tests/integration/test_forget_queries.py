@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from contracts.streams import LOG
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.locking import locked
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
+from tests.integration.test_redecide import waits_for_lock
 from tests.integration.test_tools import code, ids
 
 
@@ -134,3 +138,18 @@ async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> Non
     assert code(await stock.ask("forget", query="is in Rome")) == "not_found"
     by_id = await stock.ask("forget", id="wk_001")
     assert (by_id["id"], by_id["text"], by_id.get("restore")) == ("wk_001", "Is in Rome", None)
+
+
+@pytest.mark.parametrize("request_of", [{"id": "ar_000"}, {"query": "I like green tea"}], ids=["id", "query"])
+async def test_nothing_is_forgotten_while_the_user_s_proposals_are_decided(
+    deciding: Deployment, stock: Stock, request_of: dict[str, str]
+) -> None:
+    await indexed(stock, await keep(stock, "u1", ("I like green tea",)))
+    async with Database(deciding) as database:
+        async with locked(database, "acme", "u1"):
+            asked = asyncio.create_task(stock.ask("forget", **request_of))
+            while not await waits_for_lock(database):
+                assert not asked.done()
+            assert await forgotten_events(stock) == 0
+        assert (await asked)["id"] == "ar_000"
+    assert await forgotten_events(stock) == 1
