@@ -140,16 +140,28 @@ async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> Non
     assert (by_id["id"], by_id["text"], by_id.get("restore")) == ("wk_001", "Is in Rome", None)
 
 
-@pytest.mark.parametrize("request_of", [{"id": "ar_000"}, {"query": "I like green tea"}], ids=["id", "query"])
-async def test_nothing_is_forgotten_while_the_user_s_proposals_are_decided(
-    deciding: Deployment, stock: Stock, request_of: dict[str, str]
+@pytest.mark.parametrize(
+    ("verb", "request_of"),
+    [
+        ("forget", {"id": "ar_000"}),
+        ("forget", {"query": "I like green tea"}),
+        ("update", {"id": "ar_000", "text": "I like black tea"}),
+    ],
+    ids=["forget by id", "forget by query", "update"],
+)
+async def test_no_fact_is_changed_while_the_user_s_proposals_are_decided(
+    deciding: Deployment, stock: Stock, verb: str, request_of: dict[str, str]
 ) -> None:
+    async def changes() -> int:
+        info = await stock.connection.jetstream().stream_info(LOG, subjects_filter="memory.acme.u1.fact.>")
+        return sum((info.state.subjects or {}).values())
+
     await indexed(stock, await keep(stock, "u1", ("I like green tea",)))
     async with Database(deciding) as database:
         async with locked(database, "acme", "u1"):
-            asked = asyncio.create_task(stock.ask("forget", **request_of))
+            asked = asyncio.create_task(stock.ask(verb, **request_of))
             while not await waits_for_lock(database):
                 assert not asked.done()
-            assert await forgotten_events(stock) == 0
-        assert (await asked)["id"] == "ar_000"
-    assert await forgotten_events(stock) == 1
+            assert await changes() == 1
+        assert code(await asked) is None
+    assert await changes() == 2
