@@ -18,6 +18,7 @@ from consumers.dedupe.known import TURN
 from contracts.identity import scoped
 from contracts.memory import FactProposedV1, FactRejectedV1
 from contracts.settings import Embedding, FactLimits, SettingsV1
+from contracts.streams import LOG
 from contracts.subjects import memory_subject, thing_filter
 from infra.broker.appending import LogEvent, append
 from infra.broker.log_reader import events
@@ -77,6 +78,22 @@ async def test_what_a_turn_leaves_waits_and_is_not_known_as_decided(anna: Anna) 
     assert anna.deciding.has_decided(ANNA, last)
     assert not anna.deciding.has_decided(ANNA, last + 1_000)
     assert len(await anna.decided()) == TURN + 1
+
+
+@pytest.mark.parametrize(
+    ("event", "body"),
+    [("fact.proposed.v1", b"no JSON"), ("fact.proposed.v1", b"{}"), ("fact.guessed.v9", b"{}")],
+)
+async def test_an_event_that_cannot_be_read_holds_nothing_up(anna: Anna, event: str, body: bytes) -> None:
+    await anna.propose("Keeps bees behind the house")
+    await anna.connection.jetstream().publish(f"memory.acme.anna.{event}", body, stream=LOG)
+    last = await anna.propose("Plays the harp in a small band")
+
+    assert await anna.decide() is None
+
+    assert anna.deciding.has_decided(ANNA, last)
+    saved = await anna.connection.jetstream().stream_info(LOG, subjects_filter="memory.*.*.fact.saved.v1")
+    assert saved.state.subjects == {"memory.acme.anna.fact.saved.v1": 2}
 
 
 async def test_a_user_of_whom_nothing_was_decided_here_is_not_known(anna: Anna) -> None:

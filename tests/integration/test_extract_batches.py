@@ -60,6 +60,9 @@ async def test_users_and_tenants_share_a_batch_and_learn_nothing_of_each_other(
         ("acme", "u1"): (2, 0), ("acme", "u2"): (1, 0), ("globex", "u1"): (1, 0), ("other", "u1"): (1, 0)
     }  # fmt: skip
     assert len(extracting.server.state.batches("openai")) == 2
+    # Whatever was submitted is known: it is not looked for.
+    requests = extracting.server.state.requests
+    assert not [each for each in requests if each.startswith("GET ") and each.endswith("/batches")]
 
 
 async def test_what_has_not_waited_long_enough_is_not_submitted(extracting: Extracting) -> None:

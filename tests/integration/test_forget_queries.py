@@ -9,8 +9,12 @@ import pytest
 from consumers.alignment.query import choose_fact
 from consumers.retrieve.verbs import fact_query
 from contracts.streams import LOG
+from infra.config import Deployment
+from infra.database.engine import Database
+from infra.database.locking import locked
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
+from tests.integration.test_redecide import waits_for_lock
 from tests.integration.test_tools import code, ids
 
 
@@ -158,3 +162,30 @@ async def test_others_are_answered_while_a_query_is_compared(
     assert "error" not in await stock.ask("context", "globex.eva")
     answered.set()
     assert (await forgetting)["id"] == "ar_000"
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_of"),
+    [
+        ("forget", {"id": "ar_000"}),
+        ("forget", {"query": "I like green tea"}),
+        ("update", {"id": "ar_000", "text": "I like black tea"}),
+    ],
+    ids=["forget by id", "forget by query", "update"],
+)
+async def test_no_fact_is_changed_while_the_user_s_proposals_are_decided(
+    deciding: Deployment, stock: Stock, verb: str, request_of: dict[str, str]
+) -> None:
+    async def changes() -> int:
+        info = await stock.connection.jetstream().stream_info(LOG, subjects_filter="memory.acme.u1.fact.>")
+        return sum((info.state.subjects or {}).values())
+
+    await indexed(stock, await keep(stock, "u1", ("I like green tea",)))
+    async with Database(deciding) as database:
+        async with locked(database, "acme", "u1"):
+            asked = asyncio.create_task(stock.ask(verb, **request_of))
+            while not await waits_for_lock(database):
+                assert not asked.done()
+            assert await changes() == 1
+        assert code(await asked) is None
+    assert await changes() == 2

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from bench.load import fill
 from consumers.app import running
-from contracts.streams import DEAD, LOG
+from contracts.streams import DEAD, LOG, WORK
 from infra.broker.position import Position, log_end
 from infra.broker.topology import provision
 from infra.config import Deployment
@@ -165,3 +165,16 @@ async def test_the_longest_subject(connection: Client, stock: Stock, deployment:
     assert str(letter.subject).startswith("dead.persist.chat.acme.u1.ccc")
     assert headers(letter)["Mnemon-Reason"] == "invalid_subject"
     assert headers(letter)["Mnemon-Subject"] == subject
+
+
+async def test_a_trigger_that_names_no_user(connection: Client, deployment: Deployment) -> None:
+    buried = await connection.subscribe("dead.>")
+    await connection.jetstream().publish("work.persist.acme.u1.more", stream=WORK)
+
+    async with running(("persist",), deployment):
+        letter = await buried.next_msg(timeout=20)
+
+    assert letter.subject == "dead.persist-sweep.work.persist.acme.u1.more"
+    assert letter.headers
+    assert letter.headers["Mnemon-Reason"] == "invalid_subject"
+    assert "expected changed." in letter.headers["Mnemon-Error"]

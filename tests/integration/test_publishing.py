@@ -128,6 +128,23 @@ async def test_many_go_in_atomic_batches_in_their_order(memory: MemoryClient, co
     assert len({headers["Nats-Batch-Id"] for _, _, headers in log}) == 3
 
 
+async def test_two_or_three_batches_are_ahead_of_the_log(memory: MemoryClient) -> None:
+    published = Published()
+    ahead: list[int] = []
+
+    def note(progress: Published) -> None:
+        nonlocal published
+        published = progress
+
+    def told() -> Iterator[ChatEvent]:
+        for number, event in enumerate(messages(range(6 * BATCH_MESSAGES)), 1):
+            ahead.append(number - published.count)
+            yield event
+
+    assert (await memory.publish_many(told(), progress=note)).count == 6 * BATCH_MESSAGES
+    assert 2 * BATCH_MESSAGES < max(ahead) <= 3 * BATCH_MESSAGES
+
+
 async def test_many_may_come_one_by_one_and_of_several_kinds(
     memory: MemoryClient, connection: Client
 ) -> None:

@@ -114,7 +114,11 @@ async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: 
     assert got.keys() == {"pf_001", "telegram:u1:7", "violin.md"}
     assert got["pf_001"]["fact"]["text"] == "Anna plays the violin"
     message = got["telegram:u1:7"]["message"]
-    assert (message["content"], message["conversation"]) == ("Yesterday I heard a violin", "talk")
+    assert (message["id"], message["content"], message["conversation"]) == (
+        "telegram:u1:7",
+        "Yesterday I heard a violin",
+        "talk",
+    )
     document = got["violin.md"]["document"]
     assert (document["text"], document["length"], document.get("next_offset")) == (
         "A violin has four strings.",

@@ -206,6 +206,12 @@ def test_new_messages_go_before_old_ones() -> None:
     assert fitted.sections["recent"].left_out == 100 - len(shown) > 0
 
 
+def test_a_budget_of_just_their_tokens_shows_all_messages() -> None:
+    recent = turns(3)
+    budget = sum(PER_MESSAGE + tokens.count(each.text) for each in recent)
+    assert list(real(Context(recent=recent), MESSAGES, budget).context.recent) == recent
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @pytest.mark.parametrize(
     "text", ["how is the weather in Riga, please? " * 300, "какая погода в Риге? " * 300]

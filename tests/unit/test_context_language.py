@@ -60,6 +60,14 @@ def test_the_language_is_that_of_most_texts(said: list[str], known: list[str], l
     assert detect_language(said, known) == language
 
 
+@pytest.mark.parametrize(("letters", "language"), [(40, "en"), (39, "ru")])
+def test_facts_are_asked_where_the_user_has_written_less_than_forty_letters(
+    letters: int, language: str
+) -> None:
+    known = ["Живёт в Казани, на берегу Волги, недалеко от старого моста"]
+    assert detect_language(["a" * letters], known) == language
+
+
 def test_a_foreign_message_changes_nothing_wherever_it_stands() -> None:
     for said, other, language in (
         (RUSSIAN_TALK, "thanks", "ru"),

@@ -65,6 +65,8 @@ def check(fact: str, *said: str | tuple[Role, str], sources: tuple[int, ...] = (
         ("день рождения 14 апреля", "14 апреля у пользователя день рождения"),
         ("день рождения третьего мая", "День рождения 3 мая"),
         ("Люблю чай", "Пользователь любит чай"),
+        # No name: it does not begin with a capital.
+        ("i live in leeds", "patient lives in Leeds"),
     ],
 )
 def test_what_the_message_says_is_not_marked(said: str, fact: str) -> None:
@@ -119,6 +121,17 @@ def test_only_the_messages_that_a_fact_names_count(
 
 def test_where_a_fact_names_no_message_all_of_them_count() -> None:
     assert check("Tom likes tea", "My brother is Tom", "He likes tea", sources=(1, 2)) == []
+
+
+def test_a_relative_date_in_one_message_counts_beside_a_named_one_in_another() -> None:
+    said = "My exam is on June 10", "My sister comes over next Saturday"
+    assert check("The user's sister visits on 2026-03-21", *said, sources=(1, 2)) == []
+
+
+@pytest.mark.parametrize(("end", "marked"), [(4000, []), (4001, ["Emma"])])
+def test_of_a_message_only_what_a_model_is_shown_counts(end: int, marked: list[str]) -> None:
+    message = f"{'so ' * 2000}"[: end - 5] + " emma"
+    assert check("The user's sister Emma visits them", message) == marked
 
 
 def test_what_the_assistant_said_counts() -> None:

@@ -6,10 +6,13 @@ from consumers.dedupe.standing import standing
 from contracts.memory import (
     Decision,
     Fact,
+    FactConfirmedV1,
     FactForgottenV1,
+    FactProposedV1,
     FactRejectedV1,
     FactSavedV1,
     FactUpdatedV1,
+    Lineage,
 )
 from contracts.merging import FactMergedV1
 from contracts.settings import FactLimits
@@ -136,6 +139,44 @@ def test_a_fact_without_its_proposal_stands() -> None:
         event = FactSavedV1(fact_id=f"ar_00{number}", fact=fact, decision=Decision(proposal_id="gone"))
         user.publish(event)
     assert user.redecide(TOGETHER) == []
+
+
+def test_a_fact_without_its_proposal_is_not_replaced() -> None:
+    user = User()
+    user.say("User likes green tea with milk", 0, APART)
+    fact = Fact(text="User likes green tea")
+    user.vectors[fact.text] = user.vectors["User likes green tea with milk"][::-1]
+    user.publish(FactSavedV1(fact_id="ar_007", fact=fact, decision=Decision(proposal_id="gone")))
+    user.publish(FactProposedV1(text="User likes green tea with milk", supersedes="ar_007"), "p3")
+    user.publish(FactConfirmedV1(fact_id="pf_001", decision=Decision(proposal_id="p3")))
+    assert user.redecide(APART) == []
+    user.say("They are fond of sencha", 85, by(0.999))
+    assert [change.fact_id for change in user.redecide(TOGETHER)] == ["ar_007", "ar_008"]
+    assert user.said["ar_007"] == "They are fond of sencha"
+
+
+def test_a_fact_keeps_the_tier_that_an_earlier_version_gave_it() -> None:
+    user = User()
+    user.propose("User likes green tea", 0)
+    fact = Fact(text="User likes green tea", kind="user_fact", tier="archive", importance=3)
+    user.publish(FactSavedV1(fact_id="ar_001", fact=fact, decision=Decision(proposal_id="p0")))
+    assert user.redecide(TOGETHER) == []
+    assert user.facts.facts["ar_001"].fact == fact
+
+
+def test_of_copies_of_an_event_the_first_counts() -> None:
+    user = User()
+    user.say("User likes green tea", 0, APART)
+    user.rewrite("pf_001", "User likes black tea")
+    (saved, saved_id, at), (rewritten, rewritten_id, _) = user.log[1:]
+    copies = [
+        (saved.model_copy(update={"fact_id": "pf_002"}), saved_id, at),
+        (rewritten.model_copy(update={"lineage": Lineage(model="another")}), rewritten_id, at),
+    ]
+    found = standing([*user.log, *copies])
+    assert [(outcome, event_id) for outcome, event_id in found.decisions.values()] == [(saved, saved_id)]
+    anew = decided_anew([*user.log, *copies], found, APART, user.meanings)
+    assert anew.writers == {"p0": rewritten.model_copy(update={"fact_id": "p0"})}
 
 
 def test_what_was_merged_after_a_comparison_stays_merged_and_a_fact_of_its_own() -> None:
