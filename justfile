@@ -36,7 +36,7 @@ imports:
 
 # Write schemas and the bot author's page anew from the contracts
 contracts:
-    uv run python -m contracts.export
+    uv run python -m mnemon_contracts.export
 
 # Bring the configured database to the newest revision
 migrate *arguments:

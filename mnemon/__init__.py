@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contracts.chat import ClearedV1, MessageV1, StartedV1, ToolCall
-    from producers.client import MemoryClient
-    from producers.errors import AskFailed, EventRejected, NotConnected, PublishFailed
-    from producers.events import ChatEvent
-    from producers.timeouts import Timeouts
+    from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1, ToolCall
+    from mnemon_producers.client import MemoryClient
+    from mnemon_producers.errors import AskFailed, EventRejected, NotConnected, PublishFailed
+    from mnemon_producers.events import ChatEvent
+    from mnemon_producers.timeouts import Timeouts
 
 __all__ = [
     "AskFailed",
@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "producers.client": ("MemoryClient",),
-    "producers.errors": ("AskFailed", "EventRejected", "NotConnected", "PublishFailed"),
-    "producers.events": ("ChatEvent",),
-    "producers.timeouts": ("Timeouts",),
-    "contracts.chat": ("ClearedV1", "MessageV1", "StartedV1", "ToolCall"),
+    "mnemon_producers.client": ("MemoryClient",),
+    "mnemon_producers.errors": ("AskFailed", "EventRejected", "NotConnected", "PublishFailed"),
+    "mnemon_producers.events": ("ChatEvent",),
+    "mnemon_producers.timeouts": ("Timeouts",),
+    "mnemon_contracts.chat": ("ClearedV1", "MessageV1", "StartedV1", "ToolCall"),
 }
 
 

@@ -5,12 +5,12 @@ from typing import Literal
 
 from nats.aio.msg import Msg
 
-from contracts.base import InvalidBody
-from contracts.decode import UnknownEvent
-from contracts.subjects import InvalidSubject
-from infra.broker.letters import Letter
-from infra.broker.log_reader import delivery_of
-from infra.database.rows import row_of
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.broker.letters import Letter
+from mnemon_infra.broker.log_reader import delivery_of
+from mnemon_infra.database.rows import row_of
 
 
 @dataclass(frozen=True, slots=True)

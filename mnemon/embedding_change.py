@@ -2,20 +2,20 @@
 
 from nats.aio.client import Client
 
-from contracts.settings import Embedding
-from infra.broker.connect import connect
-from infra.broker.topology import begin_again
-from infra.config import Deployment
-from infra.settings.shown import shown
-from infra.vectors.opening import open_vectors, reset_vectors
-from infra.vectors.port import VectorsOutdated
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.topology import begin_again
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.shown import shown
+from mnemon_infra.vectors.opening import open_vectors, reset_vectors
+from mnemon_infra.vectors.port import VectorsOutdated
 
 
 async def embedding_in_force(connection: Client) -> Embedding:
     """The embedding model that the settings name.
 
     Raises:
-        infra.settings.bucket.SettingsNotProvisioned: the bucket of settings is not there.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings is not there.
         nats.errors.Error: the server does not answer.
     """
     values = (await shown(connection, None)).values
@@ -48,8 +48,8 @@ async def drop_meanings(deployment: Deployment) -> int | None:
         How many events of the log `index` has to read again; None where nothing had to be done.
 
     Raises:
-        infra.broker.connect.BrokerUnreachable: there is no server.
-        And what `infra.vectors.opening.open_vectors` raises besides `VectorsOutdated`.
+        mnemon_infra.broker.connect.BrokerUnreachable: there is no server.
+        And what `mnemon_infra.vectors.opening.open_vectors` raises besides `VectorsOutdated`.
     """
     async with await connect(str(deployment.nats_url), name="mnemon-up") as connection:
         if (await embedding_in_force(connection)).provider != "none":

@@ -20,12 +20,12 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.runtime import Runtime
 
-from contracts.ask import ContextReplyV1
-from contracts.base import InvalidBody
-from contracts.chat import Role
-from contracts.function_tools import TOOLS, FunctionTool
-from producers.client import MemoryClient
-from producers.errors import AskFailed, PublishFailed
+from mnemon_contracts.ask import ContextReplyV1
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import Role
+from mnemon_contracts.function_tools import TOOLS, FunctionTool
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, PublishFailed
 
 log = logging.getLogger("mnemon.langchain")
 

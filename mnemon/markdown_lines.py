@@ -13,10 +13,10 @@ import re
 from datetime import UTC, date, datetime
 from typing import Any, Final, NamedTuple, get_args
 
-from consumers.retrieve.verbs.shown import IMPORTANCE
-from contracts.fact_lines import fact_line
-from contracts.memory import Fact, Tier
-from contracts.tools import StoredFact
+from mnemon_consumers.retrieve.verbs.shown import IMPORTANCE
+from mnemon_contracts.fact_lines import fact_line
+from mnemon_contracts.memory import Fact, Tier
+from mnemon_contracts.tools import StoredFact
 
 TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
 

@@ -11,10 +11,10 @@ names the message there by its number among the user's, `n`. So a file says the 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from contracts.base import Event
-from contracts.identity import derived_id
-from contracts.memory import Lineage
-from contracts.streams import LOG
+from mnemon_contracts.base import Event
+from mnemon_contracts.identity import derived_id
+from mnemon_contracts.memory import Lineage
+from mnemon_contracts.streams import LOG
 
 VERSION: Final = 1
 HEADER: Final = {"mnemon": "memory", "version": VERSION}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.identity import first_conversation, started_conversation
 
 TENANT, USER = "acme", "u1"
 

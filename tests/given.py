@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from infra.models.embedding import TRANSFORMER, CorpusStatistics, Thresholds
+from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics, Thresholds
 
 DIMENSION = 64
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from consumers.dedupe.comparison import Likeness
-from consumers.dedupe.correcting import Change, corrections
-from consumers.dedupe.decide import Proposal, decide
-from consumers.dedupe.redeciding import FactVectors, decided_anew, texts
-from consumers.dedupe.standing import Logged, standing
-from consumers.dedupe.state import UserFacts
-from contracts.base import Event
-from contracts.memory import FactProposedV1, FactUpdatedV1, Lineage
-from contracts.settings import Dedupe, FactLimits, SettingsV1
-from infra.models.embedding import Thresholds
-from infra.vectors.port import Dense
+from mnemon_consumers.dedupe.comparison import Likeness
+from mnemon_consumers.dedupe.correcting import Change, corrections
+from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.redeciding import FactVectors, decided_anew, texts
+from mnemon_consumers.dedupe.standing import Logged, standing
+from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_contracts.base import Event
+from mnemon_contracts.memory import FactProposedV1, FactUpdatedV1, Lineage
+from mnemon_contracts.settings import Dedupe, FactLimits, SettingsV1
+from mnemon_infra.models.embedding import Thresholds
+from mnemon_infra.vectors.port import Dense
 
 OWNER = "acme", "u1"
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -9,14 +9,14 @@ import time
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from infra.cancelling import heed_cancellations
-from infra.telemetry.logging import configure_logging
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
 from mnemon.admin.beside import Order
 from mnemon.admin.ended import ended_sessions
 from mnemon.admin.parts import Parts
 from mnemon.serving import serving
+from mnemon_infra.cancelling import heed_cancellations
+from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10
 """A tenth of the weight that the process which answers bots has with the system's scheduler."""

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Self
 
 import structlog
 
-from infra.config import Deployment
 from mnemon.admin.listening import listening_for
 from mnemon.admin.tokens import new_link, token_of
 from mnemon.listening import shown
+from mnemon_infra.config import Deployment
 
 log = structlog.get_logger("admin")
 

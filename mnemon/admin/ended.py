@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from infra.embedded.folder import replace
 from mnemon.admin.tokens import kept_in
+from mnemon_infra.embedded.folder import replace
 
 SESSION_SECONDS: Final = 12 * 3600
 """How long a session lasts by itself."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
-from contracts.base import InvalidBody
-from contracts.memory import Kind, Tier
 from mnemon.admin.fields import whole_number
-from producers.errors import AskFailed
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.memory import Kind, Tier
+from mnemon_producers.errors import AskFailed
 
 TIERS: Final[Mapping[Tier, str]] = {
     "profile": "always shown to the model",

@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from starlette.requests import Request
 
-from contracts.base import InvalidBody, check_text
+from mnemon_contracts.base import InvalidBody, check_text
 
 _DIGITS: Final = 18
 """Digits of a number: with more it could be no position of the log."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from contracts.streams import LOG
 from mnemon.admin.watching import Sample
 from mnemon.health.lags import MANY, Lag, ended, moving
+from mnemon_contracts.streams import LOG
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "persist": ("persist", "persist-sweep"),

@@ -6,14 +6,14 @@ It brings the engine of the vectors with it, a third of a second: who needs it i
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from infra.database import vector_records
-from infra.database.locking import is_locked
-from infra.rebuilding.making import InTheWay, Site, site_alone
-from infra.vectors.generations import is_held
-from infra.vectors.port import VectorsUnavailable
 from mnemon.admin.parts import Parts
 from mnemon.rebuilding.listing import Listed, dropped, listed
 from mnemon.rebuilding.live import counted
+from mnemon_infra.database import vector_records
+from mnemon_infra.database.locking import is_locked
+from mnemon_infra.rebuilding.making import InTheWay, Site, site_alone
+from mnemon_infra.vectors.generations import is_held
+from mnemon_infra.vectors.port import VectorsUnavailable
 
 _NOTES: Final = {
     "live": "Readers and bots are served from it.",

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from infra.telemetry.host_header import host_name, is_address_or_localhost
+from mnemon_infra.telemetry.host_header import host_name, is_address_or_localhost
 
 _POLICY: Final = "; ".join(
     (

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
-from contracts.base import InvalidBody
-from contracts.model_settings import Price
-from contracts.settings_fields import SettingField
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.model_settings import Price
+from mnemon_contracts.settings_fields import SettingField
 
 Kind = Literal["switch", "choice", "number", "line", "text", "prices"]
 

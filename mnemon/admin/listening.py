@@ -5,9 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from infra.embedded.folder import replace
 from mnemon.admin.tokens import kept_in
 from mnemon.listening import listening_on
+from mnemon_infra.embedded.folder import replace
 
 _HOST: Final = "127.0.0.1"
 

@@ -6,12 +6,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from contracts.base import InvalidBody
 from mnemon.admin.access import Access
 from mnemon.admin.ended import SESSION_SECONDS
 from mnemon.admin.fields import read_form
 from mnemon.admin.rendering import render
 from mnemon.admin.visiting import SESSION_OVER, Pages, Visit
+from mnemon_contracts.base import InvalidBody
 
 
 async def _form(request: Request) -> Response:

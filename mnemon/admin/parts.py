@@ -7,10 +7,10 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from infra.broker.connect import BrokerUnreachable, connect
-from infra.config import Deployment
-from infra.database.engine import Database, DatabaseUnavailable
-from producers.client import MemoryClient
+from mnemon_infra.broker.connect import BrokerUnreachable, connect
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_producers.client import MemoryClient
 
 
 class Parts:
@@ -56,7 +56,7 @@ class Parts:
 
         Raises:
             DatabaseUnavailable: it does not answer, or is not migrated.
-            infra.database.engine.DatabaseNotConfigured: there is no address of one.
+            mnemon_infra.database.engine.DatabaseNotConfigured: there is no address of one.
         """
         async with self._lock:
             if self._database is None:
@@ -75,6 +75,6 @@ class Parts:
 
         Raises:
             BrokerUnreachable: as `broker` does.
-            contracts.subjects.InvalidId: there can be no such tenant.
+            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
         """
         return MemoryClient(await self.broker(), tenant=tenant)

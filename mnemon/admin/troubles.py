@@ -5,12 +5,12 @@ from typing import NamedTuple
 import nats.errors
 import nats.js.errors
 
-from infra.broker.connect import BrokerUnreachable
-from infra.broker.presence import StreamsMissing
-from infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
-from infra.settings.bucket import SettingsNotProvisioned
-from infra.settings.store import SettingsContended
-from producers.errors import AskFailed
+from mnemon_infra.broker.connect import BrokerUnreachable
+from mnemon_infra.broker.presence import StreamsMissing
+from mnemon_infra.database.engine import DatabaseNotConfigured, DatabaseUnavailable
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
+from mnemon_infra.settings.store import SettingsContended
+from mnemon_producers.errors import AskFailed
 
 
 class Trouble(NamedTuple):

@@ -14,14 +14,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from contracts.base import InvalidBody
-from contracts.subjects import InvalidId
-from infra.cancelling import abandon_quietly
 from mnemon.admin.access import Access, Session
 from mnemon.admin.fields import Fields, read_form
 from mnemon.admin.parts import Parts
 from mnemon.admin.rendering import render
 from mnemon.admin.troubles import Trouble, trouble
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.subjects import InvalidId
+from mnemon_infra.cancelling import abandon_quietly
 
 log = structlog.get_logger("admin")
 

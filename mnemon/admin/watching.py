@@ -5,12 +5,12 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from contracts.streams import DEAD
 from mnemon.admin.parts import Parts
 from mnemon.health.examining import Health, examine
 from mnemon.health.lags import LOOK, Look, look
 from mnemon.health.services import Served, served
 from mnemon.health.streams import StreamState, streams_of
+from mnemon_contracts.streams import DEAD
 
 SPAN: Final = 300.0
 """Seconds that are kept for the plots."""
@@ -53,7 +53,7 @@ class Watch:
         """At least two, oldest first; the last is of now.
 
         Raises:
-            infra.broker.connect.BrokerUnreachable, nats.errors.Error: the broker does not answer.
+            mnemon_infra.broker.connect.BrokerUnreachable, nats.errors.Error: the broker does not answer.
         """
         async with self._looking:
             now = time.monotonic()

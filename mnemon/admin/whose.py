@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
-from contracts.subjects import encode_token
 from mnemon.admin.fields import Fields
 from mnemon.admin.visiting import Visit
-from producers.client import MemoryClient
+from mnemon_contracts.subjects import encode_token
+from mnemon_producers.client import MemoryClient
 
 TABS: Final = (
     ("facts", "Facts"),
@@ -32,7 +32,7 @@ class Whose:
         """Whom an address or a form names.
 
         Raises:
-            contracts.subjects.InvalidId: there can be no such user, or no such tenant.
+            mnemon_contracts.subjects.InvalidId: there can be no such user, or no such tenant.
             InvalidBody: `seq` is no position.
         """
         tenant, user = (given.get(name, "") for name in ("tenant", "user"))
@@ -48,7 +48,7 @@ class Whose:
         """What a bot of the tenant has.
 
         Raises:
-            infra.broker.connect.BrokerUnreachable: the broker does not answer.
+            mnemon_infra.broker.connect.BrokerUnreachable: the broker does not answer.
         """
         return await visit.parts.memory(self.tenant)
 

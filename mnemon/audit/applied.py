@@ -5,19 +5,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from consumers.persist.decide import end_of
-from contracts.subjects import parse
-from infra.broker.delivery import Delivery
-from infra.broker.outcomes import Ack, Dead
-from infra.database.auditing import Remark, Sample, erasures_of, is_erased, remarks
-from infra.database.engine import Database
-from infra.database.memories import SUMMARIES
-from infra.database.rows import EventRow, MemoryRow, Row
-from infra.database.sweep_auditing import GoneSummary
-from infra.database.tables import conversation_erasures, erasures
-from infra.erased import Erasures
 from mnemon.audit.ledger import Faults, Persisted
 from mnemon.audit.positions import Positions
+from mnemon_consumers.persist.decide import end_of
+from mnemon_contracts.subjects import parse
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import Ack, Dead
+from mnemon_infra.database.auditing import Remark, Sample, erasures_of, is_erased, remarks
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.memories import SUMMARIES
+from mnemon_infra.database.rows import EventRow, MemoryRow, Row
+from mnemon_infra.database.sweep_auditing import GoneSummary
+from mnemon_infra.database.tables import conversation_erasures, erasures
+from mnemon_infra.erased import Erasures
 
 _COPY: Final = "a copy of an event that came before it"
 _ERASED: Final = "it was erased"

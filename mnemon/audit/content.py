@@ -6,15 +6,15 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from contracts.subjects import work_subject
-from infra.broker.position import applied_position
-from infra.broker.triggers import waiting
-from infra.database.engine import Database
-from infra.database.rows import Owner
-from infra.database.strays import beneath_erasures
-from infra.database.sweep_auditing import GoneSummary, Unlike, unlike, unlike_summaries, watermarked
-from infra.database.sweeping import last_watermark
 from mnemon.audit.ledger import Faults
+from mnemon_contracts.subjects import work_subject
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.triggers import waiting
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.strays import beneath_erasures
+from mnemon_infra.database.sweep_auditing import GoneSummary, Unlike, unlike, unlike_summaries, watermarked
+from mnemon_infra.database.sweeping import last_watermark
 
 LOOKS: Final = 3
 """How often a user is looked at before anything is a fault: sweeps go on meanwhile."""

@@ -8,22 +8,22 @@ from typing import Final
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from contracts.streams import LOG
-from infra.broker.dead_origins import letters
-from infra.broker.position import applied_position, log_end
-from infra.broker.stream_reader import whole
-from infra.broker.topology import CONSUMERS
-from infra.database.auditing import Sample
-from infra.database.decided import batches
-from infra.database.engine import Database
-from infra.database.strays import count, highest_position, places
-from infra.vectors.port import Pages
 from mnemon.audit.applied import Applied
 from mnemon.audit.content import examine_content, examine_summaries
 from mnemon.audit.ledger import Audit, Durable, Faults
 from mnemon.audit.positions import Positions
 from mnemon.audit.proposals import Proposals
 from mnemon.audit.vectors import Vectors
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_origins import letters
+from mnemon_infra.broker.position import applied_position, log_end
+from mnemon_infra.broker.stream_reader import whole
+from mnemon_infra.broker.topology import CONSUMERS
+from mnemon_infra.database.auditing import Sample
+from mnemon_infra.database.decided import batches
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.strays import count, highest_position, places
+from mnemon_infra.vectors.port import Pages
 
 Progress = Callable[[int, int], None]
 """Told how far the log is read, and up to where it will be."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from infra.database.decided import Batches
-from infra.vectors.port import Collection
+from mnemon_infra.database.decided import Batches
+from mnemon_infra.vectors.port import Collection
 
 NAMED: Final = 20
 """Faults of one kind that are named; the others are counted."""

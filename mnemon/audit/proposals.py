@@ -6,18 +6,18 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from consumers.dedupe.decide import decision_id
-from contracts.base import InvalidBody
-from contracts.decode import UnknownEvent, contract_of, upcast
-from contracts.memory import FactProposedV1, FactRejectedV1
-from contracts.subjects import InvalidSubject, parse, thing_filter
-from infra.broker.delivery import Delivery
-from infra.broker.log_reader import pages
-from infra.database.auditing import erasures_of
-from infra.database.decided import Proposed, decisions, undecided
-from infra.database.engine import Database
-from infra.database.rows import read
 from mnemon.audit.ledger import Deduped, Faults
+from mnemon_consumers.dedupe.decide import decision_id
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
+from mnemon_contracts.memory import FactProposedV1, FactRejectedV1
+from mnemon_contracts.subjects import InvalidSubject, parse, thing_filter
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.database.auditing import erasures_of
+from mnemon_infra.database.decided import Proposed, decisions, undecided
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.rows import read
 
 LOOKED_FOR: Final = 1000
 """Proposals without a projected decision that are looked for in the log too; the others are taken as read."""

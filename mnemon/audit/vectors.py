@@ -9,20 +9,20 @@ from uuid import UUID
 
 from nats.aio.client import Client
 
-from consumers.index.chunks import chunks
-from contracts.identity import point_id
-from contracts.subjects import work_subject
-from infra.broker.position import applied_position
-from infra.broker.triggers import waiting
-from infra.database.engine import Database
-from infra.database.findable import Shown, all_shown, shown_by
-from infra.database.found import Wanted, visible
-from infra.database.rows import Owner
-from infra.database.summaries import summaries_by_id
-from infra.vectors.holding import MOST
-from infra.vectors.port import Collection, Pages, Point
 from mnemon.audit.ledger import Faults, Found
 from mnemon.audit.positions import Positions
+from mnemon_consumers.index.chunks import chunks
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.subjects import work_subject
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.triggers import waiting
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.findable import Shown, all_shown, shown_by
+from mnemon_infra.database.found import Wanted, visible
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.summaries import summaries_by_id
+from mnemon_infra.vectors.holding import MOST
+from mnemon_infra.vectors.port import Collection, Pages, Point
 
 
 class _Piece(NamedTuple):

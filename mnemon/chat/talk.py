@@ -6,15 +6,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from contracts.ask import ContextReplyV1
-from contracts.base import InvalidBody
-from contracts.tools import ForgetReplyV1, Scope, SearchReplyV2
-from infra.models.language.openai import OpenAIModel
-from infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
 from mnemon.chat.screen import Screen
 from mnemon.printable import printable
-from producers.client import MemoryClient
-from producers.errors import AskFailed, PublishFailed
+from mnemon_contracts.ask import ContextReplyV1
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.tools import ForgetReplyV1, Scope, SearchReplyV2
+from mnemon_infra.models.language.openai import OpenAIModel
+from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, PublishFailed
 
 EXIT: Final = "/exit"
 EVERYWHERE: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")

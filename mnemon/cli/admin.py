@@ -12,7 +12,7 @@ from mnemon.cli.target import DataOption, target
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 DEFAULT_PORT = 8765
 
@@ -49,7 +49,6 @@ def admin(
 async def _admin(
     deployment: "Deployment", data: Path | None, host: str, port: int, names: "Sequence[str]"
 ) -> Ending:
-    from infra.telemetry.logging import configure_logging
     from mnemon.admin.access import Access
     from mnemon.admin.application import application
     from mnemon.admin.ended import ended_sessions
@@ -57,6 +56,7 @@ async def _admin(
     from mnemon.admin.tokens import new_link, new_token, token_of
     from mnemon.listening import listening_on, shown
     from mnemon.serving import serving
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     try:

@@ -14,9 +14,9 @@ from mnemon.cli.moment import moment
 from mnemon.cli.target import target
 
 if TYPE_CHECKING:
-    from contracts.ask import ErrorCode, Reply
-    from infra.config import Deployment
-    from producers.client import MemoryClient
+    from mnemon_contracts.ask import ErrorCode, Reply
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.client import MemoryClient
 
 ReplyT = TypeVar("ReplyT", bound="Reply")
 
@@ -82,9 +82,9 @@ def ask(
 @asynccontextmanager
 async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
     """The memory of a tenant's users as long as the block lasts. Ends the command where nobody answers."""
-    from contracts.subjects import InvalidId
-    from producers.client import MemoryClient
-    from producers.errors import NotConnected
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.client import MemoryClient
+    from mnemon_producers.errors import NotConnected
 
     try:
         async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
@@ -104,8 +104,8 @@ async def _ask(
     ending: Callable[[ReplyT], Ending],
     absent: str,
 ) -> Ending:
-    from contracts.base import InvalidBody
-    from producers.errors import AskFailed
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_producers.errors import AskFailed
 
     try:
         async with connected(deployment, tenant) as memory:

@@ -14,9 +14,9 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, served
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
     from mnemon.audit.examining import Progress
     from mnemon.audit.ledger import Audit, Fault
+    from mnemon_infra.config import Deployment
 
 
 def audit(
@@ -56,12 +56,12 @@ async def _audit(data: Path | None, sample: int, as_json: bool) -> Ending:
 
 
 async def _examined(deployment: "Deployment", sample: int) -> "Audit":
-    from infra.broker.connect import connect
-    from infra.database.auditing import Sample
-    from infra.database.engine import Database
-    from infra.rebuilding.making import Site
     from mnemon.audit.examining import NotProvisioned, examine
     from mnemon.rebuilding.live import live_pages
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.database.auditing import Sample
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.rebuilding.making import Site
 
     connection = await connect(str(deployment.nats_url), name="mnemon-audit")
     try:

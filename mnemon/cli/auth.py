@@ -12,7 +12,7 @@ from mnemon.cli.ending import Ending, perform, refuse
 from mnemon.cli.output import JsonOption, show_table
 
 if TYPE_CHECKING:
-    from infra.broker.authorization import Authorization, Login, Role
+    from mnemon_infra.broker.authorization import Authorization, Login, Role
 
 app = typer.Typer(no_args_is_help=True, help="Say who may log in to NATS, and what each of them may do.")
 
@@ -44,7 +44,7 @@ def tenant(
 
     Example: `mnemon auth tenant acme --data ./memory`
     """
-    from contracts.subjects import inbox_prefix
+    from mnemon_contracts.subjects import inbox_prefix
 
     with _users(data, file) as users:
         login = users.issue_tenant(name)
@@ -86,7 +86,7 @@ def limit(
 
     Example: `mnemon auth limit acme --payload 65536 --connections 50 --data ./memory`
     """
-    from infra.broker.authorization import Limits
+    from mnemon_infra.broker.authorization import Limits
 
     with _users(data, file) as users:
         known = users.limit(name, Limits(payload, connections, subscriptions))
@@ -116,7 +116,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
 
     Example: `mnemon auth list --data ./memory`
     """
-    from infra.broker.authorization import Authorization, NotOurs
+    from mnemon_infra.broker.authorization import Authorization, NotOurs
 
     try:
         permitted = Authorization.read(_path(data, file)).permitted()
@@ -136,7 +136,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
 
 
 def _path(data: Path | None, file: Path | None) -> Path:
-    from infra.embedded.logins import FolderLogins
+    from mnemon_infra.embedded.logins import FolderLogins
 
     if (data is None) == (file is None):
         refuse(
@@ -150,9 +150,9 @@ def _path(data: Path | None, file: Path | None) -> Path:
 @contextmanager
 def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
     """The users, to be changed."""
-    from contracts.subjects import InvalidId
-    from infra.broker.authorization import NotOurs
-    from infra.embedded.logins import FolderLogins, edited
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_infra.broker.authorization import NotOurs
+    from mnemon_infra.embedded.logins import FolderLogins, edited
 
     path = _path(data, file)
     try:
@@ -165,7 +165,7 @@ def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
 
 
 def _role(role: "Role", data: Path | None, file: Path | None, as_json: bool) -> None:
-    from infra.embedded.logins import FolderLogins
+    from mnemon_infra.embedded.logins import FolderLogins
 
     with _users(data, file) as users:
         # In a folder, our own processes have it, and go on with it.
@@ -176,7 +176,7 @@ def _role(role: "Role", data: Path | None, file: Path | None, as_json: bool) -> 
 async def _handed_out(
     login: "Login", data: Path | None, file: Path | None, as_json: bool, of_bot: dict[str, str]
 ) -> Ending:
-    from infra.embedded.folder import Endpoints
+    from mnemon_infra.embedded.folder import Endpoints
 
     await _put_in_force(data)
     endpoints = Endpoints.read(data) if data else None
@@ -199,8 +199,8 @@ async def _handed_out(
 
 async def _put_in_force(data: Path | None) -> Ending:
     """Have a running stack take the users over."""
-    from infra.embedded.logins import FolderLogins
-    from infra.embedded.nats_server import NatsServer
+    from mnemon_infra.embedded.logins import FolderLogins
+    from mnemon_infra.embedded.nats_server import NatsServer
 
     if data is None:
         return Ending.DONE

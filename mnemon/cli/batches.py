@@ -17,8 +17,8 @@ from mnemon.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from infra.config import Deployment
-    from infra.database.batches import State, StoredBatch
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.database.batches import State, StoredBatch
 
 
 def batches(
@@ -41,7 +41,7 @@ def batches(
 
     Example: `mnemon batches --state failed --data ./memory`
     """
-    from infra.database.batches import STATES
+    from mnemon_infra.database.batches import STATES
 
     if state not in STATES:
         refuse(Ending.WRONG_USE, f"--state {state}: there are {', '.join(STATES)}")
@@ -64,9 +64,9 @@ def _moment(spelled: str) -> datetime:
 async def _batches(
     deployment: "Deployment", state: str, before: datetime, limit: int, data: Path | None, as_json: bool
 ) -> Ending:
-    from infra.database.batches import STATES, newest
-    from infra.database.engine import Database
-    from infra.telemetry.logging import configure_logging
+    from mnemon_infra.database.batches import STATES, newest
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     async with Database(deployment, name="mnemon-batches") as database:

@@ -14,7 +14,7 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.stopping import Stop
 
 if TYPE_CHECKING:
-    from bench.recall import Data
+    from mnemon_bench.recall import Data
 
 
 class Bench(StrEnum):
@@ -75,8 +75,8 @@ def bench(
 
 
 def _load(path: Path) -> "Data":
-    from bench.recall import load
-    from producers.locomo import NotLocomo
+    from mnemon_bench.recall import load
+    from mnemon_producers.locomo import NotLocomo
 
     try:
         return load(path)
@@ -88,7 +88,7 @@ def _load(path: Path) -> "Data":
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
     """Measure the detection of secrets; it needs no servers."""
-    from bench import secrets
+    from mnemon_bench import secrets
 
     try:
         sentences = secrets.read_sentences(path or secrets.LIST)
@@ -100,8 +100,8 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
 
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
     """Measure the decisions of dedupe; they need no servers."""
-    from bench import calibration, dedupe_quality
-    from infra.models.wordllama import wordllama
+    from mnemon_bench import calibration, dedupe_quality
+    from mnemon_infra.models.wordllama import wordllama
 
     try:
         pairs = calibration.read_pairs(path or calibration.PAIRS)
@@ -126,7 +126,7 @@ def _finish(measured: dict[str, Any], as_json: bool) -> Ending:
 
 
 async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
-    from bench import (
+    from mnemon_bench import (
         compact,
         context,
         cost,
@@ -143,9 +143,9 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
         search,
         searchable,
     )
-    from infra.config import Deployment
-    from infra.embedded.stack import embedded
-    from infra.telemetry.logging import configure_logging
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging(level=logging.ERROR)
 

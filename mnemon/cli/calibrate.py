@@ -11,9 +11,9 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, configured, target
 
 if TYPE_CHECKING:
-    from bench.calibration import Pair
-    from contracts.settings import Embedding
-    from infra.config import Deployment
+    from mnemon_bench.calibration import Pair
+    from mnemon_contracts.settings import Embedding
+    from mnemon_infra.config import Deployment
 
 SHOWN_STEP = 0.05
 
@@ -35,9 +35,9 @@ def calibrate(
     A line is `{"a": ..., "b": ..., "label": ..., "language": ...}`, the label one of `same`, `update` and
     `different`. Precision and recall are those of the first two against the third.
 
-    Example: `mnemon calibrate bench/pairs.jsonl`
+    Example: `mnemon calibrate bench/mnemon_bench/pairs.jsonl`
     """
-    from bench.calibration import InvalidPairs, read_pairs
+    from mnemon_bench.calibration import InvalidPairs, read_pairs
 
     try:
         pairs = read_pairs(file)
@@ -50,9 +50,9 @@ def calibrate(
 async def _calibrate(
     deployment: "Deployment", pairs: "list[Pair]", provider: str | None, model: str | None, as_json: bool
 ) -> Ending:
-    from bench.calibration import calibrate as measure
-    from infra.models.embedders import open_embedder
-    from infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
+    from mnemon_bench.calibration import calibrate as measure
+    from mnemon_infra.models.embedders import open_embedder
+    from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
 
     settings = await _embedding(deployment, provider, model)
     try:
@@ -70,9 +70,9 @@ async def _calibrate(
 
 
 async def _embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":
-    from contracts.settings import Embedding
-    from infra.broker.connect import connect
-    from infra.settings.store import read
+    from mnemon_contracts.settings import Embedding
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.settings.store import read
 
     if provider is not None:
         return Embedding.strictly(provider=provider, model=model)

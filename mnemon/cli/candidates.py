@@ -11,7 +11,7 @@ from mnemon.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contracts.tools import FactCandidate
+    from mnemon_contracts.tools import FactCandidate
 
 _NONE: Final = 0
 """The number that chooses no candidate."""

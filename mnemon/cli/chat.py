@@ -17,8 +17,8 @@ from mnemon.cli.servers import StartedDataOption, servers
 from mnemon.cli.stopping import Stop
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
-    from infra.models.language.openai import OpenAIModel
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.models.language.openai import OpenAIModel
 
 
 def chat(
@@ -77,8 +77,8 @@ async def _model(deployment: "Deployment", name: str | None) -> AsyncIterator["O
     if name == "offline" or not (deployment.model_url or deployment.model_api_key):
         yield None
         return
-    from infra.models.language.openai import open_openai
-    from infra.models.language.port import ModelNotConfigured
+    from mnemon_infra.models.language.openai import open_openai
+    from mnemon_infra.models.language.port import ModelNotConfigured
 
     try:
         async with open_openai(name, deployment) as model:

@@ -10,7 +10,7 @@ from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.ask import Reply
+    from mnemon_contracts.ask import Reply
 
 
 def context(
@@ -59,7 +59,7 @@ def context(
 
 
 def _show(reply: "Reply") -> None:
-    from contracts.ask import ContextReplyV1
+    from mnemon_contracts.ask import ContextReplyV1
 
     assert isinstance(reply, ContextReplyV1)
     if reply.text is not None:

@@ -16,9 +16,9 @@ from mnemon.cli.target import DataOption, target
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-    from infra.broker.letters import Letter, Wanted
-    from infra.broker.redriving import IsApplied
-    from infra.config import Deployment
+    from mnemon_infra.broker.letters import Letter, Wanted
+    from mnemon_infra.broker.redriving import IsApplied
+    from mnemon_infra.config import Deployment
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -109,7 +109,7 @@ def drop(
 
 def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") -> "list[int] | Wanted":
     """The letters of a command that changes them: some by their ids, or all that are wanted."""
-    from infra.broker.letters import Wanted
+    from mnemon_infra.broker.letters import Wanted
 
     if take_all == bool(letter_ids) or (letter_ids and wanted != Wanted()):
         refuse(
@@ -122,7 +122,7 @@ def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") 
 
 @asynccontextmanager
 async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
-    from infra.broker.connect import connect
+    from mnemon_infra.broker.connect import connect
 
     connection = await connect(str(deployment.nats_url), name="mnemon-dead")
     try:
@@ -134,8 +134,8 @@ async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
 async def _list(deployment: "Deployment", wanted: "Wanted", limit: int, as_json: bool) -> Ending:
     from collections import deque
 
-    from infra.broker.letters import letters
     from mnemon.cli.dead_view import show_letters, summary
+    from mnemon_infra.broker.letters import letters
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
@@ -148,8 +148,8 @@ async def _list(deployment: "Deployment", wanted: "Wanted", limit: int, as_json:
 
 
 async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
-    from infra.broker.redriving import original_of
     from mnemon.cli.dead_view import show_letter
+    from mnemon_infra.broker.redriving import original_of
 
     async with _connected(deployment) as connection:
         letter = await _known(connection, letter_id)
@@ -159,7 +159,7 @@ async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Endi
 
 
 async def _known(connection: "Client", letter_id: int) -> "Letter":
-    from infra.broker.letters import letter
+    from mnemon_infra.broker.letters import letter
 
     found = await letter(connection, letter_id)
     if found is None:
@@ -171,7 +171,7 @@ async def _ids(
     connection: "Client", chosen: "list[int] | Wanted", yes: bool, question: str
 ) -> "list[int] | None":
     """The ids of what is chosen, oldest first; None when a person has thought better of it."""
-    from infra.broker.letters import letters
+    from mnemon_infra.broker.letters import letters
 
     if isinstance(chosen, list):
         return [(await _known(connection, each)).id for each in chosen]
@@ -192,8 +192,8 @@ def _agreed(question: str) -> bool:
 async def _redrive(
     deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool
 ) -> Ending:
-    from infra.broker.letters import letter
-    from infra.broker.redriving import GivenBack, Kept, redrive
+    from mnemon_infra.broker.letters import letter
+    from mnemon_infra.broker.redriving import GivenBack, Kept, redrive
 
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -225,8 +225,8 @@ async def _redrive(
 
 
 async def _drop(deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool) -> Ending:
-    from infra.broker.letters import letter
-    from infra.broker.redriving import drop
+    from mnemon_infra.broker.letters import letter
+    from mnemon_infra.broker.redriving import drop
 
     async with _connected(deployment) as connection, _looking(deployment) as is_applied:
         ids = await _ids(connection, chosen, yes, "Remove for good")
@@ -244,8 +244,8 @@ async def _drop(deployment: "Deployment", chosen: "list[int] | Wanted", yes: boo
 @asynccontextmanager
 async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
     """Look in the database whether something is kept of an event."""
-    from infra.database.applied import is_applied
-    from infra.database.engine import Database
+    from mnemon_infra.database.applied import is_applied
+    from mnemon_infra.database.engine import Database
 
     database = Database(deployment, name="mnemon-dead")
     await database.open()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from infra.broker.letters import Wanted
+    from mnemon_infra.broker.letters import Wanted
 
 
 def filtered(command: Callable[..., None]) -> Callable[..., None]:
@@ -41,6 +41,6 @@ def wanted(
     since: Annotated[datetime | None, typer.Option(help="Only those since then, UTC.")] = None,
 ) -> "Wanted":
     """The letters that the options leave."""
-    from infra.broker.letters import Wanted
+    from mnemon_infra.broker.letters import Wanted
 
     return Wanted(consumer, reason, tenant, user, since and since.replace(tzinfo=UTC))

@@ -7,9 +7,9 @@ from typing import Any
 import typer
 from nats.aio.msg import Msg
 
-from infra.broker.letters import Letter
 from mnemon.cli.output import Figure, show_table
 from mnemon.dead_letters import body_of, prospect
+from mnemon_infra.broker.letters import Letter
 
 WIDEST = 80
 """Characters of a cell of the table; `show` has all of them."""

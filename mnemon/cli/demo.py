@@ -43,11 +43,11 @@ def demo(
 
 
 async def _demo(terminal: "Console", model: str | None, as_json: bool) -> Ending:
-    from infra.telemetry.logging import configure_logging
     from mnemon.demo.learning import NotLearned
     from mnemon.demo.run import NotDone, run
     from mnemon.demo.view import Screen, show
-    from producers.errors import AskFailed, NotConnected, PublishFailed
+    from mnemon_infra.telemetry.logging import configure_logging
+    from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 
     # The sample has broken events: a warning for each is what should happen, and is shown in its place.
     configure_logging(level=logging.ERROR)

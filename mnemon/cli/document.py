@@ -11,7 +11,7 @@ from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from contracts.tools import DocumentReplyV1
+    from mnemon_contracts.tools import DocumentReplyV1
 
 app = typer.Typer(no_args_is_help=True, help="See and change the texts that a search finds.")
 

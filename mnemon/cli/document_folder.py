@@ -16,10 +16,10 @@ from mnemon.cli.ending import Ending, refuse
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.memory import Origin
-    from infra.config import Deployment
     from mnemon.indexing.changes import FolderChanges
-    from producers.client import MemoryClient
+    from mnemon_contracts.memory import Origin
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.client import MemoryClient
 
 AT_ONCE: Final = 4
 """Documents that are on their way at the same time."""
@@ -50,10 +50,10 @@ class _Reading:
 
 async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending:
     """Index the files of a folder that are new or changed, and remove what is gone from it."""
-    from contracts.base import InvalidBody
-    from contracts.subjects import InvalidId
     from mnemon.indexing.changes import compare
-    from producers.errors import AskFailed
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.errors import AskFailed
 
     reading = _read(request)
     if not reading.digests and not reading.left_out:
@@ -124,10 +124,10 @@ async def _send(
 
 
 async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Reading, path: str) -> int:
-    from contracts.base import InvalidBody
     from mnemon.indexing.changes import document_id_of
     from mnemon.indexing.files import NotIndexed, read_file
-    from producers.errors import AskFailed
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_producers.errors import AskFailed
 
     try:
         reply = await memory.add_document(

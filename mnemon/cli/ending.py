@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from infra.embedded.folder import FolderInUse
+    from mnemon_infra.embedded.folder import FolderInUse
 
 
 class Ending(IntEnum):
@@ -21,25 +21,25 @@ class Ending(IntEnum):
 
 
 REFUSED: Final[Mapping[str, Ending]] = {
-    "infra.broker.connect.BrokerUnreachable": Ending.PART_MISSING,
+    "mnemon_infra.broker.connect.BrokerUnreachable": Ending.PART_MISSING,
     "mnemon.importing.recast.NotRecast": Ending.PART_MISSING,
-    "infra.broker.presence.StreamsMissing": Ending.PART_MISSING,
-    "infra.broker.topology.TooFewServers": Ending.PART_MISSING,
-    "infra.database.engine.DatabaseNotConfigured": Ending.PART_MISSING,
-    "infra.database.engine.DatabaseUnavailable": Ending.PART_MISSING,
-    "infra.database.migrate.SchemaTooNew": Ending.PART_MISSING,
-    "infra.embedded.account.NoAccount": Ending.PART_MISSING,
-    "infra.embedded.log_key.LogKeyRefused": Ending.WRONG_USE,
-    "infra.embedded.process.ServerFailed": Ending.PART_MISSING,
-    "infra.models.embedding.EmbeddingNotConfigured": Ending.PART_MISSING,
-    "infra.models.embedding.EmbeddingUnavailable": Ending.PART_MISSING,
-    "infra.same_log.LogLost": Ending.PART_MISSING,
-    "infra.settings.bucket.SettingsNotProvisioned": Ending.PART_MISSING,
-    "infra.telemetry.endpoint.PortTaken": Ending.WRONG_USE,
-    "infra.vectors.port.VectorsInUse": Ending.PART_MISSING,
-    "infra.vectors.port.VectorsNotConfigured": Ending.PART_MISSING,
-    "infra.vectors.port.VectorsOutdated": Ending.PART_MISSING,
-    "infra.vectors.port.VectorsUnavailable": Ending.PART_MISSING,
+    "mnemon_infra.broker.presence.StreamsMissing": Ending.PART_MISSING,
+    "mnemon_infra.broker.topology.TooFewServers": Ending.PART_MISSING,
+    "mnemon_infra.database.engine.DatabaseNotConfigured": Ending.PART_MISSING,
+    "mnemon_infra.database.engine.DatabaseUnavailable": Ending.PART_MISSING,
+    "mnemon_infra.database.migrate.SchemaTooNew": Ending.PART_MISSING,
+    "mnemon_infra.embedded.account.NoAccount": Ending.PART_MISSING,
+    "mnemon_infra.embedded.log_key.LogKeyRefused": Ending.WRONG_USE,
+    "mnemon_infra.embedded.process.ServerFailed": Ending.PART_MISSING,
+    "mnemon_infra.models.embedding.EmbeddingNotConfigured": Ending.PART_MISSING,
+    "mnemon_infra.models.embedding.EmbeddingUnavailable": Ending.PART_MISSING,
+    "mnemon_infra.same_log.LogLost": Ending.PART_MISSING,
+    "mnemon_infra.settings.bucket.SettingsNotProvisioned": Ending.PART_MISSING,
+    "mnemon_infra.telemetry.endpoint.PortTaken": Ending.WRONG_USE,
+    "mnemon_infra.vectors.port.VectorsInUse": Ending.PART_MISSING,
+    "mnemon_infra.vectors.port.VectorsNotConfigured": Ending.PART_MISSING,
+    "mnemon_infra.vectors.port.VectorsOutdated": Ending.PART_MISSING,
+    "mnemon_infra.vectors.port.VectorsUnavailable": Ending.PART_MISSING,
 }
 """What ends a command in its own words. By name: to import all of them takes half a second each time."""
 
@@ -60,8 +60,8 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 
 def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
-    from infra.cancelling import heed_cancellations
-    from infra.fault import take_fault
+    from mnemon_infra.cancelling import heed_cancellations
+    from mnemon_infra.fault import take_fault
 
     heed_cancellations()
     take_fault()  # of an earlier command of this process
@@ -84,7 +84,7 @@ def _tell(error: Exception) -> None:
     import nats.errors
     import nats.js.errors
 
-    from infra.embedded.folder import FolderInUse
+    from mnemon_infra.embedded.folder import FolderInUse
 
     for each in type(error).__mro__:
         if ending := REFUSED.get(f"{each.__module__}.{each.__qualname__}"):

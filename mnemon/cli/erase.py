@@ -10,7 +10,7 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from contracts.tools import EraseReplyV1
+    from mnemon_contracts.tools import EraseReplyV1
 
 _PROVIDERS_KEEP = "providers of models keep what they were sent for as long as they keep batches: "
 _VECTORS_STAY = "vectors, without text, stay in other generations until `mnemon rebuild --drop`: "

@@ -15,9 +15,9 @@ from mnemon.cli.importing import check_owner
 from mnemon.cli.target import DataOption, served
 
 if TYPE_CHECKING:
-    from infra.database.engine import Database
-    from infra.database.rows import Owner
     from mnemon.exporting.writing import Format, Written
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.database.rows import Owner
 
 app = typer.Typer(no_args_is_help=True, help="Take memory out, to keep it or to bring it elsewhere.")
 
@@ -123,9 +123,9 @@ async def _write(
     whose: tuple[str | None, str | None],
     as_json: bool,
 ) -> Ending:
-    from infra.broker.connect import connect
-    from infra.database.engine import Database
     from mnemon.exporting.writing import NotProjected, Written, settled, write
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.database.engine import Database
 
     async with served(data, "broker", "database") as servers:
         connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")

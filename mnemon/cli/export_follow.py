@@ -12,9 +12,9 @@ from mnemon.cli.stopping import Stop
 from mnemon.cli.target import target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
     from mnemon.exporting.mirror import Mirror, Mirrored
     from mnemon.exporting.mirror_folder import MirrorFolder, Scope
+    from mnemon_infra.config import Deployment
 
 _AGAIN = "Run the command again then: it goes on where it ended"
 
@@ -31,8 +31,8 @@ def follow_memory(
 async def _follow(
     deployment: "Deployment", path: Path, whose: tuple[str | None, str | None], as_json: bool
 ) -> Ending:
-    from infra.telemetry.logging import configure_logging
     from mnemon.exporting.mirror_folder import FolderNotUsable, MirrorFolder, Scope
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     scope = Scope(*whose)
@@ -59,9 +59,9 @@ async def _follow(
 async def _mirror(deployment: "Deployment", folder: "MirrorFolder", scope: "Scope", stop: Stop) -> "Mirrored":
     from nats.errors import Error
 
-    from infra.broker.connect import connect
-    from infra.database.engine import Database, DatabaseUnavailable
     from mnemon.exporting.mirror import Mirror
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.database.engine import Database, DatabaseUnavailable
 
     connection = await connect(str(deployment.nats_url), name="mnemon-export")
     try:

@@ -24,7 +24,7 @@ from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.tools import (
+    from mnemon_contracts.tools import (
         FactReplyV1,
         FactsReplyV1,
         GetReplyV1,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         SearchReplyV2,
         UpdateReplyV2,
     )
-    from producers.client import MemoryClient
+    from mnemon_producers.client import MemoryClient
 
 
 def save(
@@ -245,7 +245,7 @@ def _kept_or_not(reply: "SaveReplyV1") -> Ending:
 
 
 def _show_facts(reply: "FactsReplyV1") -> None:
-    from contracts.fact_lines import fact_line
+    from mnemon_contracts.fact_lines import fact_line
 
     for fact in reply.facts:
         typer.echo(printable(fact_line(fact)))
@@ -296,7 +296,7 @@ def _show_named(reply: "GetReplyV1") -> None:
 
 
 def _show_fact(reply: "FactReplyV1") -> None:
-    from contracts.fact_lines import fact_line
+    from mnemon_contracts.fact_lines import fact_line
 
     if reply.fact is not None:
         typer.echo(printable(fact_line(reply.fact)))

@@ -13,8 +13,8 @@ from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.tools import ForgetReplyV1, SaveV1
-    from producers.client import MemoryClient
+    from mnemon_contracts.tools import ForgetReplyV1, SaveV1
+    from mnemon_producers.client import MemoryClient
 
 
 def forget(

@@ -11,7 +11,7 @@ from mnemon.cli.target import DataOption
 from mnemon.printable import printable
 
 if TYPE_CHECKING:
-    from contracts.ask import HistoryReplyV1
+    from mnemon_contracts.ask import HistoryReplyV1
 
 
 def history(

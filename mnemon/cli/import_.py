@@ -26,9 +26,9 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
-    from producers.locomo import Conversation
-    from producers.publishing import Progress, Published
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.locomo import Conversation
+    from mnemon_producers.publishing import Progress, Published
 
 app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
 
@@ -142,7 +142,7 @@ def locomo(
 
 
 def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":
-    from producers.locomo import NotLocomo, read
+    from mnemon_producers.locomo import NotLocomo, read
 
     try:
         return read(file.read_bytes(), tenant=tenant, user=user)
@@ -155,10 +155,10 @@ def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":
 async def _import(
     deployment: "Deployment", tenant: str, conversations: "list[Conversation]", as_json: bool
 ) -> Ending:
-    from contracts.base import InvalidBody
-    from contracts.subjects import InvalidId
-    from producers.client import MemoryClient
-    from producers.errors import NotConnected, PublishFailed
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.client import MemoryClient
+    from mnemon_producers.errors import NotConnected, PublishFailed
 
     events = [event for conversation in conversations for event in conversation.events]
     try:

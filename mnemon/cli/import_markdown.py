@@ -12,8 +12,8 @@ from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
-    from infra.database.rows import Owner
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.database.rows import Owner
 
 
 def markdown(
@@ -97,10 +97,10 @@ def _rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dic
 
 
 async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
-    from infra.broker.connect import connect
-    from infra.database.engine import Database
     from mnemon.exporting.writing import NotProjected
     from mnemon.importing.rewriting import rewrite
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.database.engine import Database
 
     connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:

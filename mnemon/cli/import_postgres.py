@@ -66,8 +66,8 @@ def postgres(
 
 async def _found(dsn: str, layout: Layout, schema: str, reading: "Reading") -> "AsyncIterator[Found]":
     """What is in the tables. Ends the command where they are not there."""
-    from infra.database.other_chats import ChatLogs, NotThere, other_database, said
     from mnemon.importing.found import NotReadable
+    from mnemon_infra.database.other_chats import ChatLogs, NotThere, other_database, said
 
     try:
         async with other_database(dsn) as connection:

@@ -15,10 +15,10 @@ from mnemon.cli.output import show_table
 from mnemon.cli.target import target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
     from mnemon.importing.bringing import Progress
     from mnemon.importing.found import Found, Refused
     from mnemon.importing.report import Report
+    from mnemon_infra.config import Deployment
 
 TenantOption = Annotated[str, typer.Option(help="The tenant that the users belong to.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Read all of it, and send nothing.")]
@@ -82,8 +82,8 @@ class Files:
 
 def check_owner(tenant: str | None, user: str | None) -> None:
     """End the command where one of them cannot be an id."""
-    from contracts.subjects import InvalidId
-    from producers.events import check_id
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.events import check_id
 
     try:
         for field, given in ("tenant", tenant), ("user", user):
@@ -188,8 +188,8 @@ async def bring(
     Raises:
         nats.errors.Error, BrokerUnreachable: the log does not take it.
     """
-    from infra.broker.connect import connect
     from mnemon.importing.bringing import Bringing
+    from mnemon_infra.broker.connect import connect
 
     connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:

@@ -11,7 +11,7 @@ from mnemon.cli.stopping import Stop
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
 SHORTEST_TOKEN = 16
@@ -58,10 +58,10 @@ def mcp(
 async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
     import signal
 
-    from infra.telemetry.logging import configure_logging
     from mnemon.mcp.server import memory_server
     from mnemon.mcp.transports import serve_stdio
-    from producers.events import check_id
+    from mnemon_infra.telemetry.logging import configure_logging
+    from mnemon_producers.events import check_id
 
     configure_logging()
     # There is nothing to put in order, and a thread that reads standard input cannot be told to end.
@@ -75,12 +75,12 @@ async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
 async def _http(deployment: "Deployment", tenant: str, user: str | None, host: str, port: int) -> Ending:
     import secrets
 
-    from infra.telemetry.logging import configure_logging
     from mnemon.listening import listening_on, shown
     from mnemon.mcp.server import memory_server
     from mnemon.mcp.transports import http_application, named_user
     from mnemon.serving import serving
-    from producers.events import check_id
+    from mnemon_infra.telemetry.logging import configure_logging
+    from mnemon_producers.events import check_id
 
     configure_logging()
     given = os.environ.get(TOKEN)

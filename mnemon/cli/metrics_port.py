@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 MetricsPort = Annotated[
     int | None,

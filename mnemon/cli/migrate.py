@@ -11,7 +11,7 @@ from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 
 def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -25,7 +25,7 @@ def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _migrate(deployment: "Deployment", as_json: bool) -> Ending:
-    from infra.database.migrate import migrate as migrate_schema
+    from mnemon_infra.database.migrate import migrate as migrate_schema
 
     assert deployment.database_url, "it is needed"
     schema = deployment.database_schema

@@ -7,7 +7,7 @@ from mnemon.cli.ending import Ending, refuse
 
 def consumers_named(names: Sequence[str]) -> tuple[str, ...]:
     """The consumers of these names, each once, in the order given. Ends the command when one is unknown."""
-    from consumers.app import CONSUMERS
+    from mnemon_consumers.app import CONSUMERS
 
     chosen = tuple(dict.fromkeys(name for name in names if name))
     unknown = [name for name in chosen if name not in CONSUMERS]

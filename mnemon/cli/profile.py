@@ -11,7 +11,7 @@ from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 
 if TYPE_CHECKING:
-    from contracts.ask import ProfileReplyV1
+    from mnemon_contracts.ask import ProfileReplyV1
 
 
 def profile(

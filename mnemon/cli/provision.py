@@ -11,7 +11,7 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 
 def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -25,8 +25,8 @@ def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
-    from infra.broker.connect import connect
-    from infra.broker.topology import provision as provision_server
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.broker.topology import provision as provision_server
 
     async with await connect(str(deployment.nats_url), name="mnemon-provision") as connection:
         changes = await provision_server(connection, deployment.replicas)

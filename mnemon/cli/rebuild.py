@@ -119,8 +119,8 @@ def _perform(work: "Coroutine[Any, Any, Ending]") -> NoReturn:
 
 
 async def _unhindered(work: "Coroutine[Any, Any, Ending]") -> Ending:
-    from infra.database.generations import NameTooLong
-    from infra.rebuilding.making import InTheWay
+    from mnemon_infra.database.generations import NameTooLong
+    from mnemon_infra.rebuilding.making import InTheWay
 
     try:
         return await work

@@ -17,7 +17,7 @@ from mnemon.cli.target import served
 from mnemon.cli.verdict import as_json_value, show_verdict
 
 if TYPE_CHECKING:
-    from infra.rebuilding.making import Site
+    from mnemon_infra.rebuilding.making import Site
 
 _KINDS: Mapping[str, str] = {
     "live": "in use",
@@ -51,8 +51,8 @@ async def alone(data: Path | None) -> AsyncIterator[Alone]:
         InTheWay: somebody else rebuilds.
         And what the servers raise.
     """
-    from infra.rebuilding.making import site_alone
     from mnemon.rebuilding.switching import finish
+    from mnemon_infra.rebuilding.making import site_alone
 
     async with served(data, "broker", "database") as servers, site_alone(servers.deployment) as place:
         with watched() as progress:
@@ -64,10 +64,10 @@ async def alone(data: Path | None) -> AsyncIterator[Alone]:
 
 async def rebuild(data: Path | None, as_json: bool) -> Ending:
     """Make a generation, and put it in the place of the live one."""
-    from infra.database.generations import name_of
-    from infra.rebuilding.making import catch_up
     from mnemon.rebuilding.making import made
     from mnemon.rebuilding.switching import finish, take_over
+    from mnemon_infra.database.generations import name_of
+    from mnemon_infra.rebuilding.making import catch_up
 
     async with alone(data) as (place, _, progress, is_finished):
         former = name_of(place.live, "former")
@@ -110,8 +110,8 @@ async def require_no_former(place: "Site") -> None:
     Raises:
         InTheWay: the former generation is there.
     """
-    from infra.database.generations import name_of
-    from infra.rebuilding.making import InTheWay
+    from mnemon_infra.database.generations import name_of
+    from mnemon_infra.rebuilding.making import InTheWay
 
     former = name_of(place.live, "former")
     if await place.found(former):
@@ -141,12 +141,12 @@ async def back(data: Path | None, as_json: bool) -> Ending:
 
 async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
     """Compare what is live with what the log gives."""
-    from infra.database.generations import drop
-    from infra.rebuilding.verifying import PATIENCE
-    from infra.vectors.generations import drop_generation, of_generation
     from mnemon.rebuilding.live import live_pages
     from mnemon.rebuilding.making import made
     from mnemon.rebuilding.verifying import VerifyingAll
+    from mnemon_infra.database.generations import drop
+    from mnemon_infra.rebuilding.verifying import PATIENCE
+    from mnemon_infra.vectors.generations import drop_generation, of_generation
 
     async with alone(data) as (place, is_running, progress, _):
         async with made(place, "next", progress) as generation, live_pages(place) as live:
@@ -166,8 +166,8 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
 
 async def until(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
     """Make a generation as of then."""
-    from infra.broker.stream_reader import position_at
     from mnemon.rebuilding.making import made
+    from mnemon_infra.broker.stream_reader import position_at
 
     async with alone(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await position_at(place.connection, moment)
@@ -193,9 +193,9 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
 
 async def list_generations(data: Path | None, as_json: bool) -> Ending:
     """Show what is there."""
-    from infra.rebuilding.making import site
     from mnemon.rebuilding.listing import listed
     from mnemon.rebuilding.live import counted
+    from mnemon_infra.rebuilding.making import site
 
     async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
         rows: list[dict[str, Any]] = [

@@ -16,8 +16,8 @@ from mnemon.cli.settings import name_and_value
 from mnemon.cli.target import served
 
 if TYPE_CHECKING:
-    from contracts.settings_document import Document
     from mnemon.rebuilding.redeciding import Outcome, Redeciding
+    from mnemon_contracts.settings_document import Document
 
 CURRENT = "current"
 """In place of an assignment: the rules of this version and the settings in force."""
@@ -43,13 +43,13 @@ async def redecide(
         is_confirmed: make the changes without asking.
         as_json: one JSON value instead of a table.
     """
-    from contracts.base import InvalidBody
-    from contracts.settings_document import in_force
-    from infra.models.embedders import open_embedder
-    from infra.rebuilding.making import site
-    from infra.settings.store import SettingsContended, change, documents
     from mnemon.rebuilding.embedding import embedding_of
     from mnemon.rebuilding.redeciding import Redeciding
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.settings_document import in_force
+    from mnemon_infra.models.embedders import open_embedder
+    from mnemon_infra.rebuilding.making import site
+    from mnemon_infra.settings.store import SettingsContended, change, documents
 
     changed_settings = [each for each in assignments if each != CURRENT]
     edit = _edit(changed_settings)
@@ -93,7 +93,7 @@ async def _make(redeciding: "Redeciding") -> "Outcome":
 
 
 def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
-    from contracts.settings_document import with_value
+    from mnemon_contracts.settings_document import with_value
 
     for each in assignments:
         if not each.startswith(_GROUP):

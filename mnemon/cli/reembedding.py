@@ -11,21 +11,21 @@ from mnemon.cli.output import Figure, show_table
 from mnemon.cli.rebuilding import alone, require_no_former, tell
 
 if TYPE_CHECKING:
-    from contracts.settings import Embedding
-    from infra.finding import Finding
     from mnemon.rebuilding.reembedding import Preview
+    from mnemon_contracts.settings import Embedding
+    from mnemon_infra.finding import Finding
 
 
 async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: bool) -> Ending:
     """Make the vectors with another model, show what changes, and switch."""
-    from infra.finding import opened
-    from infra.rebuilding.making import InTheWay
-    from infra.vectors.generations import are_there, made_by_of
-    from infra.vectors.made_by import MadeBy
     from mnemon.rebuilding.embedding import embedding_of, is_embedding
     from mnemon.rebuilding.making import made
     from mnemon.rebuilding.reembedding import Preview, preview
     from mnemon.rebuilding.switching import finish, take_over
+    from mnemon_infra.finding import opened
+    from mnemon_infra.rebuilding.making import InTheWay
+    from mnemon_infra.vectors.generations import are_there, made_by_of
+    from mnemon_infra.vectors.made_by import MadeBy
 
     embedding = _embedding(spelled)
     async with alone(data) as (place, _, progress, _):
@@ -69,8 +69,8 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
 def _embedding(spelled: str) -> "Embedding":
     from pydantic import ValidationError
 
-    from contracts.settings import Embedding
-    from infra.vectors.made_by import provider_and_model
+    from mnemon_contracts.settings import Embedding
+    from mnemon_infra.vectors.made_by import provider_and_model
 
     provider, model = provider_and_model(spelled)
     try:
@@ -88,7 +88,7 @@ def _named(finding: "Finding") -> str:
 
 
 async def _points(finding: "Finding") -> int:
-    from infra.vectors.port import Collection
+    from mnemon_infra.vectors.port import Collection
 
     return sum([await finding.vectors.count(each) for each in Collection])
 

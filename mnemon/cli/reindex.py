@@ -12,7 +12,7 @@ from mnemon.cli.output import JsonOption
 from mnemon.cli.target import configured, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 
 def reindex(
@@ -39,10 +39,10 @@ def reindex(
 
 
 async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
-    from infra.broker.connect import connect
-    from infra.broker.topology import begin_again
-    from infra.embedded.stack import embedded
-    from infra.vectors.opening import reset_vectors
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.broker.topology import begin_again
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.vectors.opening import reset_vectors
 
     async with AsyncExitStack() as ends:
         if data is not None:

@@ -11,7 +11,7 @@ from mnemon.cli.stopping import Stop
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 
 def run(
@@ -31,8 +31,8 @@ def run(
 
 
 async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
-    from consumers.app import running
-    from infra.telemetry.logging import configure_logging
+    from mnemon_consumers.app import running
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     with Stop() as stop:

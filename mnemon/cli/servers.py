@@ -11,7 +11,7 @@ from mnemon.cli.ending import Ending, refuse
 from mnemon.cli.target import DEFAULT_DATA, configured, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 StartedDataOption = Annotated[
     Path | None,
@@ -35,9 +35,9 @@ async def servers(
         note: told that a stack is started.
         busy: shows a sign of life while it starts.
     """
-    from infra.embedded.folder import Endpoints
-    from infra.telemetry.logging import configure_logging
     from mnemon.chat.starting import LOG, NotStarted, new_log, started
+    from mnemon_infra.embedded.folder import Endpoints
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     if data is None and configured().nats_url:

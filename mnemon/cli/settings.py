@@ -15,8 +15,8 @@ from mnemon.cli.target import DataOption, target
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-    from contracts.settings_document import Document
-    from infra.settings.history import Changed, Revision
+    from mnemon_contracts.settings_document import Document
+    from mnemon_infra.settings.history import Changed, Revision
 
 app = typer.Typer(no_args_is_help=True, help="See and change what every process heeds while it runs.")
 
@@ -28,7 +28,7 @@ TenantOption = Annotated[
 
 def _known(incomplete: str) -> list[str]:
     """Settings for the shell to complete."""
-    from contracts.settings_document import DEFAULTS
+    from mnemon_contracts.settings_document import DEFAULTS
 
     return [name for name in DEFAULTS if name.startswith(incomplete)]
 
@@ -38,7 +38,7 @@ def _known_equals(incomplete: str) -> list[str]:
 
 
 def _presets(incomplete: str) -> list[str]:
-    from contracts.settings_presets import PRESETS
+    from mnemon_contracts.settings_presets import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 
@@ -160,12 +160,12 @@ def _perform(command: Command, data: Path | None) -> None:
 
 
 async def _connected(command: Command, url: str) -> Ending:
-    from contracts.base import InvalidBody
-    from contracts.subjects import InvalidId
-    from infra.broker.connect import connect
-    from infra.settings.history import NoSuchRevision
-    from infra.settings.store import SettingsContended
-    from infra.telemetry.logging import configure_logging
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.settings.history import NoSuchRevision
+    from mnemon_infra.settings.store import SettingsContended
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     try:
@@ -181,8 +181,8 @@ async def _connected(command: Command, url: str) -> Ending:
 
 
 async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from contracts.settings_document import DEFAULTS, named, with_value
-    from infra.settings.shown import shown
+    from mnemon_contracts.settings_document import DEFAULTS, named, with_value
+    from mnemon_infra.settings.shown import shown
 
     wanted = [setting for name in names for setting in named(name)] or list(DEFAULTS)
     found = await shown(connection, tenant)
@@ -204,8 +204,8 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
 
 
 async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool) -> None:
-    from contracts.settings_document import with_value
-    from infra.settings.store import change
+    from mnemon_contracts.settings_document import with_value
+    from mnemon_infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
         for name, value in values.items():
@@ -216,7 +216,7 @@ async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | No
 
 
 def _show_presets(as_json: bool) -> None:
-    from contracts.settings_presets import PRESETS
+    from mnemon_contracts.settings_presets import PRESETS
 
     if as_json:
         shown = {name: {"title": each.title, "values": dict(each.values)} for name, each in PRESETS.items()}
@@ -236,14 +236,14 @@ def _show_presets(as_json: bool) -> None:
 
 
 async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
-    from contracts.settings_presets import preset
+    from mnemon_contracts.settings_presets import preset
 
     await _set(connection, preset(name).values, tenant, as_json)
 
 
 async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from contracts.settings_document import without
-    from infra.settings.store import change
+    from mnemon_contracts.settings_document import without
+    from mnemon_infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
         for name in names:
@@ -254,7 +254,7 @@ async def _unset(connection: "Client", names: list[str], tenant: str | None, as_
 
 
 async def _history(connection: "Client", tenant: str | None, as_json: bool) -> None:
-    from infra.settings.history import history
+    from mnemon_infra.settings.history import history
 
     revisions = await history(connection, tenant)
     if as_json:
@@ -270,7 +270,7 @@ async def _history(connection: "Client", tenant: str | None, as_json: bool) -> N
 
 
 async def _rollback(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
-    from infra.settings.history import rollback
+    from mnemon_infra.settings.history import rollback
 
     await _show_in_force(connection, partial(rollback, connection, revision, tenant), as_json)
 

@@ -11,9 +11,9 @@ from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, configured, target
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
     from mnemon.health.examining import BrokerState, DatabaseState, Health, VectorsState
     from mnemon.health.models import BatchesState, ModelsState
+    from mnemon_infra.config import Deployment
 
 
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
@@ -29,7 +29,7 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `mnemon status --data ./memory --json`
     """
-    from infra.embedded.folder import Endpoints, holder_of
+    from mnemon_infra.embedded.folder import Endpoints, holder_of
 
     if data and Endpoints.read(data) is None and (holder := holder_of(data)):
         perform(_status_of_silent(data, holder, as_json))
@@ -37,8 +37,8 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
-    from infra.telemetry.logging import configure_logging
     from mnemon.health.examining import examine
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     return _tell(await examine(deployment, data), as_json)

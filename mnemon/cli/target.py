@@ -10,7 +10,7 @@ import typer
 from mnemon.cli.ending import Ending, refuse
 
 if TYPE_CHECKING:
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
 DataOption = Annotated[
     Path | None,
@@ -60,12 +60,12 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
     """What a command works on that a stack may also be stopped for: its servers run as long as it lasts.
 
     Raises:
-        What `infra.embedded.stack.embedded` raises.
+        What `mnemon_infra.embedded.stack.embedded` raises.
     """
-    from infra.embedded.folder import Endpoints
-    from infra.embedded.logins import FolderLogins
-    from infra.embedded.stack import embedded
-    from infra.telemetry.logging import configure_logging
+    from mnemon_infra.embedded.folder import Endpoints
+    from mnemon_infra.embedded.logins import FolderLogins
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()  # nothing of it into what a program reads
     if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
@@ -85,7 +85,7 @@ def configured() -> "Deployment":
     """The deployment of the environment. Ends the command when a variable is wrong."""
     from pydantic import ValidationError
 
-    from infra.config import Deployment
+    from mnemon_infra.config import Deployment
 
     try:
         return Deployment()
@@ -95,9 +95,9 @@ def configured() -> "Deployment":
 
 
 def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
-    from infra.config import Deployment
-    from infra.embedded.folder import Endpoints, holder_of
-    from infra.embedded.logins import FolderLogins
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.embedded.folder import Endpoints, holder_of
+    from mnemon_infra.embedded.logins import FolderLogins
 
     endpoints = Endpoints.read(data)
     if endpoints is None:

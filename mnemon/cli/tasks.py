@@ -10,7 +10,7 @@ from mnemon.cli.output import JsonOption
 from mnemon.cli.target import DataOption
 
 if TYPE_CHECKING:
-    from contracts.tools import TasksReplyV1
+    from mnemon_contracts.tools import TasksReplyV1
 
 app = typer.Typer(no_args_is_help=True, help="See and change a user's tasks.")
 

@@ -18,9 +18,9 @@ from mnemon.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contracts.tools import StoredFact
-    from infra.config import Deployment
-    from producers.client import MemoryClient
+    from mnemon_contracts.tools import StoredFact
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.client import MemoryClient
 
 PATIENCE = 60.0
 """Seconds for facts of a file to be decided on."""
@@ -73,7 +73,7 @@ class Step(NamedTuple):
 async def _try(
     user: str, tenant: str, text: str, query: str, files: Files | None, data: Path | None, as_json: bool
 ) -> Ending:
-    from producers.errors import AskFailed
+    from mnemon_producers.errors import AskFailed
 
     def say(line: str) -> None:
         typer.echo(line, err=as_json)
@@ -97,10 +97,10 @@ async def _try(
 
 async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> Step:
     """Bring in a file, and wait until its facts are decided on."""
-    from infra.broker.connect import connect
-    from infra.broker.position import Position
     from mnemon.importing.bringing import Bringing
     from mnemon.importing.report import Report
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.broker.position import Position
 
     report = Report()
     connection = await connect(str(deployment.nats_url), name="mnemon-try")

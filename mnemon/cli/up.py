@@ -18,9 +18,9 @@ from mnemon.spelled import spelled
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from infra.config import Deployment
-    from infra.embedded.stack import Stack
     from mnemon.admin.beside import Page
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.embedded.stack import Stack
 
 
 class Ports(NamedTuple):
@@ -75,7 +75,7 @@ def up(
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
     _claim(data)
-    from consumers.app import CONSUMERS
+    from mnemon_consumers.app import CONSUMERS
 
     names = consumers_named(CONSUMERS if only is None else only.split(","))
     perform(
@@ -91,8 +91,8 @@ def up(
 
 def _claim(data: Path) -> None:
     """Before the seconds that imports take: what a killed run left must not be taken for ours."""
-    from infra.embedded.folder import FolderInUse, forget_killed
-    from infra.embedded.room import FULL, NoRoom, require_room
+    from mnemon_infra.embedded.folder import FolderInUse, forget_killed
+    from mnemon_infra.embedded.room import FULL, NoRoom, require_room
 
     try:
         forget_killed(data)
@@ -114,11 +114,11 @@ def _claim(data: Path) -> None:
 async def _up(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
-    from consumers.app import FRONT, running
-    from consumers.background import BackgroundFailed, running_beside
-    from infra.embedded.stack import embedded
-    from infra.telemetry.logging import configure_logging
     from mnemon.admin.listening import PortTaken
+    from mnemon_consumers.app import FRONT, running
+    from mnemon_consumers.background import BackgroundFailed, running_beside
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.telemetry.logging import configure_logging
 
     begun = time.monotonic()
     front = [name for name in names if name in FRONT]
@@ -147,8 +147,8 @@ async def _up(
 @asynccontextmanager
 async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
     """Vectors without meanings, where the settings say that nothing embeds any more."""
-    from consumers.app import FRONT
     from mnemon.embedding_change import drop_meanings
+    from mnemon_consumers.app import FRONT
 
     if not FRONT.isdisjoint(names) and (events := await drop_meanings(deployment)) is not None:
         typer.echo(f"Nothing embeds any more: {events:,} events of the log are indexed anew, by words alone.")
@@ -157,8 +157,8 @@ async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIt
 
 def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page]":
     """The admin page. It is the operator's: consumers may neither ask nor change settings."""
-    from infra.embedded.logins import FolderLogins
     from mnemon.admin.beside import served_beside
+    from mnemon_infra.embedded.logins import FolderLogins
 
     deployment = stack.deployment
     if any(server.part == "broker" for server in stack.servers):
@@ -169,8 +169,8 @@ def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page
 
 def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | None") -> None:
     """What runs where."""
-    from consumers.app import FRONT
-    from infra.broker.connect import shown
+    from mnemon_consumers.app import FRONT
+    from mnemon_infra.broker.connect import shown
 
     titles = {server.part: server.title for server in stack.servers}
     database = stack.deployment.database_url

@@ -16,9 +16,9 @@ from mnemon.cli.output import Figure, JsonOption, show_table
 from mnemon.cli.target import DataOption, target
 
 if TYPE_CHECKING:
-    from consumers.spending.period import Period
-    from consumers.spending.usage import Part, Total
-    from infra.config import Deployment
+    from mnemon_consumers.spending.period import Period
+    from mnemon_consumers.spending.usage import Part, Total
+    from mnemon_infra.config import Deployment
 
 
 def usage(
@@ -48,7 +48,7 @@ def usage(
 
 
 def _parts(by: str) -> "Sequence[Part]":
-    from consumers.spending.usage import PARTS
+    from mnemon_consumers.spending.usage import PARTS
 
     names = [name.strip() for name in by.split(",")]
     known = [part for name in names for part in PARTS if part == name]
@@ -74,11 +74,11 @@ async def _usage(
 
 
 async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
-    from consumers.spending.period import last_days
-    from infra.broker.connect import connect
-    from infra.database.engine import Database
-    from infra.settings.store import LiveSettings
-    from infra.telemetry.logging import configure_logging
+    from mnemon_consumers.spending.period import last_days
+    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.settings.store import LiveSettings
+    from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     settings = LiveSettings()

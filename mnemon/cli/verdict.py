@@ -8,8 +8,8 @@ import typer
 from mnemon.cli.output import show_table
 
 if TYPE_CHECKING:
-    from infra.database.comparing import Difference
-    from infra.rebuilding.verifying import Verdict
+    from mnemon_infra.database.comparing import Difference
+    from mnemon_infra.rebuilding.verifying import Verdict
 
 _LONGEST_VALUE = 60
 """Characters of a value that are shown in a table."""

@@ -5,14 +5,14 @@ from typing import Final
 
 from nats.js import JetStreamContext
 
-from contracts.base import Event
-from contracts.decode import decode
-from contracts.streams import LOG
-from contracts.subjects import parse
-from contracts.tools import Scope
 from mnemon.demo.report import Facts, Forgotten, Found, Told
 from mnemon.demo.sample import ANNA, IVAN
-from producers.client import MemoryClient
+from mnemon_contracts.base import Event
+from mnemon_contracts.decode import decode
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import parse
+from mnemon_contracts.tools import Scope
+from mnemon_producers.client import MemoryClient
 
 TOLD: Final = {
     ANNA: (

@@ -8,10 +8,12 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from tenacity import retry, retry_if_result, wait_fixed
 
-from consumers.app import running
-from contracts.chat import MessageV1
-from contracts.decode import decode
-from contracts.memory import (
+from mnemon.demo.report import Drawn, Learned, Spent
+from mnemon.demo.sample import USERS
+from mnemon_consumers.app import running
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.decode import decode
+from mnemon_contracts.memory import (
     FactConfirmedV1,
     FactRejectedV1,
     FactSavedV1,
@@ -20,16 +22,14 @@ from contracts.memory import (
     SummaryMergedV1,
     SummaryWrittenV1,
 )
-from contracts.model_settings import Compaction, Extraction, Provider
-from contracts.settings import SettingsV1
-from contracts.streams import LOG, WORK
-from contracts.subjects import event_filter, parse, thing_filter
-from infra.broker.log_reader import events, last_position
-from infra.broker.position import Position, log_end
-from infra.config import Deployment
-from infra.settings.store import write
-from mnemon.demo.report import Drawn, Learned, Spent
-from mnemon.demo.sample import USERS
+from mnemon_contracts.model_settings import Compaction, Extraction, Provider
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import event_filter, parse, thing_filter
+from mnemon_infra.broker.log_reader import events, last_position
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
 
 LEARNING: Final = ("compact", "extract")
 """The consumers that ask a language model."""

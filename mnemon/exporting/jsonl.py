@@ -16,14 +16,14 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from contracts.base import Event
-from contracts.chat import ToolCall
-from contracts.identity import started_conversation
-from contracts.memory import FactEvent
-from contracts.registry import EVENTS
-from infra.database.rows import Owner
-from infra.database.whole_memory import KeptField, KeptMemory, KeptMessage, Turn, WholeMemory
 from mnemon.memory_lines import HEADER, Positions, portable_id, renamed, start_id
+from mnemon_contracts.base import Event
+from mnemon_contracts.chat import ToolCall
+from mnemon_contracts.identity import started_conversation
+from mnemon_contracts.memory import FactEvent
+from mnemon_contracts.registry import EVENTS
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.whole_memory import KeptField, KeptMemory, KeptMessage, Turn, WholeMemory
 
 Told = KeptMessage | Turn | KeptMemory
 Placed = tuple[tuple[int, int], Told]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from contracts.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
-from contracts.merging import FactMergedV1
-from contracts.registry import EVENTS
-from infra.database.rows import Owner
-from infra.database.whole_memory import KeptMemory, WholeMemory
 from mnemon.markdown_lines import fact_written, field_written, owner_written, task_written
+from mnemon_contracts.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
+from mnemon_contracts.merging import FactMergedV1
+from mnemon_contracts.registry import EVENTS
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.whole_memory import KeptMemory, WholeMemory
 
 _HEADINGS: Final[dict[Tier, str]] = {
     "profile": "Profile memory",

@@ -13,16 +13,16 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, parse, tenant_events, user_filters
-from infra.broker.log_tail import log_tail
-from infra.broker.position import Position, log_end
-from infra.database.engine import Database, DatabaseUnavailable
-from infra.database.rows import Owner
-from infra.database.whole_memory import whole_memory
 from mnemon.exporting.markdown import lines
 from mnemon.exporting.mirror_folder import MirrorFolder, Scope
 from mnemon.exporting.writing import everybody
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse, tenant_events, user_filters
+from mnemon_infra.broker.log_tail import log_tail
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.whole_memory import whole_memory
 
 log = structlog.get_logger("export")
 

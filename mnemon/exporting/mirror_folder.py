@@ -16,7 +16,7 @@ from string import ascii_lowercase, digits
 from typing import Final
 from urllib.parse import unquote
 
-from infra.database.rows import Owner
+from mnemon_infra.database.rows import Owner
 
 STATE: Final = ".mnemon-follow.json"
 """The file that has the log position up to which the folder is written."""

@@ -7,10 +7,10 @@ from typing import Final, Protocol
 
 from nats.aio.client import Client
 
-from infra.broker.position import Position, log_end
-from infra.database.engine import Database
-from infra.database.rows import Owner
-from infra.database.whole_memory import WholeMemory, owners, whole_memory
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.whole_memory import WholeMemory, owners, whole_memory
 
 PATIENCE: Final = 30.0
 """Seconds for which the rows are waited for, to have what the log has."""

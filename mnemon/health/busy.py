@@ -7,11 +7,11 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, parse
-from infra.broker.log_reader import delivery_of, stored
-from infra.broker.position import log_end
-from infra.settings.store import read
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_infra.broker.log_reader import delivery_of, stored
+from mnemon_infra.broker.position import log_end
+from mnemon_infra.settings.store import read
 
 NEWEST: Final = 1000
 """Events of the log that are looked at: what counts is who said them, and how long ago the first was said."""
@@ -45,7 +45,7 @@ async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, flo
 
     Raises:
         nats.errors.Error: the server does not answer.
-        infra.settings.bucket.SettingsNotProvisioned: the bucket is absent.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket is absent.
     """
     bounds = {tenant: (await read(connection, tenant)).rates.events_per_second for tenant in busy}
     return {tenant: most for tenant, most in bounds.items() if most is not None and busy[tenant] > most}

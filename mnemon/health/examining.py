@@ -10,25 +10,25 @@ import nats.errors
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from contracts.streams import DEAD, LOG
-from infra.broker.connect import BrokerUnreachable, connect
-from infra.broker.dead_limit import is_paused_by_dead_letters
-from infra.broker.presence import StreamsMissing
-from infra.broker.topology import drift
-from infra.clocks import compare_clocks
-from infra.config import Deployment
-from infra.database.engine import Database, DatabaseUnavailable
-from infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
-from infra.embedded.room import LEAST, free_bytes, megabytes
-from infra.missing_rows import first_missing
-from infra.same_log import LogLost, require_same_log
-from infra.settings.bucket import SettingsNotProvisioned
 from mnemon.health import failing_models
 from mnemon.health.busy import beyond, events_per_second, too_much
 from mnemon.health.lags import Lag, falling_behind, lags
 from mnemon.health.models import ModelsState, examine_models
 from mnemon.health.services import processes
 from mnemon.health.streams import StreamState, streams_of
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.connect import BrokerUnreachable, connect
+from mnemon_infra.broker.dead_limit import is_paused_by_dead_letters
+from mnemon_infra.broker.presence import StreamsMissing
+from mnemon_infra.broker.topology import drift
+from mnemon_infra.clocks import compare_clocks
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.migrate import SchemaTooNew, current_revision, head_revision, is_known
+from mnemon_infra.embedded.room import LEAST, free_bytes, megabytes
+from mnemon_infra.missing_rows import first_missing
+from mnemon_infra.same_log import LogLost, require_same_log
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
 
 _PATIENCE = 5.0
 """Seconds a server has to answer."""

@@ -8,13 +8,13 @@ from typing import Final
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from consumers.model_reports import SUBJECT, read_reports
-from contracts.settings import SettingsV1
-from contracts.streams import DEAD
-from contracts.subjects import decode_token
-from infra.broker.stream_reader import whole
-from infra.models.language.patience import FailingModel
 from mnemon.health.services import replies
+from mnemon_consumers.model_reports import SUBJECT, read_reports
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.streams import DEAD
+from mnemon_contracts.subjects import decode_token
+from mnemon_infra.broker.stream_reader import whole
+from mnemon_infra.models.language.patience import FailingModel
 
 PASSING: Final = timedelta(minutes=5)
 """For so long a model that does not answer, and does not refuse, is no problem yet."""

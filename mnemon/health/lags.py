@@ -9,7 +9,7 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
 from pydantic import BaseModel, ConfigDict
 
-from infra.broker.topology import CONSUMERS
+from mnemon_infra.broker.topology import CONSUMERS
 
 LOOK: Final = 0.5
 """Seconds between two looks at consumers for which something waits."""

@@ -7,15 +7,15 @@ import nats.errors
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from consumers.spending.usage import out_of_budget
-from infra.broker.connect import BrokerUnreachable, connect
-from infra.config import Deployment
-from infra.database.backlog import Backlog, backlog, by_tenant
-from infra.database.engine import Database, DatabaseUnavailable
-from infra.database.spending import spent_by_tenant
-from infra.settings.bucket import SettingsNotProvisioned
-from infra.settings.store import LiveSettings
 from mnemon.health.failing_models import FailingModelState, GivenUpState, failing_models, given_up
+from mnemon_consumers.spending.usage import out_of_budget
+from mnemon_infra.broker.connect import BrokerUnreachable, connect
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.backlog import Backlog, backlog, by_tenant
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.spending import spent_by_tenant
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
+from mnemon_infra.settings.store import LiveSettings
 
 _PATIENCE = 5.0
 """Seconds for all of it."""

@@ -3,7 +3,7 @@
 from nats.js import JetStreamContext
 from pydantic import BaseModel, ConfigDict
 
-from infra.broker.topology import STREAMS
+from mnemon_infra.broker.topology import STREAMS
 
 
 class StreamState(BaseModel):

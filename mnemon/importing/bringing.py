@@ -7,21 +7,21 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from consumers.policy.refusing import refusal
-from contracts.base import Event
-from contracts.chat import ClearedV1, MessageV1, StartedV1
-from contracts.memory import FactProposedV1, FactSavedV1
-from contracts.settings import Policy
-from contracts.streams import LOG
-from infra.broker.appending import LogEvent, append, insist
-from infra.database.rows import Owner
-from infra.settings.store import read
 from mnemon.importing.found import Doubt, Found, Incoming, Left, Recast, Refused
 from mnemon.importing.recast import forget_miscast
 from mnemon.importing.report import Report
 from mnemon.importing.spelling import name_of, spelled
 from mnemon.importing.there import There, is_empty, there
 from mnemon.memory_lines import Positions, names_positions, renamed
+from mnemon_consumers.policy.refusing import refusal
+from mnemon_contracts.base import Event
+from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.memory import FactProposedV1, FactSavedV1
+from mnemon_contracts.settings import Policy
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.appending import LogEvent, append, insist
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.settings.store import read
 
 BATCH: Final = 1000
 """Events that go into the log together, at most: as many as it takes at once."""

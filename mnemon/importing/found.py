@@ -5,8 +5,8 @@ from datetime import UTC, datetime, tzinfo
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from contracts.base import ID_LIMIT, Event, InvalidBody
-from contracts.chat import MessageV1
+from mnemon_contracts.base import ID_LIMIT, Event, InvalidBody
+from mnemon_contracts.chat import MessageV1
 
 
 class Incoming(NamedTuple):

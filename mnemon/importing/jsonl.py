@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, BinaryIO, Final
 
-from contracts.base import BODY_LIMIT, Event, InvalidBody
-from contracts.chat import StartedV1
-from contracts.decode import UnknownEvent, decode
-from contracts.identity import first_conversation, started_conversation
-from contracts.registry import EVENTS as REGISTRY
-from contracts.subjects import Address, InvalidId, encode_token
 from mnemon.importing.found import Found, Incoming, NotReadable, Refused, import_id
 from mnemon.memory_lines import CHAT, EVENTS, VERSION
+from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
+from mnemon_contracts.chat import StartedV1
+from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.registry import EVENTS as REGISTRY
+from mnemon_contracts.subjects import Address, InvalidId, encode_token
 
 _LONGEST: Final = 2 * BODY_LIMIT
 """Bytes of a line that are read, at most: a longer one cannot be an event."""

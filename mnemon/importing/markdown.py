@@ -12,20 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from consumers.dedupe.classify import classify
-from consumers.policy.refusing import refusal
-from contracts.base import Event, InvalidBody
-from contracts.memory import (
-    Decision,
-    FactProposedV1,
-    FactSavedV1,
-    Lineage,
-    ProfileSetV1,
-    TaskAddedV1,
-    TaskDoneV1,
-    Tier,
-)
-from contracts.settings import SettingsV1
 from mnemon.importing.found import Found, Incoming, NotReadable, Refused, import_id
 from mnemon.markdown_lines import (
     TIERS,
@@ -36,6 +22,20 @@ from mnemon.markdown_lines import (
     owner_read,
     task_read,
 )
+from mnemon_consumers.dedupe.classify import classify
+from mnemon_consumers.policy.refusing import refusal
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.memory import (
+    Decision,
+    FactProposedV1,
+    FactSavedV1,
+    Lineage,
+    ProfileSetV1,
+    TaskAddedV1,
+    TaskDoneV1,
+    Tier,
+)
+from mnemon_contracts.settings import SettingsV1
 
 PREFIX: Final = "markdown"
 """How ids of what came from Markdown begin."""

@@ -1,4 +1,4 @@
-"""Chats of bots that kept them in PostgreSQL (`infra.database.other_chats`), row by row, as events."""
+"""Chats of bots that kept them in PostgreSQL (`mnemon_infra.database.other_chats`), row by row, as events."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 from typing import Any, Final
 
-from contracts.base import InvalidBody
-from contracts.chat import StartedV1
-from contracts.memory import FactProposedV1, Kind, Lineage
-from infra.database.other_chats import AskedRow, ChatLogs, KnownRow, SaidRow
 from mnemon.importing.found import Found, Incoming, NotReadable, Refused, Speaker, import_id, in_zone
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import StartedV1
+from mnemon_contracts.memory import FactProposedV1, Kind, Lineage
+from mnemon_infra.database.other_chats import AskedRow, ChatLogs, KnownRow, SaidRow
 
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
 """What such a bot puts before what a user says; here it is put there when it is shown to a model."""

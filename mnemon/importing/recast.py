@@ -6,15 +6,15 @@ from typing import Final
 from nats.aio.client import Client
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
 
-from contracts.base import InvalidBody
-from contracts.chat import MessageV1
-from contracts.decode import UnknownEvent
-from contracts.subjects import InvalidSubject, conversation_filter
-from infra.broker.log_reader import last_position, pages
-from infra.database.rows import Owner, read
 from mnemon.importing.found import Recast
-from producers.client import MemoryClient
-from producers.errors import AskFailed
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import InvalidSubject, conversation_filter
+from mnemon_infra.broker.log_reader import last_position, pages
+from mnemon_infra.database.rows import Owner, read
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
 
 PAUSE: Final = 0.2
 """Seconds between two looks whether the log has removed a conversation."""

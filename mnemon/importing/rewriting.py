@@ -7,13 +7,13 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from contracts.subjects import memory_subject
-from infra.broker.log_reader import last_position
-from infra.broker.position import Position
-from infra.database.engine import Database
-from infra.database.rows import Owner
 from mnemon.exporting.markdown import lines
 from mnemon.exporting.writing import NotProjected, Written, settled, write
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.log_reader import last_position
+from mnemon_infra.broker.position import Position
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.rows import Owner
 
 PATIENCE: Final = 300.0
 """Seconds for proposals to be decided on: only then facts have their ids."""

@@ -1,13 +1,13 @@
 """From what a reader found to an event of the log: its subject, its body and its id."""
 
-from contracts.base import Event, InvalidBody
-from contracts.chat import ClearedV1, MessageV1, StartedV1
-from contracts.identity import scoped
-from contracts.registry import EVENTS
-from contracts.subjects import InvalidId, memory_subject
-from infra.broker.appending import LogEvent
 from mnemon.importing.found import Incoming, Refused
-from producers.events import ChatEvent, encode
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.identity import scoped
+from mnemon_contracts.registry import EVENTS
+from mnemon_contracts.subjects import InvalidId, memory_subject
+from mnemon_infra.broker.appending import LogEvent
+from mnemon_producers.events import ChatEvent, encode
 
 _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 

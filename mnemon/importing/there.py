@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 
-from contracts.base import Event, InvalidBody
-from contracts.chat import MessageV1
-from contracts.decode import UnknownEvent
-from contracts.memory import FactSavedV1
-from contracts.subjects import InvalidSubject, tenant_events, user_filters
-from infra.broker.log_reader import last_position, pages
-from infra.database.rows import Owner, read
 from mnemon.memory_lines import portable_id, start_id
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.memory import FactSavedV1
+from mnemon_contracts.subjects import InvalidSubject, tenant_events, user_filters
+from mnemon_infra.broker.log_reader import last_position, pages
+from mnemon_infra.database.rows import Owner, read
 
 
 @dataclass(slots=True)

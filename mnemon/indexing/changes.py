@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from contracts.base import ID_LIMIT
-from contracts.memory import Origin
-from contracts.tools import DocumentInfo
+from mnemon_contracts.base import ID_LIMIT
+from mnemon_contracts.memory import Origin
+from mnemon_contracts.tools import DocumentInfo
 
 MOST_GONE: Final = 0.5
 """Share of a collection's files that may be gone before removing them has to be confirmed: the folder may be

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from contracts.memory import Origin
+from mnemon_contracts.memory import Origin
 
 MAX_BYTES: Final = 262_144
 """The largest file that is indexed unless another limit is given. Larger ones mostly are no prose or code."""

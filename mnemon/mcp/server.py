@@ -10,13 +10,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from contracts.ask import ContextReplyV1, Reply
-from contracts.base import InvalidBody
-from contracts.function_tools import mcp_definition
-from contracts.subjects import InvalidId
 from mnemon.mcp.tools import CONTEXT, NEW_CONVERSATION, OFFERED
-from producers.client import MemoryClient
-from producers.errors import AskFailed, PublishFailed
+from mnemon_contracts.ask import ContextReplyV1, Reply
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.function_tools import mcp_definition
+from mnemon_contracts.subjects import InvalidId
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, PublishFailed
 
 CONTEXT_URI: Final = "mnemon://context"
 PROMPT: Final = "with_memory"

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from contracts.base import Contract
-from contracts.chat import StartedV1
-from contracts.function_tools import TOOLS, FunctionTool
+from mnemon_contracts.base import Contract
+from mnemon_contracts.chat import StartedV1
+from mnemon_contracts.function_tools import TOOLS, FunctionTool
 
 CONTEXT: Final = FunctionTool(
     "memory_context",

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import numpy as np
 
-from infra.database.comparing import Difference
-from infra.vectors.holding import MOST
-from infra.vectors.port import Collection, Dense, Pages, Point
+from mnemon_infra.database.comparing import Difference
+from mnemon_infra.vectors.holding import MOST
+from mnemon_infra.vectors.port import Collection, Dense, Pages, Point
 
 LEAST_ALIKE: Final = 0.9999
 """The cosine of two vectors of one text: providers do not give the same digits twice, and engines round."""

@@ -1,12 +1,12 @@
 """Which model makes the vectors of a generation: the one that began them, whatever the settings say now."""
 
-from contracts.settings import Embedding
-from contracts.streams import LOG
-from infra.config import Deployment
-from infra.rebuilding.making import Site
-from infra.settings.store import change, read
-from infra.vectors.generations import is_held, made_by_of
-from infra.vectors.made_by import provider_and_model
+from mnemon_contracts.settings import Embedding
+from mnemon_contracts.streams import LOG
+from mnemon_infra.config import Deployment
+from mnemon_infra.rebuilding.making import Site
+from mnemon_infra.settings.store import change, read
+from mnemon_infra.vectors.generations import is_held, made_by_of
+from mnemon_infra.vectors.made_by import provider_and_model
 
 
 async def embedding_of(place: Site, generation: Deployment) -> Embedding:

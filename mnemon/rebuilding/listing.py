@@ -3,11 +3,11 @@
 import asyncio
 from typing import NamedTuple
 
-from infra.config import Deployment
-from infra.database import generations
-from infra.database.generations import Generation
-from infra.rebuilding.making import InTheWay, Site
-from infra.vectors.generations import bytes_of, drop_generation, of_generation
+from mnemon_infra.config import Deployment
+from mnemon_infra.database import generations
+from mnemon_infra.database.generations import Generation
+from mnemon_infra.rebuilding.making import InTheWay, Site
+from mnemon_infra.vectors.generations import bytes_of, drop_generation, of_generation
 
 
 class Listed(NamedTuple):

@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 
 from nats.aio.client import Client
 
-from contracts.subjects import parse_owner
-from infra.broker.triggers import waiting
-from infra.config import Deployment
-from infra.database.rows import Owner
-from infra.rebuilding.making import Site
-from infra.vectors.generations import are_there, is_held, made_by_of
-from infra.vectors.holding import Holder
-from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection, Pages, VectorsInUse, VectorsOutdated
+from mnemon_contracts.subjects import parse_owner
+from mnemon_infra.broker.triggers import waiting
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.rebuilding.making import Site
+from mnemon_infra.vectors.generations import are_there, is_held, made_by_of
+from mnemon_infra.vectors.holding import Holder
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import Collection, Pages, VectorsInUse, VectorsOutdated
 
 
 @asynccontextmanager

@@ -4,19 +4,19 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from contracts.settings import Embedding
-from infra.config import Deployment
-from infra.database import vector_records
-from infra.database.generations import Kind
-from infra.finding import Finding, opened
-from infra.missing_points import lost_collections, owners_to_look_through
-from infra.rebuilding import making
-from infra.rebuilding.making import NEAR, Progress, Site
-from infra.rebuilding.replay import Replay
-from infra.vectors.generations import are_there, drop_generation, of_generation
-from infra.vectors.port import VectorsOutdated
 from mnemon.rebuilding.embedding import embedding_of
 from mnemon.rebuilding.vector_replay import VectorReplay
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.database import vector_records
+from mnemon_infra.database.generations import Kind
+from mnemon_infra.finding import Finding, opened
+from mnemon_infra.missing_points import lost_collections, owners_to_look_through
+from mnemon_infra.rebuilding import making
+from mnemon_infra.rebuilding.making import NEAR, Progress, Site
+from mnemon_infra.rebuilding.replay import Replay
+from mnemon_infra.vectors.generations import are_there, drop_generation, of_generation
+from mnemon_infra.vectors.port import VectorsOutdated
 
 
 class Watching(Progress, Protocol):
@@ -77,7 +77,7 @@ async def made(
     Raises:
         InTheWay: something else has its name.
         DatabaseUnavailable: the database cannot do it now.
-        And what `infra.finding.opened` raises.
+        And what `mnemon_infra.finding.opened` raises.
     """
     async with AsyncExitStack() as ends:
         rows = await ends.enter_async_context(making.made(place, kind, progress, up_to))
@@ -100,7 +100,7 @@ async def vectors_of(
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        And what `infra.finding.opened` raises.
+        And what `mnemon_infra.finding.opened` raises.
     """
     async with AsyncExitStack() as ends:
         reached = await vector_records.reached(rows.database, rows.schema)

@@ -7,16 +7,16 @@ from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
-from consumers.dedupe.anew import DecidingAnew
-from consumers.dedupe.correcting import Change
-from contracts.base import InvalidBody
-from contracts.settings import SettingsV1
-from contracts.settings_document import Document, in_force
-from infra.database.engine import Database
-from infra.database.fact_owners import how_many_own_facts, owners_of_facts
-from infra.database.rows import Owner
-from infra.models.embedding import Embedder
-from infra.settings.store import documents
+from mnemon_consumers.dedupe.anew import DecidingAnew
+from mnemon_consumers.dedupe.correcting import Change
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings_document import Document, in_force
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.fact_owners import how_many_own_facts, owners_of_facts
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.settings.store import documents
 
 FIRST: Final = 20
 """Changes that are shown, at most."""

@@ -7,13 +7,13 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.settings import Dedupe
-from infra.database.fact_owners import owners_of_facts
-from infra.database.facts import live_facts
-from infra.finding import Finding
-from infra.rebuilding.making import Site
-from infra.settings.store import read
-from infra.vectors.port import Collection, Owner, Vectors
+from mnemon_contracts.settings import Dedupe
+from mnemon_infra.database.fact_owners import owners_of_facts
+from mnemon_infra.database.facts import live_facts
+from mnemon_infra.finding import Finding
+from mnemon_infra.rebuilding.making import Site
+from mnemon_infra.settings.store import read
+from mnemon_infra.vectors.port import Collection, Owner, Vectors
 
 SHOWN: Final = 10
 """Pairs that are shown; all are counted."""

@@ -12,14 +12,18 @@ from typing import Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from infra.broker.position import applied_position, delivered_position
-from infra.config import Deployment
-from infra.database import generations, vector_records
-from infra.database.engine import Connection
-from infra.finding import opened
-from infra.rebuilding import making
-from infra.rebuilding.making import InTheWay, Site
-from infra.vectors.generations import (
+from mnemon.rebuilding.embedding import embedding_of, is_embedding, set_embedding
+from mnemon.rebuilding.live import unswept
+from mnemon.rebuilding.making import Made, Watching, vectors_of
+from mnemon.rebuilding.vector_replay import VectorReplay
+from mnemon_infra.broker.position import applied_position, delivered_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database import generations, vector_records
+from mnemon_infra.database.engine import Connection
+from mnemon_infra.finding import opened
+from mnemon_infra.rebuilding import making
+from mnemon_infra.rebuilding.making import InTheWay, Site
+from mnemon_infra.vectors.generations import (
     are_there,
     drop_generation,
     exchange_at_rest,
@@ -30,12 +34,8 @@ from infra.vectors.generations import (
     rename_generation,
     settle_exchange,
 )
-from infra.vectors.holding import Holder, tell_of_exchange
-from infra.vectors.port import VectorsInUse
-from mnemon.rebuilding.embedding import embedding_of, is_embedding, set_embedding
-from mnemon.rebuilding.live import unswept
-from mnemon.rebuilding.making import Made, Watching, vectors_of
-from mnemon.rebuilding.vector_replay import VectorReplay
+from mnemon_infra.vectors.holding import Holder, tell_of_exchange
+from mnemon_infra.vectors.port import VectorsInUse
 
 EXCHANGE: Final = 20.0
 """Seconds for an exchange that is under way in another process: it loads all vectors."""
@@ -70,7 +70,7 @@ async def finish(place: Site, progress: Watching) -> bool:
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: the former vectors
             are live, and it can be done again.
-        And what else `infra.finding.opened` raises.
+        And what else `mnemon_infra.finding.opened` raises.
     """
     settle_exchange(place.deployment)
     reached = await vector_records.reached(place.database, place.live)
@@ -97,7 +97,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
 
     Raises:
         InTheWay: there is none that could take over.
-        And what `infra.finding.opened` raises.
+        And what `mnemon_infra.finding.opened` raises.
     """
     async with making.former(place) as rows:
         if await vector_records.reached(rows.database, rows.schema) is None:

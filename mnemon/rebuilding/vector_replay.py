@@ -7,14 +7,14 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from consumers.index.decide import plan
-from consumers.index.sweep import look_through
-from consumers.index.writing import write
-from contracts.streams import LOG
-from infra.broker.stream_reader import whole
-from infra.database import vector_records
-from infra.database.engine import Database
-from infra.finding import Finding
+from mnemon_consumers.index.decide import plan
+from mnemon_consumers.index.sweep import look_through
+from mnemon_consumers.index.writing import write
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.stream_reader import whole
+from mnemon_infra.database import vector_records
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding
 
 PAGE: Final = 1000
 """Events that are indexed at a time."""

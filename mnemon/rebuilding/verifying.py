@@ -7,18 +7,18 @@ from time import monotonic
 from typing import Final
 from uuid import UUID
 
-from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, parse
-from infra.broker.position import applied_position
-from infra.broker.stream_reader import whole
-from infra.database.comparing import Difference
-from infra.rebuilding.making import Site
-from infra.rebuilding.verifying import PATIENCE, ROUNDS, SHOWN, Verdict, Verifying
-from infra.vectors.port import Collection, Pages
 from mnemon.rebuilding.comparing import Compared, compared, table_of
 from mnemon.rebuilding.live import unswept
 from mnemon.rebuilding.making import Made, Watching
 from mnemon.rebuilding.vector_replay import VectorReplay
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.stream_reader import whole
+from mnemon_infra.database.comparing import Difference
+from mnemon_infra.rebuilding.making import Site
+from mnemon_infra.rebuilding.verifying import PATIENCE, ROUNDS, SHOWN, Verdict, Verifying
+from mnemon_infra.vectors.port import Collection, Pages
 
 _PAUSE: Final = 0.1
 

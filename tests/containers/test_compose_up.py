@@ -13,7 +13,7 @@ import pytest
 from testcontainers.compose import DockerCompose
 
 from mnemon import MemoryClient
-from producers.errors import AskFailed, NotConnected, PublishFailed
+from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from tests.containers.conftest import require_engine
 
 require_engine()

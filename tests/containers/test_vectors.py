@@ -9,19 +9,19 @@ from nats.aio.client import Client
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
-from bench.all_events import fill
-from bench.rebuild_verified import applied
-from infra.config import Deployment
-from infra.database.migrate import migrate
-from infra.rebuilding.making import site_alone
-from infra.vectors.generations import drop_generation, of_generation
-from infra.vectors.made_by import MadeBy
-from infra.vectors.opening import open_vectors, reset_vectors
-from infra.vectors.port import Collection, Vectors, VectorsOutdated
 from mnemon.rebuilding.live import counted, live_pages
 from mnemon.rebuilding.making import made
 from mnemon.rebuilding.switching import finish, former, take_over
 from mnemon.rebuilding.verifying import VerifyingAll
+from mnemon_bench.all_events import fill
+from mnemon_bench.rebuild_verified import applied
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.rebuilding.making import site_alone
+from mnemon_infra.vectors.generations import drop_generation, of_generation
+from mnemon_infra.vectors.made_by import MadeBy
+from mnemon_infra.vectors.opening import open_vectors, reset_vectors
+from mnemon_infra.vectors.port import Collection, Vectors, VectorsOutdated
 from tests.containers.conftest import image, require_engine
 from tests.e2e.deciders import WORKERS
 from tests.e2e.test_facts_once import two_thousand_proposals_and_three_deaths

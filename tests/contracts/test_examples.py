@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from contracts import published
-from contracts.base import Event, InvalidBody
-from contracts.decode import upcast
-from contracts.published import CONTRACTS, EXAMPLES, SCHEMAS, SHOWN
-from contracts.registry import EVENTS, EventContract
+from mnemon_contracts import published
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.decode import upcast
+from mnemon_contracts.published import CONTRACTS, EXAMPLES, SCHEMAS, SHOWN
+from mnemon_contracts.registry import EVENTS, EventContract
 
 FROM_A_NEWER_BOT = "from_a_newer_bot"
 """Examples of this name hold fields that the contract does not know yet."""

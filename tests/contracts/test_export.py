@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from contracts import export, published
-from contracts.compatibility import breaking_changes
-from contracts.export import ROOT, SCHEMAS, differences, generated, refusals, write
-from contracts.published import CONTRACTS
+from mnemon_contracts import export, published
+from mnemon_contracts.compatibility import breaking_changes
+from mnemon_contracts.export import ROOT, SCHEMAS, differences, generated, refusals, write
+from mnemon_contracts.published import CONTRACTS
 
 FILES = generated(published.examples())
 MESSAGE = SCHEMAS / "message.v1.json"
@@ -37,7 +37,7 @@ def test_every_schema_has_a_contract() -> None:
 
 def test_the_output_is_the_same_in_every_process() -> None:
     script = (
-        "import hashlib; from contracts import export, published;"
+        "import hashlib; from mnemon_contracts import export, published;"
         "files = sorted(export.generated(published.examples()).items());"
         "print(hashlib.sha256(repr(files).encode()).hexdigest())"
     )
@@ -96,7 +96,7 @@ def test_the_command_writes_only_what_is_not_refused(
 ) -> None:
     monkeypatch.setattr(export, "ROOT", tmp_path)
     assert export.main(["--check"]) == 1
-    assert "python -m contracts.export" in capsys.readouterr().err
+    assert "python -m mnemon_contracts.export" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
     assert export.main([]) == 0

@@ -8,10 +8,10 @@ from typing import Any, Final
 import psycopg
 from nats.aio.client import Client
 
-from contracts.chat import MessageV1, Role
-from contracts.memory import Tier
-from contracts.subjects import chat_subject
-from producers.client import MemoryClient
+from mnemon_contracts.chat import MessageV1, Role
+from mnemon_contracts.memory import Tier
+from mnemon_contracts.subjects import chat_subject
+from mnemon_producers.client import MemoryClient
 
 TENANT: Final = "harbour"
 USER: Final = "anna"

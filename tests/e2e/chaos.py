@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from infra.broker.connect import connect
-from infra.embedded.folder import Endpoints
-from infra.settings.store import change
 from mnemon.cli.ending import Ending
-from producers.client import MemoryClient
-from producers.timeouts import Timeouts
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.embedded.folder import Endpoints
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.timeouts import Timeouts
 from tests.e2e.conftest import Up, mnemon
 from tests.e2e.end_state import State, differences, settled_state
 from tests.e2e.load import DyingUp

@@ -10,11 +10,11 @@ import nats.errors
 from nats.aio.client import Client
 from nats.js.api import ClusterInfo
 
-from contracts.streams import LOG
-from infra.broker.connect import connect
-from infra.broker.topology import BUCKETS, CONSUMERS, STREAMS
-from infra.embedded.folder import replace
-from infra.embedded.nats_server import NatsServer
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.topology import BUCKETS, CONSUMERS, STREAMS
+from mnemon_infra.embedded.folder import replace
+from mnemon_infra.embedded.nats_server import NatsServer
 from tests.e2e.conftest import PATIENCE
 
 SERVERS = 3

@@ -17,10 +17,10 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from infra.config import Deployment
-from infra.database.migrate import migrate
-from infra.embedded.folder import Endpoints
-from infra.embedded.postgres import Postgres
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.folder import Endpoints
+from mnemon_infra.embedded.postgres import Postgres
 
 PATIENCE = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""
@@ -120,7 +120,7 @@ class Up:
         """The process of the background consumers."""
         for child in psutil.Process(self.process.pid).children():
             with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
-                if "consumers.background" in child.cmdline():
+                if "mnemon_consumers.background" in child.cmdline():
                     return child
         return None
 

@@ -5,12 +5,12 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from consumers.dedupe import handler as dedupe
-from consumers.persist import handler as persist
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import Finding
-from infra.vectors.opening import open_vectors
+from mnemon_consumers.dedupe import handler as dedupe
+from mnemon_consumers.persist import handler as persist
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding
+from mnemon_infra.vectors.opening import open_vectors
 from tests.given import Given
 
 WORKERS = 4

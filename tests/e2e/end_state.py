@@ -14,10 +14,10 @@ import nats.errors
 import psycopg
 from nats.aio.client import Client
 
-from contracts.streams import LOG, WORK
-from infra.broker.position import log_end
-from producers.client import MemoryClient
-from producers.errors import AskFailed
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.position import log_end
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
 
 SETTLING = 600.0
 """Seconds until nothing changes any more: what a killed process had asked of a model comes back after 180."""

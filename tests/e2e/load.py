@@ -19,13 +19,13 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from contracts.chat import MessageV1
-from infra.broker.connect import connect
-from infra.broker.position import Position
-from producers.client import MemoryClient
-from producers.events import ChatEvent
-from producers.publishing import Published
-from producers.timeouts import Timeouts
+from mnemon_contracts.chat import MessageV1
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.position import Position
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+from mnemon_producers.publishing import Published
+from mnemon_producers.timeouts import Timeouts
 from tests.e2e.conftest import PATIENCE, Up, until
 from tests.e2e.runner import Runner, running
 

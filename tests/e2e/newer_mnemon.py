@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import Field
 
-from contracts.base import Text
-from contracts.chat import MessageV1
-from contracts.registry import EVENTS
 from mnemon.__main__ import main
+from mnemon_contracts.base import Text
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.registry import EVENTS
 
 
 class MessageV2(MessageV1):

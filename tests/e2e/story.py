@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from producers.client import MemoryClient
-from producers.errors import AskFailed
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
 
 FACTS = (
     "Works as a carpenter in Lyon",

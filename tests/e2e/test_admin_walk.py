@@ -13,15 +13,15 @@ import psycopg
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from infra.broker.connect import connect
-from infra.config import Deployment
-from infra.embedded.folder import Endpoints
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
 from mnemon.admin.parts import Parts
 from mnemon.listening import listening_on, shown
 from mnemon.serving import serving
-from producers.client import MemoryClient
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.folder import Endpoints
+from mnemon_producers.client import MemoryClient
 from tests.e2e.admin_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
 from tests.e2e.chromium import browsing, needed
 from tests.e2e.conftest import PATIENCE, Up

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.server import ProviderServer
 from tests.e2e.conftest import Up
 from tests.e2e.talking import Talk, talk
 

@@ -10,10 +10,10 @@ import nats
 import psycopg
 import pytest
 
-from consumers.app import WRITING
-from infra.config import Deployment
-from infra.embedded.nats_server import NatsServer
-from infra.embedded.postgres import Postgres
+from mnemon_consumers.app import WRITING
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
 from tests.e2e.conftest import Up, mnemon, until
 
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}

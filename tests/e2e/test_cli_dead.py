@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from nats.aio.client import Client
 
-from consumers.app import running
-from infra.broker.dead_letters import bury
-from infra.broker.outcomes import Dead
-from infra.config import Deployment
+from mnemon_consumers.app import running
+from mnemon_infra.broker.dead_letters import bury
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.config import Deployment
 from tests.e2e.conftest import Finished, mnemon
 from tests.integration.burying import bury_next, bury_said, bury_trigger, kept
 from tests.integration.conftest import Stock

@@ -7,9 +7,9 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from infra.config import Deployment
-from producers.client import MemoryClient
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_infra.config import Deployment
+from mnemon_producers.client import MemoryClient
 from tests.e2e.conftest import Finished, mnemon
 from tests.integration.conftest import Stock, indexed
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from consumers.app import running
-from infra.config import Deployment
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
 from tests.e2e.conftest import mnemon
 from tests.integration.conftest import Stock, indexed
 

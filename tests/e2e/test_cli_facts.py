@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from infra.config import Deployment
 from mnemon.cli.facts import save, search
-from producers.tools import MemoryTools
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_infra.config import Deployment
+from mnemon_producers.tools import MemoryTools
 from tests.e2e.conftest import Finished, mnemon
 from tests.integration.conftest import Stock, indexed
 

@@ -15,10 +15,10 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.subjects import memory_subject
-from infra.broker.connect import connect
 from mnemon.exporting.mirror_folder import STATE
-from producers.client import MemoryClient
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.connect import connect
+from mnemon_producers.client import MemoryClient
 from tests.e2e.conftest import PATIENCE, Up, mnemon, until
 
 TEA = "] Likes green tea without sugar\n"

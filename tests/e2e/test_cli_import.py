@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from producers.client import MemoryClient
+from mnemon_producers.client import MemoryClient
 from tests.e2e.conftest import Up, mnemon
 
 CHAT = {

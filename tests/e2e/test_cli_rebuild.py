@@ -7,9 +7,9 @@ from typing import Any
 
 from psycopg import connect as connect_database
 
-from bench.all_events import fill
-from infra.broker.connect import connect
-from infra.broker.position import applied_position, log_end
+from mnemon_bench.all_events import fill
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.position import applied_position, log_end
 from tests.e2e.conftest import PATIENCE, Up, mnemon, until
 
 EVENTS = 20_000

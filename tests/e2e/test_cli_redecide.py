@@ -5,9 +5,9 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from infra.config import Deployment
-from infra.settings.store import read
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import read
 from tests.e2e.conftest import mnemon
 from tests.integration.conftest import Stock
 

@@ -12,14 +12,14 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import running
-from consumers.spending.calls import called
-from contracts.model_settings import Price, Spending
-from infra.broker.appending import LogEvent, append
-from infra.broker.position import Position
-from infra.config import Deployment
-from infra.models.language.port import Purpose, Usage
-from infra.settings.store import change
+from mnemon_consumers.app import running
+from mnemon_consumers.spending.calls import called
+from mnemon_contracts.model_settings import Price, Spending
+from mnemon_infra.broker.appending import LogEvent, append
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.port import Purpose, Usage
+from mnemon_infra.settings.store import change
 from tests.e2e.conftest import PATIENCE, Finished, mnemon
 
 MILLION = 1_000_000

@@ -10,11 +10,11 @@ from uuid import uuid4
 import pytest_asyncio
 from nats.aio.client import Client
 
-from bench.provider_server.server import ProviderServer
-from contracts.streams import LOG
-from contracts.subjects import chat_subject
-from infra.broker.connect import connect
-from infra.broker.log_reader import user_tail
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import chat_subject
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.log_reader import user_tail
 from tests.e2e.cluster import SERVERS, Cluster, cluster
 from tests.e2e.conftest import PATIENCE, mnemon
 from tests.e2e.forgetting import SECRET, Forgetting, found_in

@@ -15,12 +15,12 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import State
-from consumers.app import CONSUMERS, running
-from infra.config import Deployment
-from infra.embedded.stack import embedded
 from mnemon.demo.facts import CONTEXT_BUDGET
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import State
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.stack import embedded
 from tests.code_blocks import blocks
 
 PATIENCE = 90

@@ -16,15 +16,15 @@ import pytest
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from bench.provider_server.answers import Question
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import Answered, Asked, Batch, State
-from contracts.chat import MessageV1
-from infra.broker.log_reader import pages
-from infra.config import Deployment
-from infra.settings.store import change
-from producers.client import MemoryClient
-from producers.events import ChatEvent
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import Answered, Asked, Batch, State
+from mnemon_contracts.chat import MessageV1
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
 from tests.e2e.conftest import PATIENCE
 from tests.integration.setting import setting
 
@@ -102,7 +102,7 @@ class Extractor:
     async def start(self) -> None:
         self._server.let_go.clear()
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.consumers_process", self._deployment.spelled(), *CONSUMERS),
+            *(sys.executable, "-m", "mnemon_bench.consumers_process", self._deployment.spelled(), *CONSUMERS),
             stdout=PIPE,
         )
         assert self._process.stdout is not None

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from consumers.dedupe.comparison import Likeness, NearestFact
-from consumers.dedupe.decide import Proposal, decide
-from consumers.dedupe.state import UserFacts
-from contracts.memory import FactProposedV1
-from contracts.settings import SettingsV1
-from contracts.subjects import memory_subject
-from infra.broker.appending import LogEvent, append
-from infra.broker.log_reader import pages
-from infra.broker.position import Position
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.facts import live_facts
-from infra.models.wordllama import word_similarity
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_contracts.memory import FactProposedV1
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.appending import LogEvent, append
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts import live_facts
+from mnemon_infra.models.wordllama import word_similarity
 from tests.e2e.conftest import PATIENCE
 from tests.e2e.deciders import WORKERS
 from tests.given import Given

@@ -14,11 +14,11 @@ import psutil
 import pytest
 from nats.aio.client import Client
 
-from infra.broker.connect import connect
-from infra.broker.position import applied_position
-from producers.client import MemoryClient
-from producers.errors import PublishFailed
-from producers.timeouts import Timeouts
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.position import applied_position
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import PublishFailed
+from mnemon_producers.timeouts import Timeouts
 from tests.e2e.conftest import PATIENCE, Up, mnemon, until
 
 Disk = Callable[[int], Path]

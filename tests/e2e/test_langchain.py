@@ -11,9 +11,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import PrivateAttr
 
-from contracts.function_tools import definitions
 from mnemon import MemoryClient
 from mnemon.langchain import MemoryMiddleware, MemoryUser
+from mnemon_contracts.function_tools import definitions
 from tests.e2e.conftest import Up
 
 

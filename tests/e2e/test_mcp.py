@@ -17,8 +17,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from nats.aio.subscription import Subscription
 
-from contracts.function_tools import definitions
 from mnemon import MemoryClient
+from mnemon_contracts.function_tools import definitions
 from tests.e2e.conftest import Up, mnemon
 from tests.e2e.talking import talk
 

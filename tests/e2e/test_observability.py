@@ -11,11 +11,11 @@ import pytest
 from nats.aio.msg import Msg
 from opentelemetry.sdk.trace import TracerProvider
 
-from contracts.model_settings import Compaction, Extraction
-from contracts.settings import SettingsV1
-from infra.monitoring.dashboard import queries
-from infra.settings.store import write
-from producers.client import MemoryClient
+from mnemon_contracts.model_settings import Compaction, Extraction
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.monitoring.dashboard import queries
+from mnemon_infra.settings.store import write
+from mnemon_producers.client import MemoryClient
 from tests.e2e.collector import Collector, collecting
 from tests.e2e.conftest import PATIENCE, Up, until
 from tests.e2e.prometheus import Prometheus, prometheus

@@ -6,17 +6,17 @@ import nats
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from consumers.app import running
-from contracts.streams import LOG
-from contracts.subjects import inbox_prefix
-from infra.broker.connect import connect
-from infra.broker.position import Position, log_end
-from infra.broker.topology import begin_again, provision
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.migrate import migrate
-from infra.embedded.logins import FolderLogins
-from infra.embedded.nats_server import NatsServer
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import inbox_prefix
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.broker.topology import begin_again, provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.nats_server import NatsServer
 from tests.e2e.conftest import PATIENCE, mnemon
 from tests.e2e.runner import Runner
 from tests.e2e.runner import running as upgraded

@@ -12,7 +12,7 @@ from typing import Any
 import nats
 import pytest
 
-from bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.server import ProviderServer
 from tests.e2e.conftest import Up, mnemon
 
 NODE = Path(__file__).parent / "node"

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from bench.provider_server.server import ProviderServer
 from mnemon import MemoryClient
+from mnemon_bench.provider_server.server import ProviderServer
 from tests.e2e.conftest import PATIENCE, Up
 from tests.e2e.telegram import Telegram
 

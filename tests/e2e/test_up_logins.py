@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from contracts.chat import MessageV1
-from infra.broker.connect import BrokerRefused, connect
-from producers.client import MemoryClient
-from producers.errors import NotConnected, PublishFailed
-from producers.events import ChatEvent
-from producers.timeouts import Timeouts
+from mnemon_contracts.chat import MessageV1
+from mnemon_infra.broker.connect import BrokerRefused, connect
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import NotConnected, PublishFailed
+from mnemon_producers.events import ChatEvent
+from mnemon_producers.timeouts import Timeouts
 from tests.e2e.conftest import Up, mnemon
 
 PATIENT = Timeouts(publish=20, ask=20, save=30)

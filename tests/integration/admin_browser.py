@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from infra.config import Deployment
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
 from mnemon.admin.parts import Parts
+from mnemon_infra.config import Deployment
 
 ADDRESS = "http://127.0.0.1:8765"
 

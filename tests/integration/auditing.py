@@ -6,14 +6,14 @@ from typing import Any, LiteralString
 
 from nats.js.api import StreamInfo
 
-from contracts.streams import LOG, WORK
-from contracts.subjects import memory_subject
-from infra.broker.position import Position, log_end
-from infra.config import Deployment
-from infra.database.auditing import Sample
-from infra.database.engine import Database
 from mnemon.audit.examining import examine
 from mnemon.audit.ledger import Audit, Kind
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.auditing import Sample
+from mnemon_infra.database.engine import Database
 from tests.integration.conftest import Stock
 
 PATIENCE = 30.0

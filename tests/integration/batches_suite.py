@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 
-from bench.provider_server.faults import Damage, Fault, Order
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import Asked
-from infra.models.language.port import (
+from mnemon_bench.provider_server.faults import Damage, Fault, Order
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import Asked
+from mnemon_infra.models.language.port import (
     Answer,
     Batches,
     LanguageModel,

@@ -4,10 +4,10 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from contracts.streams import LOG, WORK
-from infra.broker.delivery import Delivery
-from infra.broker.letters import Letter, Wanted, letters
-from infra.broker.outcomes import Dead, settle
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.letters import Letter, Wanted, letters
+from mnemon_infra.broker.outcomes import Dead, settle
 from tests.integration.conftest import Stock
 
 FAULT = Dead("invalid_body", "an older version could not read it")

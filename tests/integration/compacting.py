@@ -11,17 +11,17 @@ from typing import Any, Self
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from bench.provider_server.answers import Question
-from bench.provider_server.server import ProviderServer
-from consumers.app import running
-from contracts.chat import MessageV1
-from contracts.streams import DEAD, WORK
-from infra.broker.log_reader import pages
-from infra.broker.position import Position
-from infra.config import Deployment
-from infra.settings.store import change
-from producers.client import MemoryClient
-from producers.events import ChatEvent
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.app import running
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.streams import DEAD, WORK
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
 from tests.integration.conftest import Stock
 from tests.integration.setting import setting
 

@@ -12,12 +12,12 @@ from uuid import uuid4
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from contracts.streams import WORK
-from infra.broker.position import applied_position
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.migrate import migrate
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.migrate import migrate
 
 
 @dataclass(frozen=True)

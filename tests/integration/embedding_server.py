@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infra.config import Deployment
+from mnemon_infra.config import Deployment
 
 KEY = "sk-one-that-must-not-be-seen"
 DIMENSION = 8

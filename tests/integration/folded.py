@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 from psycopg.sql import SQL, Identifier
 
-from contracts.subjects import chat_subject, memory_subject
-from infra.broker.delivery import Delivery
-from infra.database import documents, facts, reading, summaries, tasks
-from infra.database.engine import Connection, Database, Query
-from infra.database.generations import PROJECTIONS
-from infra.database.reading import Newest
+from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database import documents, facts, reading, summaries, tasks
+from mnemon_infra.database.engine import Connection, Database, Query
+from mnemon_infra.database.generations import PROJECTIONS
+from mnemon_infra.database.reading import Newest
 from tests.fold import TENANT, USER, LoggedEvent, State
 
 

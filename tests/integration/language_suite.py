@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from infra.models.language.port import (
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.models.language.port import (
     Answer,
     LanguageModel,
     LineFailed,

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from psycopg.sql import SQL
 
-from infra.database.generations import drop
-from infra.rebuilding.making import Site, catch_up, made
-from infra.rebuilding.replay import Replay
-from infra.rebuilding.verifying import Verdict, Verifying
+from mnemon_infra.database.generations import drop
+from mnemon_infra.rebuilding.making import Site, catch_up, made
+from mnemon_infra.rebuilding.replay import Replay
+from mnemon_infra.rebuilding.verifying import Verdict, Verifying
 
 
 class Told:

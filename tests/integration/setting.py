@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from contracts.settings_document import Document, with_value
+from mnemon_contracts.settings_document import Document, with_value
 
 Edit = Callable[[Document], Document]
 

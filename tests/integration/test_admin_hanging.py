@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from infra.config import Deployment
 from mnemon.admin import visiting
+from mnemon_infra.config import Deployment
 from tests.integration.admin_browser import browsing, words
 
 

@@ -10,11 +10,11 @@ import pytest
 import pytest_asyncio
 from starlette.routing import Route
 
-from consumers.app import running
-from infra.config import Deployment
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
 from mnemon.admin.parts import Parts
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
 from tests.integration.admin_browser import ADDRESS, words
 
 TOKEN = "the token of a test"

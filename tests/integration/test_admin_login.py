@@ -9,11 +9,11 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from infra.config import Deployment
 from mnemon.admin.access import Access
 from mnemon.admin.application import application
 from mnemon.admin.ended import ended_sessions
 from mnemon.admin.parts import Parts
+from mnemon_infra.config import Deployment
 
 TOKEN = "a token of this test"
 ORIGIN = {"origin": "http://127.0.0.1:8765"}

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from consumers.app import CONSUMERS, running
-from contracts.subjects import encode_token
-from infra.config import Deployment
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_contracts.subjects import encode_token
+from mnemon_infra.config import Deployment
 from tests.integration.admin_browser import browsing, words
 from tests.integration.conftest import Stock, indexed
 

@@ -8,18 +8,18 @@ from uuid import uuid4
 
 import pytest
 
-from bench.provider_server.server import ProviderServer
-from consumers.persist.decide import plan
-from contracts.subjects import chat_subject, memory_subject
-from infra.broker.delivery import Delivery
-from infra.config import Deployment
-from infra.database.adopting import adopt
-from infra.database.batches import StoredBatch, open_batches, stored
-from infra.database.engine import Connection, Database
-from infra.database.migrate import migrate
-from infra.database.projecting import write
-from infra.database.uncovered import Whose, uncovered
-from infra.database.windows import of_batch
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.adopting import adopt
+from mnemon_infra.database.batches import StoredBatch, open_batches, stored
+from mnemon_infra.database.engine import Connection, Database
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.projecting import write
+from mnemon_infra.database.uncovered import Whose, uncovered
+from mnemon_infra.database.windows import of_batch
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
 

@@ -9,12 +9,12 @@ import pytest
 from anthropic.resources.messages.messages import DEPRECATED_MODELS
 from anthropic.types import ModelParam
 
-from bench.provider_server import server as provider_server
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.wire import Response, Route
-from infra.config import Deployment
-from infra.models.language.anthropic import USUAL_MODEL, open_anthropic
-from infra.models.language.port import ModelNotConfigured, ModelRefused, ModelUnavailable
+from mnemon_bench.provider_server import server as provider_server
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.wire import Response, Route
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.anthropic import USUAL_MODEL, open_anthropic
+from mnemon_infra.models.language.port import ModelNotConfigured, ModelRefused, ModelUnavailable
 from tests.integration.language_suite import KEY, asking, facts
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from consumers.persist.decide import plan
-from infra.database import reading
-from infra.database.engine import Database
-from infra.database.projecting import write
-from infra.database.reading import Newest
-from infra.database.sweeping import last_watermark, sweep
+from mnemon_consumers.persist.decide import plan
+from mnemon_infra.database import reading
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projecting import write
+from mnemon_infra.database.reading import Newest
+from mnemon_infra.database.sweeping import last_watermark, sweep
 from tests.fold import TENANT, USER, LoggedEvent, State, fold
 from tests.hypothesis_profiles import scale_examples
 from tests.integration.folded import delivery_of, shown, texts_of

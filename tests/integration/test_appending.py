@@ -3,10 +3,10 @@
 import pytest
 from nats.aio.client import Client
 
-from contracts.memory import FactProposedV1
-from contracts.streams import LOG
-from infra.broker import appending
-from infra.broker.appending import LogEvent, append, append_groups
+from mnemon_contracts.memory import FactProposedV1
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker import appending
+from mnemon_infra.broker.appending import LogEvent, append, append_groups
 
 
 def group(name: str, size: int) -> list[LogEvent]:

@@ -12,17 +12,17 @@ import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from consumers.app import running
-from consumers.retrieve import opened
-from contracts.erasure import ALL_BEFORE
-from infra.config import Deployment
-from infra.database.engine import Connection, DatabaseUnavailable
-from infra.database.generations import drop, name_of
-from infra.rebuilding.making import Site, made, site_alone
-from infra.settings.store import LiveSettings
 from mnemon.rebuilding.making import made as made_with_vectors
-from producers.client import MemoryClient
-from producers.errors import AskFailed
+from mnemon_consumers.app import running
+from mnemon_consumers.retrieve import opened
+from mnemon_contracts.erasure import ALL_BEFORE
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Connection, DatabaseUnavailable
+from mnemon_infra.database.generations import drop, name_of
+from mnemon_infra.rebuilding.making import Site, made, site_alone
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
 from tests.integration.conftest import Stock, indexed
 from tests.integration.rebuilding import Told
 

@@ -6,13 +6,13 @@ from typing import LiteralString
 import pytest
 import pytest_asyncio
 
-from bench.load import fill
-from consumers.app import running
-from contracts.streams import DEAD, LOG
-from infra.broker.position import applied_position, log_end
-from infra.config import Deployment
-from infra.database.engine import Database
 from mnemon.audit.examining import NotProvisioned
+from mnemon_bench.load import fill
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.position import applied_position, log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
 from tests.integration.auditing import Audited, every_kind, pass_over
 from tests.integration.conftest import Stock
 

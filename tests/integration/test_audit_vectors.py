@@ -5,18 +5,18 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from consumers.app import running
-from contracts.identity import point_id
-from infra.broker.position import log_end
-from infra.config import Deployment
-from infra.database.auditing import Sample
-from infra.rebuilding.making import site
-from infra.vectors.generations import made_by_of
-from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection, Point, Sparse
 from mnemon.audit.examining import examine
 from mnemon.audit.ledger import Audit
 from mnemon.rebuilding.live import live_pages
+from mnemon_consumers.app import running
+from mnemon_contracts.identity import point_id
+from mnemon_infra.broker.position import log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.auditing import Sample
+from mnemon_infra.rebuilding.making import site
+from mnemon_infra.vectors.generations import made_by_of
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import Collection, Point, Sparse
 from tests.integration.conftest import Stock, indexed
 
 LATER = b'{"role":"user","content":"x","later":1e300000}'

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench import (
+from mnemon_bench import (
     compact,
     context,
     cost,
@@ -24,7 +24,7 @@ from bench import (
     search,
     searchable,
 )
-from infra.config import Deployment
+from mnemon_infra.config import Deployment
 
 FACTS = 2
 """New facts of each user; as many proposals repeat them."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.provider_server.server import ProviderServer
-from infra.config import Deployment
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, PATIENCE, Extracting
 

@@ -13,19 +13,19 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from contracts.ask import HistoryReplyV1
-from contracts.base import InvalidBody
-from contracts.chat import ToolCall
-from contracts.identity import first_conversation
-from contracts.subjects import InvalidId
-from infra.broker.connect import connect
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.embedded.folder import replace
-from infra.embedded.nats_server import NatsServer
-from producers.client import MemoryClient
-from producers.errors import AskFailed, NotConnected, PublishFailed
-from producers.timeouts import Timeouts
+from mnemon_contracts.ask import HistoryReplyV1
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import ToolCall
+from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.subjects import InvalidId
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.folder import replace
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
+from mnemon_producers.timeouts import Timeouts
 
 IMPATIENT = Timeouts(publish=0.5, retry=0.5, ask=0.5)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from infra.config import Deployment
 from mnemon.cli.app import app
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 
 Run = Callable[..., Awaitable[Result]]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.server import ProviderServer
-from contracts.subjects import memory_subject
-from infra.config import Deployment
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.config import Deployment
 from tests.integration.compacting import Compacting, covers_once, live
 from tests.integration.conftest import Stock
 

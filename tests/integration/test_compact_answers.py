@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.answers import Question
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from infra.config import Deployment
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
 from tests.integration.compacting import MODEL, Compacting
 from tests.integration.conftest import Stock
 

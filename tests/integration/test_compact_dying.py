@@ -15,13 +15,13 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from bench.provider_server.server import ProviderServer
-from consumers.compact import handler
-from consumers.compact.working import Working
-from contracts.streams import WORK
-from infra.broker import lifetime, topology
-from infra.broker.topology import GRACEFUL_TIMEOUT
-from infra.config import Deployment
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.compact import handler
+from mnemon_consumers.compact.working import Working
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker import lifetime, topology
+from mnemon_infra.broker.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.config import Deployment
 from tests.integration.compacting import KEY, MODEL, PATIENCE, Compacting, covers_once, live
 from tests.integration.conftest import Stock
 

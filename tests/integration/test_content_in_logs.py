@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from nats.aio.client import Client
 
-from consumers.app import running
-from infra.config import Deployment
-from infra.database.migrate import migrate
-from infra.embedded.postgres import Postgres
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.postgres import Postgres
 from tests.integration.conftest import Stock
 from tests.integration.test_poison import letters, persisted
 

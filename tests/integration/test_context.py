@@ -11,14 +11,14 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from consumers.retrieve.context.value import SECTIONS
-from contracts.ask import Format
-from contracts.settings import Embedding, SettingsV1
-from infra.config import Deployment
-from infra.models import tokens
-from infra.settings.store import change, write
-from producers.client import MemoryClient
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.retrieve.context.value import SECTIONS
+from mnemon_contracts.ask import Format
+from mnemon_contracts.settings import Embedding, SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.models import tokens
+from mnemon_infra.settings.store import change, write
+from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 from tests.integration.setting import setting
 

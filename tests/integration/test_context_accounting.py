@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.server import ProviderServer
-from contracts.ask import Format
-from contracts.subjects import encode_token
-from infra.config import Deployment
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.ask import Format
+from mnemon_contracts.subjects import encode_token
+from mnemon_infra.config import Deployment
 from tests.integration.compacting import Compacting, live
 from tests.integration.conftest import Stock
 from tests.integration.test_context import run_sql

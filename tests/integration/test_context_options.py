@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from consumers.app import running
-from contracts.ask import Format
-from infra.config import Deployment
-from infra.settings.store import change
+from mnemon_consumers.app import running
+from mnemon_contracts.ask import Format
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change
 from tests.integration.conftest import Stock, indexed
 from tests.integration.setting import setting
 

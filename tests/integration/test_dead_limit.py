@@ -7,11 +7,11 @@ import pytest
 from nats.aio.client import Client
 from structlog.testing import capture_logs
 
-from consumers.app import running
-from contracts.streams import LOG
-from infra.broker.position import Position
-from infra.broker.topology import provision
-from infra.config import Deployment
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock
 

@@ -12,21 +12,21 @@ import pytest_asyncio
 from nats.aio.client import Client
 from numpy.typing import NDArray
 
-from consumers.dedupe.decide import decision_id
-from consumers.dedupe.deciding import Deciding
-from consumers.dedupe.known import TURN
-from contracts.identity import scoped
-from contracts.memory import FactProposedV1, FactRejectedV1
-from contracts.settings import Embedding, FactLimits, SettingsV1
-from contracts.streams import LOG
-from contracts.subjects import memory_subject, thing_filter
-from infra.broker.appending import LogEvent, append
-from infra.broker.log_reader import events
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import Finding, opened
-from infra.models.wordllama import WordLlama
-from infra.settings.store import LiveSettings
+from mnemon_consumers.dedupe.decide import decision_id
+from mnemon_consumers.dedupe.deciding import Deciding
+from mnemon_consumers.dedupe.known import TURN
+from mnemon_contracts.identity import scoped
+from mnemon_contracts.memory import FactProposedV1, FactRejectedV1
+from mnemon_contracts.settings import Embedding, FactLimits, SettingsV1
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_infra.broker.appending import LogEvent, append
+from mnemon_infra.broker.log_reader import events
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding, opened
+from mnemon_infra.models.wordllama import WordLlama
+from mnemon_infra.settings.store import LiveSettings
 
 ANNA, BORIS = ("acme", "anna"), ("acme", "boris")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

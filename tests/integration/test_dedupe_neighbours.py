@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from consumers.dedupe.decide import Decided
-from consumers.dedupe.known import Known
-from consumers.dedupe.neighbours import Neighbours
-from contracts.memory import Decision, Fact, FactForgottenV1, FactSavedV1, FactUpdatedV1
-from contracts.settings import Embedding
-from infra.config import Deployment
-from infra.finding import Finding, fact, opened, points
-from infra.vectors.port import Collection
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.known import Known
+from mnemon_consumers.dedupe.neighbours import Neighbours
+from mnemon_contracts.memory import Decision, Fact, FactForgottenV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.finding import Finding, fact, opened, points
+from mnemon_infra.vectors.port import Collection
 
 ANNA = ("acme", "anna")
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from nats.aio.client import Client
 
-from contracts.streams import WORK
-from infra.settings.store import change
-from producers.client import MemoryClient
+from mnemon_contracts.streams import WORK
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 from tests.integration.setting import setting
 

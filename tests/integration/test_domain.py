@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import running
-from contracts.streams import LOG
-from infra.broker.connect import connect
-from infra.broker.delivery import Delivery
-from infra.broker.stream_reader import whole
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database.auditing import Sample
-from infra.database.engine import Database
-from infra.embedded.nats_server import NatsServer
 from mnemon.audit.examining import examine
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.stream_reader import whole
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.auditing import Sample
+from mnemon_infra.database.engine import Database
+from mnemon_infra.embedded.nats_server import NatsServer
 from tests.integration.burying import bury_next, kept
 from tests.integration.conftest import Stock
 from tests.integration.test_redelivery import persisted

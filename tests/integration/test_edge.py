@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.config import Deployment
-from infra.vectors.opening import open_vectors, reset_vectors
-from infra.vectors.port import Collection, Dense, Sparse, VectorsInUse, VectorsOutdated
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.opening import open_vectors, reset_vectors
+from mnemon_infra.vectors.port import Collection, Dense, Sparse, VectorsInUse, VectorsOutdated
 from tests.integration.vectors_suite import (
     ANNA,
     CAKE,

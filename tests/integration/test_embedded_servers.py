@@ -16,15 +16,15 @@ import psutil
 import psycopg
 import pytest
 
-from consumers.background import BackgroundFailed
-from infra.broker.connect import connect
-from infra.config import Deployment
-from infra.embedded.account import run_as, service_account
-from infra.embedded.folder import Endpoints, FolderInUse, held
-from infra.embedded.nats_server import NatsServer
-from infra.embedded.postgres import Postgres
-from infra.embedded.process import ServerFailed
-from infra.embedded.stack import embedded
+from mnemon_consumers.background import BackgroundFailed
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.account import run_as, service_account
+from mnemon_infra.embedded.folder import Endpoints, FolderInUse, held
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.embedded.process import ServerFailed
+from mnemon_infra.embedded.stack import embedded
 
 
 @pytest.fixture

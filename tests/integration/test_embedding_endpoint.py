@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from contracts.settings import Embedding
-from infra.config import Deployment
-from infra.models.embedders import open_embedder
-from infra.models.embedding import (
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.embedders import open_embedder
+from mnemon_infra.models.embedding import (
     TRANSFORMER,
     EmbeddingNotConfigured,
     EmbeddingRefused,
     EmbeddingUnavailable,
     of_length_1,
 )
-from infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
+from mnemon_infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
 from tests.integration.embedding_server import DIMENSION, KEY, Answer, Body, Endpoint, refusal, right, vector
 
 MODEL = "a-model-of-our-own"

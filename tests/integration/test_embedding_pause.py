@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from consumers.retrieve.memory import Memory
-from consumers.retrieve.search import service
-from consumers.retrieve.search.service import EMBEDDING_PAUSE, Search
-from contracts.settings import Retrieval
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import Finding
-from infra.models.embedding import CorpusStatistics, EmbeddingUnavailable, Thresholds
-from infra.settings.store import LiveSettings
-from infra.vectors.opening import open_vectors
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search import service
+from mnemon_consumers.retrieve.search.service import EMBEDDING_PAUSE, Search
+from mnemon_contracts.settings import Retrieval
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding
+from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingUnavailable, Thresholds
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.opening import open_vectors
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -15,15 +15,15 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED
-from infra.broker.connect import BrokerRefused, connect
-from infra.broker.lifetime import build_broker, connected
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.embedded.folder import replace
-from infra.embedded.nats_server import NatsServer
-from producers.client import MemoryClient
-from producers.errors import NotConnected
+from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED
+from mnemon_infra.broker.connect import BrokerRefused, connect
+from mnemon_infra.broker.lifetime import build_broker, connected
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.folder import replace
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import NotConnected
 
 _TLS = """
 tls {{

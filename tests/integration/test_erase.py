@@ -8,20 +8,20 @@ from uuid import uuid4
 import pytest
 from nats.aio.client import Client
 
-from consumers.app import running
-from consumers.persist.decide import plan
-from contracts.streams import LOG
-from infra.broker.dead_letters import bury
-from infra.broker.delivery import Delivery
-from infra.broker.log_reader import pages
-from infra.broker.outcomes import Dead
-from infra.broker.purging import erasures_of
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.erasing import begin_writing, counted_below
-from infra.database.migrate import migrate
-from infra.database.projecting import write
+from mnemon_consumers.app import running
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_letters import bury
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.broker.purging import erasures_of
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasing import begin_writing, counted_below
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.projecting import write
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_redelivery import give_back, persisted, rows, swept, take

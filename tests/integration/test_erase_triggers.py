@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 from nats.aio.client import Client
 
-from contracts.streams import DEAD, WORK
-from contracts.subjects import user_schedule, work_subject
-from infra.broker.delivery import Delivery
-from infra.broker.outcomes import Dead, settle
-from infra.broker.purging import left_of, purge
-from infra.broker.scheduling import once
-from infra.broker.triggers import GivenUp, given_up_subject, waiting
-from infra.erased import ErasedConversation, ErasedUser, Taking
+from mnemon_contracts.streams import DEAD, WORK
+from mnemon_contracts.subjects import user_schedule, work_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.purging import left_of, purge
+from mnemon_infra.broker.scheduling import once
+from mnemon_infra.broker.triggers import GivenUp, given_up_subject, waiting
+from mnemon_infra.erased import ErasedConversation, ErasedUser, Taking
 
 OWNER = "acme", "u1"
 OTHERS = ("acme", "u2"), ("globex", "u1"), ("acme", "u10")

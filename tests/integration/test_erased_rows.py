@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from consumers.persist.decide import plan
-from contracts.subjects import chat_subject, memory_subject
-from infra.broker.delivery import Delivery
-from infra.database.engine import Database
-from infra.database.projecting import write
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projecting import write
 from tests.integration.folded import forget_all
 
 SAID = {"role": "user", "content": "hi"}

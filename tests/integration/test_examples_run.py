@@ -8,12 +8,12 @@ from typing import Any
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from contracts import published
-from contracts.registry import EVENTS, VERBS
-from contracts.streams import DEAD
-from contracts.subjects import ask_subject, chat_subject, memory_subject
-from infra.config import Deployment
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_contracts import published
+from mnemon_contracts.registry import EVENTS, VERBS
+from mnemon_contracts.streams import DEAD
+from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
+from mnemon_infra.config import Deployment
 from tests.contracts.test_examples import FROM_A_NEWER_BOT
 from tests.integration.conftest import Stock, indexed
 

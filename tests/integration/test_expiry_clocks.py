@@ -11,13 +11,13 @@ from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from structlog.testing import capture_logs
 
-from consumers.app import running
-from consumers.maintain.handler import EXPIRE
-from contracts.streams import WORK
-from infra import clocks
-from infra.broker.position import Position
-from infra.config import Deployment
 from mnemon.health.examining import examine
+from mnemon_consumers.app import running
+from mnemon_consumers.maintain.handler import EXPIRE
+from mnemon_contracts.streams import WORK
+from mnemon_infra import clocks
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 
 HOURS = 2

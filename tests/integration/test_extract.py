@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.provider_server.server import ProviderServer
-from contracts.streams import LOG, WORK
-from infra.config import Deployment
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
 

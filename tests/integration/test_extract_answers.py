@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from bench.provider_server.answers import Question, answer
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from consumers.extract import decide, judging
-from consumers.extract.answer import MOST_FACTS
-from contracts.memory import Window
-from infra.broker import lifetime
-from infra.broker.appending import LogEvent
-from infra.config import Deployment
+from mnemon_bench.provider_server.answers import Question, answer
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.extract import decide, judging
+from mnemon_consumers.extract.answer import MOST_FACTS
+from mnemon_contracts.memory import Window
+from mnemon_infra.broker import lifetime
+from mnemon_infra.broker.appending import LogEvent
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import KEY, MODEL, WAITING, Extracting
 

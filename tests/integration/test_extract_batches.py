@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from bench.provider_server.answers import answer
-from bench.provider_server.faults import Damage, Fault
-from bench.provider_server.server import ProviderServer
-from infra.config import Deployment
+from mnemon_bench.provider_server.answers import answer
+from mnemon_bench.provider_server.faults import Damage, Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, WAITING, Extracting
 

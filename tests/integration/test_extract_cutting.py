@@ -12,17 +12,17 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from consumers.app import running
-from consumers.extract.cutting import UNSETTLED, Cutting
-from consumers.extract.interval import Interval
-from contracts.streams import LOG, WORK
-from contracts.subjects import user_schedule, work_subject
-from infra.broker.log_reader import pages
-from infra.broker.triggers import waiting
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.locking import locked
-from infra.settings.store import LiveSettings, change
+from mnemon_consumers.app import running
+from mnemon_consumers.extract.cutting import UNSETTLED, Cutting
+from mnemon_consumers.extract.interval import Interval
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import user_schedule, work_subject
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.broker.triggers import waiting
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locking import locked
+from mnemon_infra.settings.store import LiveSettings, change
 from tests.integration.conftest import Stock
 from tests.integration.setting import setting
 from tests.integration.test_redelivery import persisted

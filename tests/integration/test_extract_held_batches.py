@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from infra.config import Deployment
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, WAITING, Extracting
 

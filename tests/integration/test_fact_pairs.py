@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from consumers.persist.decide import plan
-from contracts.base import Event
-from contracts.fact_pairs import FactPair
-from contracts.memory import (
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.base import Event
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_contracts.memory import (
     BatchCompletedV1,
     BatchFailedV1,
     BatchIntendedV1,
@@ -17,11 +17,11 @@ from contracts.memory import (
     FactUpdatedV1,
     Window,
 )
-from contracts.merging import FactComparedV1, FactMergedV1
-from infra.broker.delivery import Delivery
-from infra.database.engine import Database
-from infra.database.fact_pairs import OpenedPairs, pair_records, pairs_of_batch
-from infra.database.projecting import write
+from mnemon_contracts.merging import FactComparedV1, FactMergedV1
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.fact_pairs import OpenedPairs, pair_records, pairs_of_batch
+from mnemon_infra.database.projecting import write
 
 OWNER, OTHER = ("acme", "u1"), ("acme", "u2")
 PAIR = FactPair(fact_id="ar_002", version="s2", other_id="ar_001", other_version="s1")

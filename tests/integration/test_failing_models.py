@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from infra.config import Deployment
 from mnemon.health import failing_models
 from mnemon.health.examining import Health, examine
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import KEY, MODEL, PATIENCE, Extracting
 

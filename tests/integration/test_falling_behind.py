@@ -3,16 +3,16 @@
 import asyncio
 from itertools import count
 
-from consumers.app import running
-from contracts.chat import MessageV1
-from contracts.settings_document import Document
-from infra.broker.position import Position
-from infra.config import Deployment
-from infra.settings.store import change
 from mnemon.health.examining import Health, examine
 from mnemon.health.lags import MANY
-from producers.client import MemoryClient
-from producers.events import ChatEvent
+from mnemon_consumers.app import running
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.settings_document import Document
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
 from tests.integration.conftest import Stock
 from tests.integration.setting import setting
 

@@ -10,15 +10,15 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from contracts.settings import SettingsV1
-from infra.broker.position import Position
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.facts import FactEvent, fact_events
-from infra.database.migrate import migrate
-from infra.embedded.postgres import Postgres
-from infra.settings.store import write
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts import FactEvent, fact_events
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.settings.store import write
 from tests.integration.conftest import Stock
 from tests.integration.test_read_your_writes import crash, persist
 from tests.integration.test_tools import code, ids, saved

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from infra.config import Deployment
-from infra.models.language.google import GoogleModel, open_google
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.google import GoogleModel, open_google
 from tests.integration.language_suite import INSTRUCTIONS, MODEL, asking, facts
 
 CREATED, RENEWED, DELETED = "POST", "PATCH", "DELETE"

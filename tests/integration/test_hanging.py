@@ -12,13 +12,13 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import CONSUMERS, running
-from contracts.settings import Embedding, SettingsV1
-from infra.config import Deployment
-from infra.database.migrate import migrate
-from infra.embedded.postgres import Postgres
-from infra.settings.store import write
-from producers.timeouts import DEFAULTS
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_contracts.settings import Embedding, SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.settings.store import write
+from mnemon_producers.timeouts import DEFAULTS
 from tests.integration.conftest import Stock, indexed
 from tests.integration.embedding_server import Endpoint
 

@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from bench.provider_server.server import ProviderServer
-from consumers.app import running
-from consumers.compact.compacting import BUSY, Compacting
-from consumers.extract.working import Extraction
-from consumers.maintain.handler import EXPIRE
-from consumers.spending.budget import Budgets
-from contracts.streams import WORK
-from infra.broker.log_reader import last_position
-from infra.broker.outcomes import ACK, Retry
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.locking import _key, locked
-from infra.models.language.opening import LanguageModels
-from infra.models.language.patience import Patience
-from infra.settings.store import LiveSettings, change
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.app import running
+from mnemon_consumers.compact.compacting import BUSY, Compacting
+from mnemon_consumers.extract.working import Extraction
+from mnemon_consumers.maintain.handler import EXPIRE
+from mnemon_consumers.spending.budget import Budgets
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker.log_reader import last_position
+from mnemon_infra.broker.outcomes import ACK, Retry
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locking import _key, locked
+from mnemon_infra.models.language.opening import LanguageModels
+from mnemon_infra.models.language.patience import Patience
+from mnemon_infra.settings.store import LiveSettings, change
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, WAITING, Extracting
 from tests.integration.setting import setting

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from nats.aio.client import Client
 
-from consumers.app import running
-from infra.broker.position import log_end
-from infra.config import Deployment
+from mnemon_consumers.app import running
+from mnemon_infra.broker.position import log_end
+from mnemon_infra.config import Deployment
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_hostile_input import NOTHING, UNSTORABLE, audit, memory_of

@@ -13,20 +13,6 @@ import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from bench.all_events import fill
-from consumers.app import running
-from contracts.chat import ClearedV1, MessageV1, StartedV1
-from contracts.memory import ProfileSetV1
-from contracts.streams import LOG
-from contracts.subjects import event_filter
-from infra.broker.connect import connect
-from infra.broker.log_reader import last_position
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.migrate import migrate
-from infra.database.other_chats import ChatLogs, NotThere, other_database, said
-from infra.embedded.nats_server import NatsServer
 from mnemon.demo.facts import tell
 from mnemon.demo.learning import learn
 from mnemon.demo.run import ANSWERING, SURPRISE, TENANT, in_runs
@@ -41,8 +27,22 @@ from mnemon.importing.markdown import Markdown
 from mnemon.importing.postgres import Reading
 from mnemon.importing.report import Report
 from mnemon.importing.rewriting import backup_of, rewrite
-from producers.client import MemoryClient
-from producers.events import ChatEvent
+from mnemon_bench.all_events import fill
+from mnemon_consumers.app import running
+from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import event_filter
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.log_reader import last_position
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.other_chats import ChatLogs, NotThere, other_database, said
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
 from tests.integration.conftest import Stock
 
 

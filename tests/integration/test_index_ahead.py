@@ -3,17 +3,17 @@
 import asyncio
 from pathlib import Path
 
-from consumers.app import running
-from consumers.index.decide import Read
-from consumers.index.sweep import sweep
-from consumers.index.writing import document
-from contracts.memory import DocumentAddedV1
-from infra.broker.position import applied_position
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import opened, points
-from infra.settings.store import read
-from infra.vectors.port import Collection
+from mnemon_consumers.app import running
+from mnemon_consumers.index.decide import Read
+from mnemon_consumers.index.sweep import sweep
+from mnemon_consumers.index.writing import document
+from mnemon_contracts.memory import DocumentAddedV1
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import opened, points
+from mnemon_infra.settings.store import read
+from mnemon_infra.vectors.port import Collection
 from tests.integration.conftest import Stock, indexed
 
 OWNER = ("acme", "u1")

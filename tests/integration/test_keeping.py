@@ -14,24 +14,24 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from consumers.app import running
-from consumers.dedupe import handler as dedupe
-from consumers.index import handler as index
-from consumers.maintain import handler as maintain
-from consumers.maintain.handler import LIMITS
-from consumers.persist import handler as persist
-from consumers.retrieve import handler as retrieve
-from contracts.settings import FactLimits, SettingsV1
-from contracts.streams import WORK
-from infra.broker.delivery import Delivery
-from infra.broker.log_reader import pages
-from infra.broker.position import Position
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import Finding
-from infra.settings.store import change, write
-from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection, Vectors
+from mnemon_consumers.app import running
+from mnemon_consumers.dedupe import handler as dedupe
+from mnemon_consumers.index import handler as index
+from mnemon_consumers.maintain import handler as maintain
+from mnemon_consumers.maintain.handler import LIMITS
+from mnemon_consumers.persist import handler as persist
+from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.broker.position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding
+from mnemon_infra.settings.store import change, write
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import Collection, Vectors
 from tests.given import Given
 from tests.integration.conftest import Stock
 

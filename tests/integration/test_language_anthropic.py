@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.answers import Question
-from bench.provider_server.anthropic import FORBIDDEN, FORMAT, THINKER
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import Asked, Batch
-from infra.config import Deployment
-from infra.models.language.anthropic import open_anthropic
-from infra.models.language.port import (
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.anthropic import FORBIDDEN, FORMAT, THINKER
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import Asked, Batch
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.anthropic import open_anthropic
+from mnemon_infra.models.language.port import (
     Answer,
     Batches,
     LanguageModel,

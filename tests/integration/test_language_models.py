@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import State
-from contracts.model_settings import Provider
-from infra.config import Deployment
-from infra.models.language.opening import language_models
-from infra.models.language.port import ModelNotConfigured
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import State
+from mnemon_contracts.model_settings import Provider
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.opening import language_models
+from mnemon_infra.models.language.port import ModelNotConfigured
 from tests.integration.language_suite import asking, facts
 
 
@@ -50,7 +50,7 @@ async def test_a_package_that_is_missing_is_named(
     provider: Provider, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in list(sys.modules):
-        if name.startswith((package, f"infra.models.language.{provider}")):
+        if name.startswith((package, f"mnemon_infra.models.language.{provider}")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     async with language_models(Deployment()) as models:

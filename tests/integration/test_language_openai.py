@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench.provider_server import server as provider_server
-from bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import State
-from bench.provider_server.wire import Request, Response, Route
-from infra.config import Deployment
-from infra.models.language import openai
-from infra.models.language.openai import OpenAIModel, open_openai
-from infra.models.language.port import (
+from mnemon_bench.provider_server import server as provider_server
+from mnemon_bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.wire import Request, Response, Route
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language import openai
+from mnemon_infra.models.language.openai import OpenAIModel, open_openai
+from mnemon_infra.models.language.port import (
     Answer,
     Batches,
     LanguageModel,

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from infra.config import Deployment
-from infra.database.engine import Connection, Database
-from infra.database.locking import is_locked, locked
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Connection, Database
+from mnemon_infra.database.locking import is_locked, locked
 
 
 async def _one(connection: Connection) -> int:

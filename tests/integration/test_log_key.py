@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from contracts.streams import LOG
-from infra.broker.connect import connect
-from infra.broker.topology import provision
-from infra.embedded.log_key import RECORD, LogKeyRefused
-from infra.embedded.nats_server import NatsServer
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.embedded.log_key import RECORD, LogKeyRefused
+from mnemon_infra.embedded.nats_server import NatsServer
 
 # What the server's configuration would take for a number, an end of a text, and a variable.
 KEYS = ["12345", "a \"quoted\\\" 'key'; with # all # of it", "$HOME"]

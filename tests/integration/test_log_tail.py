@@ -9,14 +9,14 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from bench.load import fill
-from contracts.streams import LOG
-from infra.broker import log_tail as module
-from infra.broker.connect import connect
-from infra.broker.delivery import Delivery
-from infra.broker.log_tail import PAGE, log_tail
-from infra.broker.topology import provision
-from infra.embedded.nats_server import NatsServer
+from mnemon_bench.load import fill
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker import log_tail as module
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.log_tail import PAGE, log_tail
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.embedded.nats_server import NatsServer
 
 SUBJECT = "memory.acme.u1.fact.saved.v1"
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from contracts.settings import SettingsV1
-from infra.config import Deployment
-from infra.settings.store import write
-from producers.client import MemoryClient
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock
 
 pytestmark = pytest.mark.usefixtures("mnemon")

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from consumers.persist.decide import plan
-from contracts.subjects import chat_subject
-from infra.broker.delivery import Delivery
-from infra.database.engine import Database
-from infra.database.message_counts import CountedConversation, message_counts
-from infra.database.projecting import write
-from infra.database.reading import Newest, newest_messages
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.message_counts import CountedConversation, message_counts
+from mnemon_infra.database.projecting import write
+from mnemon_infra.database.reading import Newest, newest_messages
 
 END = 10**6
 

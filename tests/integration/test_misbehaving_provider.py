@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bench.provider_server.faults import Body, Damage, Fault
-from bench.provider_server.server import ProviderServer
-from bench.provider_server.state import State
-from infra.config import Deployment
-from infra.models.language import patience
+from mnemon_bench.provider_server.faults import Body, Damage, Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import State
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language import patience
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, PATIENCE, Extracting
 
@@ -232,7 +232,7 @@ async def extracting(
 ) -> Extracting:
     monkeypatch.setattr(patience, "REFUSED", 0.1)
     monkeypatch.setattr(patience, "PAUSES", (0.0, 0.1))
-    monkeypatch.setattr("consumers.extract.batching.SELDOM", 0.5)
+    monkeypatch.setattr("mnemon_consumers.extract.batching.SELDOM", 0.5)
     extracting = Extracting.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), server)
     await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0, attempts=2)
     return extracting

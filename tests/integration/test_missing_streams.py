@@ -9,18 +9,18 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 from structlog.testing import capture_logs
 
-from consumers.app import running
-from contracts.streams import DEAD, LOG, SETTINGS, WORK
-from infra.broker import presence
-from infra.broker.letters import Wanted, letters
-from infra.broker.position import Position, log_end
-from infra.broker.presence import StreamsMissing
-from infra.broker.topology import Change, drift, provision
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.same_log import LogLost
-from infra.settings.bucket import SettingsNotProvisioned
 from mnemon.health.examining import examine
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
+from mnemon_infra.broker import presence
+from mnemon_infra.broker.letters import Wanted, letters
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.broker.presence import StreamsMissing
+from mnemon_infra.broker.topology import Change, drift, provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.same_log import LogLost
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from tests.integration.conftest import Stock
 from tests.integration.folded import contents_of
 from tests.integration.test_redelivery import swept

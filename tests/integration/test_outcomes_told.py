@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from consumers.app import running
-from infra.config import Deployment
-from producers.client import MemoryClient
-from producers.errors import AskFailed, EventRejected
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, EventRejected
 from tests.integration.conftest import Stock
 
 MESSAGE = "chat.acme.u1.-.message.v1"

@@ -15,12 +15,12 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig
 
-from contracts.streams import LOG
-from contracts.subjects import InvalidSubject, decode_token
-from infra.broker import patches
-from infra.broker.delivery import Delivery
-from infra.broker.outcomes import ACK, Outcome
-from infra.broker.stream_consumers import consume_stream
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, decode_token
+from mnemon_infra.broker import patches
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import ACK, Outcome
+from mnemon_infra.broker.stream_consumers import consume_stream
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 

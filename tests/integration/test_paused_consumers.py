@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 from nats.aio.client import Client
 
-from contracts.streams import LOG
-from infra.broker.dead_limit import PAUSE
-from infra.config import Deployment
 from mnemon.health.examining import examine
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_limit import PAUSE
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 
 

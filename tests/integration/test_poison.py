@@ -9,12 +9,12 @@ from nats.js.api import RawStreamMsg
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from bench.load import fill
-from consumers.app import running
-from contracts.streams import DEAD, LOG, WORK
-from infra.broker.position import Position, log_end
-from infra.broker.topology import provision
-from infra.config import Deployment
+from mnemon_bench.load import fill
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 
 PATIENCE = 60.0

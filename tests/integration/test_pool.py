@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy.engine import make_url
 
-from infra.config import Deployment
-from infra.database.engine import Connection, Database, DatabaseUnavailable
-from infra.database.migrate import migrate
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.database.migrate import migrate
 
 
 async def _named(connection: Connection) -> int:

@@ -10,14 +10,14 @@ import psutil
 import pytest
 from nats.aio.client import Client
 
-from consumers.retrieve.verbs import saving
-from contracts.streams import LOG
-from contracts.subjects import memory_subject, thing_filter
-from infra.broker import log_reader
-from infra.broker.connect import connect
-from infra.broker.position import Position
-from infra.broker.topology import provision
-from infra.embedded.nats_server import NatsServer
+from mnemon_consumers.retrieve.verbs import saving
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_infra.broker import log_reader
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.embedded.nats_server import NatsServer
 
 T = TypeVar("T")
 

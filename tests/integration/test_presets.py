@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from nats.aio.client import Client
 
-from consumers.app import running
-from contracts.settings_presets import PRESETS
-from infra.config import Deployment
-from infra.settings.store import change
+from mnemon_consumers.app import running
+from mnemon_contracts.settings_presets import PRESETS
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change
 from tests.integration.conftest import Stock
 from tests.integration.setting import setting
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from consumers.index import handler as index
-from consumers.persist import handler as persist
-from consumers.retrieve import handler as retrieve
-from consumers.retrieve.found_rows import MOST_HELD
-from consumers.retrieve.search import statistics
-from contracts.settings import Embedding
-from infra.broker.position import applied_position
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import Finding, opened
-from infra.rebuilding.making import site_alone, take_over
-from infra.settings.store import change
+from mnemon_consumers.index import handler as index
+from mnemon_consumers.persist import handler as persist
+from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_consumers.retrieve.found_rows import MOST_HELD
+from mnemon_consumers.retrieve.search import statistics
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding, opened
+from mnemon_infra.rebuilding.making import site_alone, take_over
+from mnemon_infra.settings.store import change
 from tests.integration.conftest import Stock, indexed
 from tests.integration.rebuilding import Told, rebuilt
 from tests.integration.setting import setting

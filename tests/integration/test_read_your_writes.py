@@ -17,21 +17,21 @@ from nats.aio.client import Client
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from consumers.app import running
-from consumers.persist.decide import plan
-from contracts.streams import LOG
-from infra.broker.connect import connect
-from infra.broker.delivery import Delivery
-from infra.broker.position import Position
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.migrate import migrate
-from infra.database.projecting import write
-from infra.embedded.nats_server import NatsServer
-from infra.embedded.postgres import Postgres
-from infra.embedded.process import ServerProcess
-from producers.timeouts import DEFAULTS
+from mnemon_consumers.app import running
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.projecting import write
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.embedded.process import ServerProcess
+from mnemon_producers.timeouts import DEFAULTS
 from tests.integration.conftest import Stock
 
 PATIENCE = 60.0

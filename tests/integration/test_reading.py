@@ -8,14 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from consumers.persist.decide import plan
-from contracts.subjects import chat_subject
-from infra.broker.delivery import Delivery
-from infra.database import reading
-from infra.database.engine import Database, DatabaseUnavailable, Query
-from infra.database.projecting import write
-from infra.database.reading import ConversationView, Newest
-from infra.database.together import AT_ONCE, ROUND_TRIPS, Together
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database import reading
+from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
+from mnemon_infra.database.projecting import write
+from mnemon_infra.database.reading import ConversationView, Newest
+from mnemon_infra.database.together import AT_ONCE, ROUND_TRIPS, Together
 
 MANY = 3000
 

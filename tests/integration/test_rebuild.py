@@ -10,13 +10,13 @@ import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from bench.all_events import fill
-from consumers.app import running
-from infra.broker.stream_reader import position_at
-from infra.config import Deployment
-from infra.database import facts
-from infra.rebuilding.making import InTheWay, Site, catch_up, made, site_alone
-from infra.rebuilding.verifying import Verifying
+from mnemon_bench.all_events import fill
+from mnemon_consumers.app import running
+from mnemon_infra.broker.stream_reader import position_at
+from mnemon_infra.config import Deployment
+from mnemon_infra.database import facts
+from mnemon_infra.rebuilding.making import InTheWay, Site, catch_up, made, site_alone
+from mnemon_infra.rebuilding.verifying import Verifying
 from tests.integration.conftest import Stock
 from tests.integration.rebuilding import Told, applied, change, verdict_on
 from tests.integration.test_poison import REFUSED

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from consumers.app import running
-from infra.config import Deployment
-from infra.rebuilding.making import site_alone
 from mnemon.rebuilding.live import counted
 from mnemon.rebuilding.making import made
 from mnemon.rebuilding.switching import finish, former, take_over
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
+from mnemon_infra.rebuilding.making import site_alone
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_as_of import ToldOfBoth
 

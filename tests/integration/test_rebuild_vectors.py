@@ -13,20 +13,6 @@ import pytest_asyncio
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from bench.all_events import TENANT, fill
-from consumers.app import running
-from contracts.settings import Embedding
-from infra.config import Deployment
-from infra.database.generations import as_of, drop
-from infra.finding import Finding, opened
-from infra.rebuilding.making import Site, site_alone
-from infra.rebuilding.making import take_over as rows_take_over
-from infra.rebuilding.verifying import Verdict
-from infra.settings.store import read
-from infra.vectors.edge import alone_in
-from infra.vectors.generations import are_there, is_held, of_generation, open_as_of
-from infra.vectors.holding import Holder
-from infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon.rebuilding.embedding import embedding_of, is_embedding
 from mnemon.rebuilding.listing import dropped
 from mnemon.rebuilding.live import counted, live_pages
@@ -34,6 +20,20 @@ from mnemon.rebuilding.making import made
 from mnemon.rebuilding.reembedding import Preview, preview
 from mnemon.rebuilding.switching import finish, former, take_over
 from mnemon.rebuilding.verifying import VerifyingAll
+from mnemon_bench.all_events import TENANT, fill
+from mnemon_consumers.app import running
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.generations import as_of, drop
+from mnemon_infra.finding import Finding, opened
+from mnemon_infra.rebuilding.making import Site, site_alone
+from mnemon_infra.rebuilding.making import take_over as rows_take_over
+from mnemon_infra.rebuilding.verifying import Verdict
+from mnemon_infra.settings.store import read
+from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
+from mnemon_infra.vectors.holding import Holder
+from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
 from tests.integration.conftest import Stock, indexed
 from tests.integration.embedding_server import KEY, Endpoint
 from tests.integration.rebuilding import Told, change, rebuilt

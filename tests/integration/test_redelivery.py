@@ -10,15 +10,15 @@ from nats.aio.msg import Msg
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from consumers.app import running
-from consumers.persist.decide import plan
-from contracts.streams import LOG, WORK
-from infra.broker.delivery import Delivery
-from infra.broker.position import Position, log_end
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.projecting import write
+from mnemon_consumers.app import running
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projecting import write
 from tests.integration.conftest import Stock
 from tests.integration.folded import texts_of
 

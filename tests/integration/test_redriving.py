@@ -11,20 +11,20 @@ from nats.js.errors import NotFoundError
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from consumers.app import running
-from contracts.identity import scoped
-from contracts.streams import DEAD, LOG, WORK
-from infra.broker.dead_letters import bury
-from infra.broker.delivery import Delivery
-from infra.broker.letters import Letter, Wanted, letter, letters
-from infra.broker.log_reader import delivery_of
-from infra.broker.outcomes import Dead
-from infra.broker.position import Position
-from infra.broker.redriving import Applied, GivenBack, IsApplied, Kept, drop, original_of, redrive
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database import applied
-from infra.database.engine import Database
+from mnemon_consumers.app import running
+from mnemon_contracts.identity import scoped
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_infra.broker.dead_letters import bury
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.letters import Letter, Wanted, letter, letters
+from mnemon_infra.broker.log_reader import delivery_of
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.redriving import Applied, GivenBack, IsApplied, Kept, drop, original_of, redrive
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database import applied
+from mnemon_infra.database.engine import Database
 from tests.integration.burying import bury_next, bury_said, bury_trigger, kept
 from tests.integration.conftest import Stock
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.provider_server.server import ProviderServer
-from contracts.streams import DEAD
-from infra.broker.log_reader import pages
-from infra.config import Deployment
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.streams import DEAD
+from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, PATIENCE, Extracting
 

@@ -4,15 +4,15 @@ import asyncio
 
 from nats.aio.client import Client
 
-from consumers.app import running
-from contracts.chat import MessageV1
-from contracts.streams import WORK
-from contracts.subjects import memory_subject
-from infra.broker.position import applied_position
-from infra.broker.triggers import USERS, decode
-from infra.config import Deployment
-from producers.client import MemoryClient
-from producers.events import ChatEvent
+from mnemon_consumers.app import running
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.streams import WORK
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.triggers import USERS, decode
+from mnemon_infra.config import Deployment
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
 from tests.integration.conftest import Stock
 
 

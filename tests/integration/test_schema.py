@@ -7,8 +7,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from infra.database.migrate import current_revision, head_revision, migrate
-from infra.database.tables import metadata
+from mnemon_infra.database.migrate import current_revision, head_revision, migrate
+from mnemon_infra.database.tables import metadata
 
 
 def test_migrations_and_tables_agree(database_url: str) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from consumers.app import CONSUMERS, running
-from contracts.settings import Embedding, Retrieval, SettingsV1
-from infra.broker.position import applied_position
-from infra.config import Deployment
-from infra.settings.store import write
-from producers.client import MemoryClient
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_contracts.settings import Embedding, Retrieval, SettingsV1
+from mnemon_infra.broker.position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from consumers.app import running
-from infra.config import Deployment
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock, indexed
 
 RELEVANT = 0.25

@@ -11,18 +11,18 @@ import pytest_asyncio
 from nats.aio.client import Client
 from structlog.testing import capture_logs
 
-from consumers.app import running
-from contracts.tools import SearchReplyV1
-from infra.broker.position import applied_position, log_end
-from infra.config import Deployment
-from infra.database.auditing import Sample
-from infra.rebuilding.making import site
-from infra.settings.store import change
-from infra.vectors.holding import Holder
 from mnemon.audit.examining import examine
 from mnemon.audit.ledger import Audit
 from mnemon.rebuilding.live import live_pages
-from producers.client import MemoryClient
+from mnemon_consumers.app import running
+from mnemon_contracts.tools import SearchReplyV1
+from mnemon_infra.broker.position import applied_position, log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.auditing import Sample
+from mnemon_infra.rebuilding.making import site
+from mnemon_infra.settings.store import change
+from mnemon_infra.vectors.holding import Holder
+from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"

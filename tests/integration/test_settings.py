@@ -12,20 +12,20 @@ from nats.aio.client import Client
 from nats.js.kv import KeyValue
 from structlog.testing import capture_logs
 
-from contracts.base import InvalidBody
-from contracts.settings import FactLimits, SettingsV1
-from contracts.settings_document import DEFAULTS, Document, with_value, without
-from contracts.streams import SETTINGS
-from contracts.subjects import InvalidId
-from infra.broker.connect import connect
-from infra.broker.lifetime import build_broker, connected
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.embedded.nats_server import NatsServer
-from infra.settings import store
-from infra.settings.bucket import SettingsNotProvisioned
-from infra.settings.history import history, rollback
-from infra.settings.store import LiveSettings, change, read, write
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_contracts.settings_document import DEFAULTS, Document, with_value, without
+from mnemon_contracts.streams import SETTINGS
+from mnemon_contracts.subjects import InvalidId
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.lifetime import build_broker, connected
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.settings import store
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
+from mnemon_infra.settings.history import history, rollback
+from mnemon_infra.settings.store import LiveSettings, change, read, write
 from tests.integration.setting import Edit, setting
 
 PATIENCE = 60.0

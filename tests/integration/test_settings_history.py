@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from contracts.base import InvalidBody
-from contracts.settings import FactLimits, SettingsV1
-from contracts.settings_document import without
-from contracts.streams import SETTINGS
-from infra.settings.history import Changed, NoSuchRevision, history, rollback
-from infra.settings.store import LiveSettings, change, read
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_contracts.settings_document import without
+from mnemon_contracts.streams import SETTINGS
+from mnemon_infra.settings.history import Changed, NoSuchRevision, history, rollback
+from mnemon_infra.settings.store import LiveSettings, change, read
 from tests.integration.setting import setting
 
 

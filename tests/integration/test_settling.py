@@ -14,12 +14,12 @@ from nats.js import JetStreamContext
 from nats.js.api import RawStreamMsg
 from structlog.testing import capture_logs
 
-from contracts.streams import DEAD, LOG
-from infra.broker.delivery import Delivery
-from infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, Outcome, Retry, settle
-from infra.broker.topology import ACK_WAIT, provision
-from infra.embedded import nats_server
-from infra.embedded.nats_server import NatsServer
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, Outcome, Retry, settle
+from mnemon_infra.broker.topology import ACK_WAIT, provision
+from mnemon_infra.embedded import nats_server
+from mnemon_infra.embedded.nats_server import NatsServer
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 POISON = Dead("invalid_body", "no JSON")

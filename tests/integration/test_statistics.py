@@ -6,11 +6,11 @@ from alembic import command
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.erasing import counted_in_statistics
-from infra.database.migrate import _config, migrate
-from infra.database.tables import metadata
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasing import counted_in_statistics
+from mnemon_infra.database.migrate import _config, migrate
+from mnemon_infra.database.tables import metadata
 from tests.integration.conftest import Stock
 
 _SAMPLED = """

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from infra.broker.authorization import Limits
-from infra.broker.connect import connect
-from infra.broker.topology import provision
-from infra.embedded.logins import FolderLogins
-from infra.embedded.nats_server import NatsServer
-from producers.client import MemoryClient
-from producers.errors import NotConnected, PublishFailed
-from producers.timeouts import Timeouts
+from mnemon_infra.broker.authorization import Limits
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import NotConnected, PublishFailed
+from mnemon_producers.timeouts import Timeouts
 
 IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
 

@@ -16,21 +16,21 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from consumers.app import running
-from contracts.chat import MessageV1
-from contracts.streams import DEAD, LOG, WORK
-from contracts.subjects import inbox_prefix
-from infra.broker.authorization import Login
-from infra.broker.connect import BrokerUnreachable, connect
-from infra.broker.topology import provision
-from infra.config import Deployment
-from infra.database.migrate import migrate
-from infra.embedded.logins import FolderLogins
-from infra.embedded.nats_server import NatsServer
-from producers.client import MemoryClient
-from producers.errors import AskFailed, NotConnected, PublishFailed
-from producers.events import ChatEvent
-from producers.timeouts import Timeouts
+from mnemon_consumers.app import running
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_contracts.subjects import inbox_prefix
+from mnemon_infra.broker.authorization import Login
+from mnemon_infra.broker.connect import BrokerUnreachable, connect
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
+from mnemon_producers.events import ChatEvent
+from mnemon_producers.timeouts import Timeouts
 
 IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
 SAID = b'{"role": "user", "content": "hi"}'

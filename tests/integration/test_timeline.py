@@ -3,13 +3,13 @@
 import json
 from itertools import permutations
 
-from consumers.persist.decide import plan
-from contracts.identity import first_conversation
-from contracts.subjects import chat_subject
-from infra.broker.delivery import Delivery
-from infra.database.engine import Database
-from infra.database.projecting import write
-from infra.database.reading import Newest, newest_messages
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.subjects import chat_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projecting import write
+from mnemon_infra.database.reading import Newest, newest_messages
 from tests.integration.folded import forget_all
 
 FIRST = first_conversation("acme", "u1")

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from consumers.app import CONSUMERS, running
-from consumers.retrieve.verbs import saving
-from contracts.settings import DocumentLimits, SettingsV1
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.facts import fact_events
-from infra.settings.store import write
-from producers.client import MemoryClient
+from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.retrieve.verbs import saving
+from mnemon_contracts.settings import DocumentLimits, SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts import fact_events
+from mnemon_infra.settings.store import write
+from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
 SPACE = "memory.acme.u1"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from consumers.persist.decide import plan
-from contracts.subjects import chat_subject, memory_subject
-from infra.broker.delivery import Delivery
-from infra.database import uncovered as module
-from infra.database.engine import Connection, Database, Lookup
-from infra.database.projecting import write
-from infra.database.rows import MemoryRow, Rows
-from infra.database.uncovered import CoveredBy, SpokenRow, Whose, long_uncovered, uncovered
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database import uncovered as module
+from mnemon_infra.database.engine import Connection, Database, Lookup
+from mnemon_infra.database.projecting import write
+from mnemon_infra.database.rows import MemoryRow, Rows
+from mnemon_infra.database.uncovered import CoveredBy, SpokenRow, Whose, long_uncovered, uncovered
 
 END = 2**62
 

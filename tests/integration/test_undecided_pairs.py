@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from bench.provider_server.answers import ShownPair, shown_pairs
-from bench.provider_server.faults import Fault
-from bench.provider_server.server import ProviderServer
-from consumers.extract import batching
-from contracts.fact_pairs import FactPair
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.rebuilding.making import site_alone
+from mnemon_bench.provider_server.answers import ShownPair, shown_pairs
+from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.extract import batching
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.rebuilding.making import site_alone
 from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contracts.streams import LOG
+from mnemon_contracts.streams import LOG
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_forget_queries import keep

@@ -12,17 +12,17 @@ import pytest
 import pytest_asyncio
 from numpy.typing import NDArray
 
-from consumers.dedupe import handler as dedupe
-from consumers.persist import handler as persist
-from consumers.retrieve import handler as retrieve
-from consumers.retrieve.verbs import facts
-from contracts.settings import FactLimits, SettingsV1
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.finding import Finding
-from infra.settings.store import write
-from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection, Vectors
+from mnemon_consumers.dedupe import handler as dedupe
+from mnemon_consumers.persist import handler as persist
+from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_consumers.retrieve.verbs import facts
+from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.finding import Finding
+from mnemon_infra.settings.store import write
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import Collection, Vectors
 from tests.given import Given
 from tests.integration.conftest import Stock
 

@@ -8,11 +8,17 @@ import pytest_asyncio
 from qdrant_client import AsyncQdrantClient
 from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
-from infra.config import Deployment
-from infra.vectors.collections import are_there, drop, exchange, rename, serve
-from infra.vectors.made_by import MadeBy
-from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection, Vectors, VectorsNotConfigured, VectorsOutdated, VectorsUnavailable
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.collections import are_there, drop, exchange, rename, serve
+from mnemon_infra.vectors.made_by import MadeBy
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import (
+    Collection,
+    Vectors,
+    VectorsNotConfigured,
+    VectorsOutdated,
+    VectorsUnavailable,
+)
 from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")

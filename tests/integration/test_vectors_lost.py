@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from consumers.app import running
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.locking import locked
-from infra.vectors import recovery
-from infra.vectors.edge import edge
-from infra.vectors.holding import Holder
-from infra.vectors.made_by import MadeBy
-from infra.vectors.port import Collection, VectorsLost
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locking import locked
+from mnemon_infra.vectors import recovery
+from mnemon_infra.vectors.edge import edge
+from mnemon_infra.vectors.holding import Holder
+from mnemon_infra.vectors.made_by import MadeBy
+from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.integration.conftest import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"

@@ -7,13 +7,13 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from consumers.app import running
-from contracts.streams import DEAD, LOG
-from infra.config import Deployment
-from infra.database.engine import Database
-from infra.database.generations import begin
-from infra.telemetry import metrics, watch
-from infra.telemetry.watch import Watch
+from mnemon_consumers.app import running
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.generations import begin
+from mnemon_infra.telemetry import metrics, watch
+from mnemon_infra.telemetry.watch import Watch
 from tests.integration.conftest import Stock
 
 

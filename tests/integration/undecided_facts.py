@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from bench.provider_server.answers import Question, answer, shown_pairs
-from consumers.app import running
+from mnemon_bench.provider_server.answers import Question, answer, shown_pairs
+from mnemon_consumers.app import running
 from tests.integration.conftest import indexed
 from tests.integration.extracting import Extracting
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pydantic import JsonValue
 
-from contracts.identity import point_id
-from infra.vectors.port import Collection, Dense, Hit, IdFilter, Owner, Point, Sparse, Stored, Vectors
+from mnemon_contracts.identity import point_id
+from mnemon_infra.vectors.port import Collection, Dense, Hit, IdFilter, Owner, Point, Sparse, Stored, Vectors
 
 DIMENSION = 8
 MODEL = "test/eight"

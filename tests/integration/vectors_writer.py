@@ -4,9 +4,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from infra.config import Deployment
-from infra.vectors.opening import open_vectors
-from infra.vectors.port import Collection
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import Collection
 from tests.integration.vectors_suite import DIMENSION, MODEL, direction, point
 
 BATCH = 400

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from nats.js.api import ConsumerConfig, ConsumerInfo, SequenceInfo
 
-from contracts.streams import LOG
 from mnemon.admin import wording
 from mnemon.admin.figures import PROCESSES, State, consumers, traffic
 from mnemon.admin.picture import Shown, pictures
@@ -14,6 +13,7 @@ from mnemon.admin.watching import Sample
 from mnemon.health.lags import Look
 from mnemon.health.services import Served
 from mnemon.health.streams import StreamState
+from mnemon_contracts.streams import LOG
 
 
 def reader(

@@ -1,7 +1,7 @@
 """How many questions are let in."""
 
-from contracts.subjects import Address, parse
-from infra.broker.admission import Admission, Bounds
+from mnemon_contracts.subjects import Address, parse
+from mnemon_infra.broker.admission import Admission, Bounds
 
 
 class Clock:

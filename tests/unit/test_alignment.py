@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.alignment.relation import Relation, relate
-from infra.models.wordllama import word_similarity
+from mnemon_consumers.alignment.relation import Relation, relate
+from mnemon_infra.models.wordllama import word_similarity
 
 SIMILARITY = word_similarity()
 

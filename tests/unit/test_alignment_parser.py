@@ -2,9 +2,9 @@
 
 import pytest
 
-from consumers.alignment.parser import parse
-from consumers.alignment.statement import Kind, Statement, Term
-from consumers.alignment.tokenizer import tokenize
+from mnemon_consumers.alignment.parser import parse
+from mnemon_consumers.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.alignment.tokenizer import tokenize
 
 
 def _keys(text: str, kind: Kind) -> list[str]:

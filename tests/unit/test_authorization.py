@@ -7,8 +7,8 @@ from typing import Any
 import bcrypt
 import pytest
 
-from infra.broker.authorization import ACCOUNT, Authorization, Limits, Login, NotOurs, Role
-from infra.embedded.folder import replace
+from mnemon_infra.broker.authorization import ACCOUNT, Authorization, Limits, Login, NotOurs, Role
+from mnemon_infra.embedded.folder import replace
 
 
 def empty(path: Path) -> Authorization:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bench.calibration import Pair
-from bench.dedupe_quality import OUTCOMES, run
 from mnemon.cli.app import app
+from mnemon_bench.calibration import Pair
+from mnemon_bench.dedupe_quality import OUTCOMES, run
 from tests.given import Given
 
 SAME = Pair(

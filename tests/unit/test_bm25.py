@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.models.bm25 import document, query
-from infra.vectors.port import Sparse
+from mnemon_infra.models.bm25 import document, query
+from mnemon_infra.vectors.port import Sparse
 
 
 def met(asked: str, text: str) -> int:
@@ -96,6 +96,6 @@ def test_every_process_and_thread_makes_the_same_terms() -> None:
     here = document(text)
     with ThreadPoolExecutor(4) as threads:
         assert all(terms == here for terms in threads.map(document, [text] * 200))
-    program = f"from infra.models.bm25 import document; print(document({text!r}))"
+    program = f"from mnemon_infra.models.bm25 import document; print(document({text!r}))"
     there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert there.stdout.strip() == str(here)

@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from bench.calibration import PRECISION, InvalidPairs, Pair, calibrate, read_pairs
-from infra.models.embedding import TRANSFORMER, CorpusStatistics
-from infra.models.wordllama import wordllama
 from mnemon.cli.app import app
+from mnemon_bench.calibration import PRECISION, InvalidPairs, Pair, calibrate, read_pairs
+from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
+from mnemon_infra.models.wordllama import wordllama
 
-PAIRS = Path(__file__).parents[2] / "bench" / "pairs.jsonl"
+PAIRS = Path(__file__).parents[2] / "bench" / "mnemon_bench" / "pairs.jsonl"
 
 
 class Given:

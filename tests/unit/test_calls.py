@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from consumers.spending.calls import called, cost, estimate, price_of
-from contracts.model_settings import Price, Spending
-from contracts.subjects import memory_subject
-from infra.models import tokens
-from infra.models.language.port import Request, Usage
+from mnemon_consumers.spending.calls import called, cost, estimate, price_of
+from mnemon_contracts.model_settings import Price, Spending
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.models import tokens
+from mnemon_infra.models.language.port import Request, Usage
 
 MILLION = 1_000_000
 SPENDING = Spending(

@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.compact.answer import (
+from mnemon_consumers.compact.answer import (
     MOST_CHARACTERS,
     MOST_WORDS,
     SummaryRefusal,
     check_summary,
     correct_request,
 )
-from consumers.compact.prompt import INSTRUCTIONS, of_messages, of_summaries
-from contracts.chat import Role
-from contracts.model_settings import Compaction
-from contracts.settings import SettingsV1
-from infra.database.summaries import StoredSummary
-from infra.database.uncovered import SpokenRow
-from infra.models.language.port import Answer, Usage
+from mnemon_consumers.compact.prompt import INSTRUCTIONS, of_messages, of_summaries
+from mnemon_contracts.chat import Role
+from mnemon_contracts.model_settings import Compaction
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.database.summaries import StoredSummary
+from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_infra.models.language.port import Answer, Usage
 
 AT = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
 LONG_MESSAGE = "I went to York by train and saw " + ", ".join(f"the {n}th house" for n in range(40))

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.compact.decide import (
+from mnemon_consumers.compact.decide import (
     MOST_MERGED,
     Merge,
     Write,
     next_step,
     summary,
 )
-from contracts.memory import SummaryMergedV1, SummaryWrittenV1
-from contracts.model_settings import Compaction
-from infra.database.summaries import StoredSummary
-from infra.database.uncovered import SpokenRow
+from mnemon_contracts.memory import SummaryMergedV1, SummaryWrittenV1
+from mnemon_contracts.model_settings import Compaction
+from mnemon_infra.database.summaries import StoredSummary
+from mnemon_infra.database.uncovered import SpokenRow
 
 PLACE = ("acme", "anna", "trip")
 AT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from consumers.compact.prompt import (
+from mnemon_consumers.compact.prompt import (
     BEGINNING,
     ENDING,
     INSTRUCTIONS,
@@ -11,12 +11,12 @@ from consumers.compact.prompt import (
     of_messages,
     of_summaries,
 )
-from contracts.chat import Role
-from contracts.model_settings import Compaction
-from contracts.settings import SettingsV1, TimeStamps
-from infra.database.summaries import StoredSummary
-from infra.database.uncovered import SpokenRow
-from infra.models.language.prompting import NAME_BEGINNING
+from mnemon_contracts.chat import Role
+from mnemon_contracts.model_settings import Compaction
+from mnemon_contracts.settings import SettingsV1, TimeStamps
+from mnemon_infra.database.summaries import StoredSummary
+from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_infra.models.language.prompting import NAME_BEGINNING
 
 AT = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
 

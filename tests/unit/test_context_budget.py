@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.retrieve.context.budget import Fitted, fit
-from consumers.retrieve.context.choosing import Cut
-from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
-from consumers.retrieve.context.layout import PER_MESSAGE, Count, Layout
-from consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.budget import Fitted, fit
+from mnemon_consumers.retrieve.context.choosing import Cut
+from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
+from mnemon_consumers.retrieve.context.layout import PER_MESSAGE, Count, Layout
+from mnemon_consumers.retrieve.context.value import (
     SECTIONS,
     Context,
     CurrentTime,
@@ -20,8 +20,8 @@ from consumers.retrieve.context.value import (
     Said,
     Summary,
 )
-from contracts.settings import Characters, Sections
-from infra.models import tokens
+from mnemon_contracts.settings import Characters, Sections
+from mnemon_infra.models import tokens
 from tests.hypothesis_profiles import scale_examples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

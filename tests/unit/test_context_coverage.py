@@ -8,19 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.retrieve import decide
-from consumers.retrieve.context.budget import Fitted, fit
-from consumers.retrieve.context.coverage import CountedMessages, count_edges, has_whole_tail, is_covered
-from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
-from consumers.retrieve.search.service import Hit
-from contracts.chat import Role
-from contracts.model_settings import Compaction
-from contracts.settings import ContextSettings, Sections, SettingsV1
-from infra.database.found import VisibleMessage
-from infra.database.message_counts import MessageCount
-from infra.database.reading import ConversationView, StoredRow
-from infra.database.summaries import StoredSummary
-from infra.models import tokens
+from mnemon_consumers.retrieve import decide
+from mnemon_consumers.retrieve.context.budget import Fitted, fit
+from mnemon_consumers.retrieve.context.coverage import (
+    CountedMessages,
+    count_edges,
+    has_whole_tail,
+    is_covered,
+)
+from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
+from mnemon_consumers.retrieve.search.service import Hit
+from mnemon_contracts.chat import Role
+from mnemon_contracts.model_settings import Compaction
+from mnemon_contracts.settings import ContextSettings, Sections, SettingsV1
+from mnemon_infra.database.found import VisibleMessage
+from mnemon_infra.database.message_counts import MessageCount
+from mnemon_infra.database.reading import ConversationView, StoredRow
+from mnemon_infra.database.summaries import StoredSummary
+from mnemon_infra.models import tokens
 from tests.hypothesis_profiles import scale_examples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.retrieve.context.budget import fit
-from consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
-from consumers.retrieve.context.layout import Layout
-from consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
+from mnemon_consumers.retrieve.context.layout import Layout
+from mnemon_consumers.retrieve.context.value import (
     SECTIONS,
     Context,
     DataField,
@@ -21,10 +21,10 @@ from consumers.retrieve.context.value import (
     Summary,
     user_data,
 )
-from consumers.retrieve.context.wording import WORDINGS, Language
-from contracts.ask import Format, RenderedMessage
-from contracts.settings import Sections
-from infra.models import tokens
+from mnemon_consumers.retrieve.context.wording import WORDINGS, Language
+from mnemon_contracts.ask import Format, RenderedMessage
+from mnemon_contracts.settings import Sections
+from mnemon_infra.models import tokens
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 WHOLE = Context(

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from consumers.retrieve import decide
-from consumers.retrieve.search.service import Hit
-from contracts.settings import ContextSettings, SettingsV1
-from infra.database.facts import StoredFact
+from mnemon_consumers.retrieve import decide
+from mnemon_consumers.retrieve.search.service import Hit
+from mnemon_contracts.settings import ContextSettings, SettingsV1
+from mnemon_infra.database.facts import StoredFact
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HIGH_ONLY = SettingsV1(context=ContextSettings(key_facts="high"))

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from consumers.retrieve import decide
-from consumers.retrieve.context.budget import fit
-from consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
-from consumers.retrieve.context.language import detect_language
-from consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve import decide
+from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
+from mnemon_consumers.retrieve.context.language import detect_language
+from mnemon_consumers.retrieve.context.value import (
     Context,
     CurrentTime,
     DataField,
@@ -19,12 +19,12 @@ from consumers.retrieve.context.value import (
     Summary,
     user_data,
 )
-from consumers.retrieve.context.wording import ENGLISH, RUSSIAN, WORDINGS
-from contracts.ask import Format
-from contracts.settings import ContextSettings, Sections, SettingsV1, TimeStamps
-from infra.database.facts import StoredFact
-from infra.database.reading import ConversationView, StoredRow
-from infra.models import tokens
+from mnemon_consumers.retrieve.context.wording import ENGLISH, RUSSIAN, WORDINGS
+from mnemon_contracts.ask import Format
+from mnemon_contracts.settings import ContextSettings, Sections, SettingsV1, TimeStamps
+from mnemon_infra.database.facts import StoredFact
+from mnemon_infra.database.reading import ConversationView, StoredRow
+from mnemon_infra.models import tokens
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 MARCH = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)

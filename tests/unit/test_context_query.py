@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.retrieve.context.query import LONGEST_QUERY, LONGEST_RESULT, query_of
+from mnemon_consumers.retrieve.context.query import LONGEST_QUERY, LONGEST_RESULT, query_of
 
 
 def test_the_query_goes_before_what_was_said_last() -> None:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from contracts.ask import HistoryV1
-from contracts.base import BODY_LIMIT, Event, InvalidBody, Text
-from contracts.chat import ClearedV1, MessageV1, StartedV1
-from contracts.decode import UnknownEvent, contract_of, decode, upcast
-from contracts.memory import ProfileSetV1
-from contracts.registry import EventContract
-from contracts.subjects import parse
+from mnemon_contracts.ask import HistoryV1
+from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody, Text
+from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.decode import UnknownEvent, contract_of, decode, upcast
+from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.registry import EventContract
+from mnemon_contracts.subjects import parse
 
 MESSAGE = parse("chat.acme.u42.-.message.v1")
 

@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from consumers.dedupe.comparison import Likeness, NearestFact
-from consumers.dedupe.decide import Decided, Proposal, decide
-from consumers.dedupe.state import UserFacts
-from contracts.base import Event
-from contracts.memory import (
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
+from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_contracts.base import Event
+from mnemon_contracts.memory import (
     FactConfirmedV1,
     FactForgottenV1,
     FactProposedV1,
@@ -19,9 +19,9 @@ from contracts.memory import (
     Lineage,
     Reason,
 )
-from contracts.settings import Dedupe, SettingsV1
-from infra.models.embedding import Thresholds
-from infra.models.wordllama import word_similarity
+from mnemon_contracts.settings import Dedupe, SettingsV1
+from mnemon_infra.models.embedding import Thresholds
+from mnemon_infra.models.wordllama import word_similarity
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

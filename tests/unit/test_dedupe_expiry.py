@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-from consumers.dedupe.comparison import Likeness, NearestFact
-from consumers.dedupe.decide import Proposal, decide
-from consumers.dedupe.state import UserFacts
-from contracts.memory import Fact, FactProposedV1, FactSavedV1, FactUpdatedV1
-from contracts.settings import SettingsV1
-from infra.models.embedding import Thresholds
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_contracts.memory import Fact, FactProposedV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.models.embedding import Thresholds
 
 SATURDAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 THRESHOLDS = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)

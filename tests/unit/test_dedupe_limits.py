@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from consumers.dedupe.comparison import Likeness, NearestFact
-from consumers.dedupe.decide import Decided, Proposal, decide
-from consumers.dedupe.room import in_excess
-from consumers.dedupe.state import UserFacts, fold
-from contracts.base import Event
-from contracts.memory import (
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
+from mnemon_consumers.dedupe.room import in_excess
+from mnemon_consumers.dedupe.state import UserFacts, fold
+from mnemon_contracts.base import Event
+from mnemon_contracts.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -27,8 +27,8 @@ from contracts.memory import (
     FactUpdatedV1,
     Tier,
 )
-from contracts.settings import FactLimits, SettingsV1
-from infra.models.embedding import Thresholds
+from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_infra.models.embedding import Thresholds
 from tests.hypothesis_profiles import scale_examples
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

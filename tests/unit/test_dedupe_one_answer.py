@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from consumers.dedupe.comparison import Likeness, NearestFact
-from consumers.dedupe.decide import Proposal, decide
-from consumers.dedupe.state import UserFacts
-from contracts.memory import FactProposedV1, FactSavedV1, Lineage
-from contracts.settings import SettingsV1
-from infra.models.wordllama import word_similarity, wordllama
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_contracts.memory import FactProposedV1, FactSavedV1, Lineage
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.models.wordllama import word_similarity, wordllama
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

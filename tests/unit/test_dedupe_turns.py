@@ -2,10 +2,10 @@
 
 import asyncio
 
-from consumers.dedupe.known import TURN
-from consumers.dedupe.turns import FAILED, LATER, Turns
-from infra.broker.outcomes import ACK, Retry
-from infra.vectors.port import Owner
+from mnemon_consumers.dedupe.known import TURN
+from mnemon_consumers.dedupe.turns import FAILED, LATER, Turns
+from mnemon_infra.broker.outcomes import ACK, Retry
+from mnemon_infra.vectors.port import Owner
 
 ANNA = ("acme", "anna")
 

@@ -7,9 +7,6 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
-from contracts.memory import Decision, Fact, FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
-from contracts.tools import SearchHit, StoredFact
 from mnemon.demo.report import (
     DeadLetter,
     Duplicate,
@@ -22,6 +19,16 @@ from mnemon.demo.report import (
     Told,
 )
 from mnemon.demo.view import Screen, show
+from mnemon_contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
+from mnemon_contracts.memory import (
+    Decision,
+    Fact,
+    FactConfirmedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from mnemon_contracts.tools import SearchHit, StoredFact
 
 
 def stored(content: str) -> StoredMessage:

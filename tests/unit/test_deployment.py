@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from infra.config import Deployment
 from mnemon.cli.app import app
+from mnemon_infra.config import Deployment
 
 ADDRESSES = ("MNEMON_EMBEDDING_URL", "MNEMON_MODEL_URL", "MNEMON_ANTHROPIC_URL", "MNEMON_GOOGLE_URL")
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from contracts.settings import Embedding
-from infra.config import Deployment
-from infra.models.embedders import open_embedder
-from infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, EmbeddingUnavailable
-from infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
+from mnemon_contracts.settings import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.embedders import open_embedder
+from mnemon_infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, EmbeddingUnavailable
+from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
 
 
 class TextEmbedding:

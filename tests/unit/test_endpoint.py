@@ -9,8 +9,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from infra.telemetry import endpoint
-from infra.telemetry.endpoint import PortTaken, answering_http
+from mnemon_infra.telemetry import endpoint
+from mnemon_infra.telemetry.endpoint import PortTaken, answering_http
 from tests.ports import free_port
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.extract.answer import (
+from mnemon_consumers.extract.answer import (
     MOST_CHARACTERS,
     MOST_FACTS,
     MOST_OF_AN_ANSWER,
@@ -16,8 +16,8 @@ from consumers.extract.answer import (
     Unreadable,
     read,
 )
-from contracts.memory import FactProposedV1
-from infra.models.language.port import Answer, KnownFact, Said, Usage
+from mnemon_contracts.memory import FactProposedV1
+from mnemon_infra.models.language.port import Answer, KnownFact, Said, Usage
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 SAID = [Said(seq, "user", f"message {seq}", AT) for seq in (11, 14, 20)]

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from consumers.extract.grounding import find_unsupported
-from contracts.chat import Role
-from infra.models.language.offline import offline
-from infra.models.language.port import KnownFact, Request, Said
+from mnemon_consumers.extract.grounding import find_unsupported
+from mnemon_contracts.chat import Role
+from mnemon_infra.models.language.offline import offline
+from mnemon_infra.models.language.port import KnownFact, Request, Said
 
 FRIDAY = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
 

@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from consumers.extract.answer import MOST_FACTS
-from consumers.extract.judging import Asked, Judged, judge
-from consumers.extract.prompt import PROMPT_VERSION
-from consumers.extract.questions import Question
-from contracts.decode import contract_of, upcast
-from contracts.fact_pairs import FactPair
-from contracts.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
-from contracts.merging import FactComparedV1
-from contracts.model_settings import Extraction
-from contracts.settings import SettingsV1
-from contracts.subjects import parse
-from infra.broker.appending import LogEvent
-from infra.database.windows import StoredWindow
-from infra.models.language.port import Answer, KnownFact, LineFailed, Said, Usage
+from mnemon_consumers.extract.answer import MOST_FACTS
+from mnemon_consumers.extract.judging import Asked, Judged, judge
+from mnemon_consumers.extract.prompt import PROMPT_VERSION
+from mnemon_consumers.extract.questions import Question
+from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_contracts.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
+from mnemon_contracts.merging import FactComparedV1
+from mnemon_contracts.model_settings import Extraction
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.subjects import parse
+from mnemon_infra.broker.appending import LogEvent
+from mnemon_infra.database.windows import StoredWindow
+from mnemon_infra.models.language.port import Answer, KnownFact, LineFailed, Said, Usage
 
 WINDOW = StoredWindow("acme", "u1", "talk", 7, 9)
 SAID = Said(7, "user", "Я люблю чай", datetime(2026, 3, 1, tzinfo=UTC))

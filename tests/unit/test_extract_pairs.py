@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from consumers.extract.answer import read
-from consumers.extract.pairs import MOST_ASKED, open_pairs
-from contracts.fact_pairs import FactPair, Relation
-from infra.database.fact_pairs import OpenedPairs, PairRecord
-from infra.database.facts import StoredFact
-from infra.models.language.port import Answer, Said, Usage
+from mnemon_consumers.extract.answer import read
+from mnemon_consumers.extract.pairs import MOST_ASKED, open_pairs
+from mnemon_contracts.fact_pairs import FactPair, Relation
+from mnemon_infra.database.fact_pairs import OpenedPairs, PairRecord
+from mnemon_infra.database.facts import StoredFact
+from mnemon_infra.models.language.port import Answer, Said, Usage
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 SAID = [Said(7, "user", "hello", AT)]

@@ -3,12 +3,12 @@
 import json
 from datetime import UTC, datetime, timedelta, timezone
 
-from consumers.extract.answer import read
-from consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, request
-from contracts.fact_pairs import FactPair
-from contracts.model_settings import Extraction
-from infra.models.language.port import Answer, KnownFact, Said, Usage
-from infra.models.tokens import count
+from mnemon_consumers.extract.answer import read
+from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, request
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_contracts.model_settings import Extraction
+from mnemon_infra.models.language.port import Answer, KnownFact, Said, Usage
+from mnemon_infra.models.tokens import count
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 SETTINGS = Extraction()

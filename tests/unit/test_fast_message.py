@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.base import BODY_LIMIT, InvalidBody
-from contracts.chat import MessageV1
-from infra.database import fast_message
+from mnemon_contracts.base import BODY_LIMIT, InvalidBody
+from mnemon_contracts.chat import MessageV1
+from mnemon_infra.database import fast_message
 
 _ANY: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

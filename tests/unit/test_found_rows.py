@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from random import Random
 
-from consumers.retrieve import cache
-from consumers.retrieve.cache import UserCache
-from consumers.retrieve.found_rows import MOST_HELD, FoundDocuments, FoundMessages
-from infra.database.documents import StoredDocument
-from infra.database.found import AROUND, Surroundings, VisibleMessage, Wanted
+from mnemon_consumers.retrieve import cache
+from mnemon_consumers.retrieve.cache import UserCache
+from mnemon_consumers.retrieve.found_rows import MOST_HELD, FoundDocuments, FoundMessages
+from mnemon_infra.database.documents import StoredDocument
+from mnemon_infra.database.found import AROUND, Surroundings, VisibleMessage, Wanted
 
 ANNA = ("acme", "anna")
 MESSAGES = 60

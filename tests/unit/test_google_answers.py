@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from infra.models.language.google_answers import answer
-from infra.models.language.port import Answer, Usage
+from mnemon_infra.models.language.google_answers import answer
+from mnemon_infra.models.language.port import Answer, Usage
 
 
 def response(*texts: str, end: str = "STOP", **usage: object) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import pytest_asyncio
 from google.genai import Client
 from google.genai.errors import APIError
 
-from infra.models.language.google_server import Server
-from infra.models.language.port import ModelRefused, ModelUnavailable
+from mnemon_infra.models.language.google_server import Server
+from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable
 
 KEY = "sk-one-that-must-not-be-seen"
 MODEL = "a-model-of-our-own"

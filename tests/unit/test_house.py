@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from contracts.settings_document import DEFAULTS
-from infra.config import Deployment
 from mnemon.cli.app import app
+from mnemon_contracts.settings_document import DEFAULTS
+from mnemon_infra.config import Deployment
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.base import ID_LIMIT, InvalidBody, check_identifier
-from contracts.identity import event_identity, first_conversation, scoped, started_conversation
+from mnemon_contracts.base import ID_LIMIT, InvalidBody, check_identifier
+from mnemon_contracts.identity import event_identity, first_conversation, scoped, started_conversation
 
 texts = st.text(min_size=1)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from contracts.chat import MessageV1
-from contracts.identity import first_conversation, started_conversation
-from contracts.memory import FactSavedV1, SummaryWrittenV1
 from mnemon.importing.found import Incoming, NotReadable, Refused
 from mnemon.importing.jsonl import Lines
 from mnemon.memory_lines import HEADER, Positions, portable_id, renamed
+from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.memory import FactSavedV1, SummaryWrittenV1
 
 SAID = {
     "tenant": "acme",

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.memory import Fact, FactProposedV1, FactSavedV1, ProfileSetV1, TaskAddedV1, TaskDoneV1
 from mnemon.importing.found import Incoming, NotReadable, Refused
 from mnemon.importing.markdown import Markdown
 from mnemon.importing.spelling import spelled
@@ -23,6 +22,7 @@ from mnemon.markdown_lines import (
     task_read,
     task_written,
 )
+from mnemon_contracts.memory import Fact, FactProposedV1, FactSavedV1, ProfileSetV1, TaskAddedV1, TaskDoneV1
 
 STORABLE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 WORDS = st.text(STORABLE, min_size=1).map(lambda text: " ".join(text.split())).filter(bool)

@@ -2,8 +2,8 @@
 
 import json
 
-from consumers.index.decide import plan
-from infra.broker.delivery import Delivery
+from mnemon_consumers.index.decide import plan
+from mnemon_infra.broker.delivery import Delivery
 
 
 def said(seq: int, deliveries: int = 1) -> Delivery:

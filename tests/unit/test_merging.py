@@ -5,12 +5,12 @@ from typing import Literal
 
 import pytest
 
-from consumers.dedupe.decide import Decided
-from consumers.dedupe.known import Known
-from consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
-from contracts.base import Event
-from contracts.fact_pairs import Relation
-from contracts.memory import (
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.known import Known
+from mnemon_consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
+from mnemon_contracts.base import Event
+from mnemon_contracts.fact_pairs import Relation
+from mnemon_contracts.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -20,8 +20,8 @@ from contracts.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from contracts.merging import FactComparedV1, FactMergedV1
-from contracts.settings import Dedupe
+from mnemon_contracts.merging import FactComparedV1, FactMergedV1
+from mnemon_contracts.settings import Dedupe
 
 OWNER = "acme", "u1"
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

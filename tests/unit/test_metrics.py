@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry, ends
-from infra.telemetry import metrics
-from infra.telemetry.exposition import registry
-from infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry, ends
+from mnemon_infra.telemetry import metrics
+from mnemon_infra.telemetry.exposition import registry
+from mnemon_infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
 
 ROOT = Path(__file__).parents[2]
 FORBIDDEN = {"tenant", "user", "conversation", "id", "event_id", "model", "subject", "text", "error"}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.monitoring.dashboard import FILE, document, queries, spelled
-from infra.telemetry import metrics
-from infra.telemetry.tally import Counter, Histogram, Metric
+from mnemon_infra.monitoring.dashboard import FILE, document, queries, spelled
+from mnemon_infra.telemetry import metrics
+from mnemon_infra.telemetry.tally import Counter, Histogram, Metric
 
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "infra" / "monitoring"
@@ -40,7 +40,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_the_file_is_what_is_drawn() -> None:
-    assert FILE.read_text() == spelled(), "write it anew: python -m infra.monitoring.dashboard"
+    assert FILE.read_text() == spelled(), "write it anew: python -m mnemon_infra.monitoring.dashboard"
 
 
 def test_panels_stand_beside_and_below_each_other() -> None:

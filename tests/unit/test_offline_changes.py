@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from consumers.extract.prompt import request
-from contracts.model_settings import Extraction
-from infra.models.language.offline import offline
-from infra.models.language.port import KnownFact, Said
+from mnemon_consumers.extract.prompt import request
+from mnemon_contracts.model_settings import Extraction
+from mnemon_infra.models.language.offline import offline
+from mnemon_infra.models.language.port import KnownFact, Said
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 

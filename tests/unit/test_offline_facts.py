@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.extract.answer import read
-from consumers.extract.prompt import request
-from consumers.policy.refusing import refusal
-from contracts.model_settings import Extraction
-from contracts.settings import Policy
-from infra.models import tokens
-from infra.models.language.offline import offline
-from infra.models.language.port import Answer, KnownFact, Said
+from mnemon_consumers.extract.answer import read
+from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.policy.refusing import refusal
+from mnemon_contracts.model_settings import Extraction
+from mnemon_contracts.settings import Policy
+from mnemon_infra.models import tokens
+from mnemon_infra.models.language.offline import offline
+from mnemon_infra.models.language.port import Answer, KnownFact, Said
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 

@@ -1,6 +1,6 @@
 """How long a message waits before it is delivered again."""
 
-from infra.broker.outcomes import DELAYS, delay_after
+from mnemon_infra.broker.outcomes import DELAYS, delay_after
 
 
 def test_the_delay_grows_and_stays_at_the_last() -> None:

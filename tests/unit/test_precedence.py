@@ -2,7 +2,7 @@
 
 import asyncio
 
-from infra.precedence import PATIENCE, REST, answering, give_way
+from mnemon_infra.precedence import PATIENCE, REST, answering, give_way
 
 
 async def elapsed() -> float:

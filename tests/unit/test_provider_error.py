@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.models.language.provider_error import ProviderError, clean
+from mnemon_infra.models.language.provider_error import ProviderError, clean
 
 INSTRUCTIONS = "Write down the facts of the messages."
 TEXT = "[1] user: My password is hunter2, I am not well and live in Porto, Straße 7. Я люблю чай"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.recall import Answered, Question, load, recall, reciprocal_rank, summary
-from producers.locomo import NotLocomo
+from mnemon_bench.recall import Answered, Question, load, recall, reciprocal_rank, summary
+from mnemon_producers.locomo import NotLocomo
 
 
 def sample(**changes: Any) -> dict[str, Any]:

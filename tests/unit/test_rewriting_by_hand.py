@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from consumers.retrieve.verbs.rewriting import conflict, rewritten
-from contracts.memory import Fact
-from contracts.settings import FactLimits, SettingsV1
-from contracts.tools import UpdateV1
-from infra.database.facts import StoredFact
+from mnemon_consumers.retrieve.verbs.rewriting import conflict, rewritten
+from mnemon_contracts.memory import Fact
+from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_contracts.tools import UpdateV1
+from mnemon_infra.database.facts import StoredFact
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = NOW + timedelta(days=100)

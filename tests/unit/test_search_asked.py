@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from consumers.retrieve.search.asked import LOOKED_AT, Asked, Day, speaks_of_others, tells_time, words
-from consumers.retrieve.search.fusion import share_of_words
+from mnemon_consumers.retrieve.search.asked import LOOKED_AT, Asked, Day, speaks_of_others, tells_time, words
+from mnemon_consumers.retrieve.search.fusion import share_of_words
 
 
 @pytest.mark.parametrize(

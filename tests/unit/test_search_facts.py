@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from consumers.retrieve.search.facts import freshness, ranked
-from consumers.retrieve.search.fusion import Candidate
-from contracts.settings import Retrieval
-from infra.database.facts import StoredFact
+from mnemon_consumers.retrieve.search.facts import freshness, ranked
+from mnemon_consumers.retrieve.search.fusion import Candidate
+from mnemon_contracts.settings import Retrieval
+from mnemon_infra.database.facts import StoredFact
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
 

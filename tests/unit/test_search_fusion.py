@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.retrieve.search.fusion import fused, relevance, share_of_words
-from infra.vectors.port import Hit
+from mnemon_consumers.retrieve.search.fusion import fused, relevance, share_of_words
+from mnemon_infra.vectors.port import Hit
 
 
 def hits(**scores: float) -> list[Hit]:

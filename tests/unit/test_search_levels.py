@@ -6,9 +6,9 @@ from typing import get_args
 
 import pytest
 
-from consumers.retrieve.search.levels import WHOLE, named_parts, narrow
-from contracts.tools import FoundScope, MemoryLevel, SearchScope
-from infra.database.found import Surroundings, VisibleMessage
+from mnemon_consumers.retrieve.search.levels import WHOLE, named_parts, narrow
+from mnemon_contracts.tools import FoundScope, MemoryLevel, SearchScope
+from mnemon_infra.database.found import Surroundings, VisibleMessage
 
 
 def test_a_scope_is_all_of_its_parts() -> None:

@@ -3,8 +3,8 @@
 import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
-from infra.broker.connect import shown, too_old
-from infra.database.engine import DatabaseUnavailable, meaning
+from mnemon_infra.broker.connect import shown, too_old
+from mnemon_infra.database.engine import DatabaseUnavailable, meaning
 
 
 @pytest.mark.parametrize(

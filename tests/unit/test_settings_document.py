@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from contracts.base import InvalidBody
-from contracts.settings import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
-from contracts.settings_document import (
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
+from mnemon_contracts.settings_document import (
     DEFAULTS,
     Document,
     document_of,
@@ -19,8 +19,8 @@ from contracts.settings_document import (
     with_value,
     without,
 )
-from contracts.settings_page import page
-from contracts.subjects import InvalidId, InvalidSubject
+from mnemon_contracts.settings_page import page
+from mnemon_contracts.subjects import InvalidId, InvalidSubject
 
 
 @pytest.mark.parametrize(

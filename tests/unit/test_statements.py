@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.database import (
+from mnemon_infra.database import (
     adopting,
     batches,
     documents,
@@ -19,7 +19,7 @@ from infra.database import (
     waiting,
     windows,
 )
-from infra.database.engine import Lookup
+from mnemon_infra.database.engine import Lookup
 
 LOOKUPS = [
     value

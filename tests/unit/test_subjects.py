@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from contracts import subjects
-from contracts.base import ID_LIMIT
-from contracts.subjects import Address, InvalidId, InvalidSubject, decode_token, encode_token, parse
+from mnemon_contracts import subjects
+from mnemon_contracts.base import ID_LIMIT
+from mnemon_contracts.subjects import Address, InvalidId, InvalidSubject, decode_token, encode_token, parse
 
 TRICKY = ".*>%-~_ \t\r\n\x01\x1f\x7f\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000\u200b\ufeffaZ0$/:@+éЖ漢😀"
 

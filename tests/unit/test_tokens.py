@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.models import tokens
-from infra.models.llama_tokenizer import llama_tokenizer
-from infra.models.tokens import count, cut
+from mnemon_infra.models import tokens
+from mnemon_infra.models.llama_tokenizer import llama_tokenizer
+from mnemon_infra.models.tokens import count, cut
 
 TEXTS = [
     "Bye!",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from infra.broker.delivery import Delivery
-from infra.telemetry import tracing
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.telemetry import tracing
 from tests.e2e.collector import Collector, collecting
 
 SENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

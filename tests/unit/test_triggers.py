@@ -2,8 +2,8 @@
 
 import pytest
 
-from contracts.base import InvalidBody
-from infra.broker.triggers import GivenUp, decode, decode_given_up, encode
+from mnemon_contracts.base import InvalidBody
+from mnemon_infra.broker.triggers import GivenUp, decode, decode_given_up, encode
 
 
 def test_users_come_back_as_they_went() -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from infra.vectors import folders
-from infra.vectors.folders import settle
-from infra.vectors.made_by import RECORD
+from mnemon_infra.vectors import folders
+from mnemon_infra.vectors.folders import settle
+from mnemon_infra.vectors.made_by import RECORD
 
 
 def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:

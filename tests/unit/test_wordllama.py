@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from infra.models import wordllama as module
-from infra.models.embedding import EmbeddingNotConfigured
-from infra.models.wordllama import WordLlama, wordllama
+from mnemon_infra.models import wordllama as module
+from mnemon_infra.models.embedding import EmbeddingNotConfigured
+from mnemon_infra.models.wordllama import WordLlama, wordllama
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from consumers.extract.decide import worth_reading
-from consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
-from consumers.retrieve.context.layout import Layout
-from consumers.retrieve.context.value import (
+from mnemon_consumers.extract.decide import worth_reading
+from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
+from mnemon_consumers.retrieve.context.layout import Layout
+from mnemon_consumers.retrieve.context.value import (
     SECTIONS,
     Context,
     DataField,
@@ -19,10 +19,10 @@ from consumers.retrieve.context.value import (
     Section,
     Summary,
 )
-from consumers.retrieve.context.wording import Language
-from contracts.ask import Format
-from contracts.fact_lines import fact_line
-from contracts.tools import StoredFact
+from mnemon_consumers.retrieve.context.wording import Language
+from mnemon_contracts.ask import Format
+from mnemon_contracts.fact_lines import fact_line
+from mnemon_contracts.tools import StoredFact
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 

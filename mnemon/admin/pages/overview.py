@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from contracts.streams import LOG, WORK
-from infra.broker.topology import CONSUMERS
 from mnemon.admin import figures, wording
 from mnemon.admin.figures import Figures, Traffic
 from mnemon.admin.picture import Shown, pictures
@@ -14,6 +12,8 @@ from mnemon.admin.plots import spark
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.admin.watching import LEAST_SPAN, Sample, Watch
 from mnemon.health.lags import Lag, moving
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.topology import CONSUMERS
 
 pages = Pages("Overview", "/")
 

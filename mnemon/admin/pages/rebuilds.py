@@ -58,8 +58,8 @@ async def ask(visit: Visit) -> Response:
 @pages.post("/rebuilds/drop")
 async def drop(visit: Visit) -> Response:
     """Remove a generation that is not in use."""
-    from infra.rebuilding.making import InTheWay
     from mnemon.admin.generations import removed
+    from mnemon_infra.rebuilding.making import InTheWay
 
     try:
         schema = await removed(visit.parts, visit.form["name"])

@@ -6,16 +6,16 @@ from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from consumers.spending.period import Period, last_days
-from consumers.spending.usage import Part, Total
-from contracts.base import InvalidBody
-from infra.database.backlog import backlog, by_tenant
-from infra.database.batches import STATES, newest
-from infra.database.users import tenants
-from infra.settings.store import LiveSettings
 from mnemon.admin.bars import Chart, chart
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.admin.wording import tokens
+from mnemon_consumers.spending.period import Period, last_days
+from mnemon_consumers.spending.usage import Part, Total
+from mnemon_contracts.base import InvalidBody
+from mnemon_infra.database.backlog import backlog, by_tenant
+from mnemon_infra.database.batches import STATES, newest
+from mnemon_infra.database.users import tenants
+from mnemon_infra.settings.store import LiveSettings
 
 Value = TypeVar("Value")
 

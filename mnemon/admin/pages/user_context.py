@@ -5,13 +5,13 @@ from typing import Any, Final, NamedTuple, get_args
 
 from starlette.responses import Response
 
-from contracts.ask import ContextReplyV1, ContextSection, Format
-from contracts.base import InvalidBody
-from infra.settings.store import read
 from mnemon.admin.fields import whole_number
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.admin.whose import Whose, shown
-from producers.errors import AskFailed
+from mnemon_contracts.ask import ContextReplyV1, ContextSection, Format
+from mnemon_contracts.base import InvalidBody
+from mnemon_infra.settings.store import read
+from mnemon_producers.errors import AskFailed
 
 pages = Pages("Users", "/users")
 

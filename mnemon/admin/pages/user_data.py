@@ -6,9 +6,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from contracts.base import InvalidBody
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.admin.whose import Whose, shown
+from mnemon_contracts.base import InvalidBody
 
 pages = Pages("Users", "/users")
 

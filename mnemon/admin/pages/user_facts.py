@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from contracts.base import InvalidBody
-from contracts.tools import SaveReplyV1
-from infra.database.users import origin
 from mnemon.admin import facing
 from mnemon.admin.visiting import Pages, Visit
 from mnemon.admin.whose import Whose, shown
-from producers.errors import AskFailed
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.tools import SaveReplyV1
+from mnemon_infra.database.users import origin
+from mnemon_producers.errors import AskFailed
 
 pages = Pages("Users", "/users")
 

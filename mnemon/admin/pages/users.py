@@ -4,10 +4,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from contracts.base import ID_LIMIT
-from infra.database import users as stored
-from infra.database.reading import counts
 from mnemon.admin.visiting import Pages, Visit
+from mnemon_contracts.base import ID_LIMIT
+from mnemon_infra.database import users as stored
+from mnemon_infra.database.reading import counts
 
 pages = Pages("Users", "/users")
 

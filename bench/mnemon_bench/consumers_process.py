@@ -1,0 +1,19 @@
+"""Consumers as they ship, in a process of their own: as `mnemon up` runs them, without the servers."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
+
+
+async def serve(names: Sequence[str], deployment: Deployment) -> None:
+    """Consume until killed."""
+    async with running(names, deployment):
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[2:], Deployment.read(sys.argv[1])))

@@ -1,0 +1,134 @@
+"""What language models are asked for a thousand messages, beside asking once for every message."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import SecretStr
+
+from mnemon_bench.processes import consuming
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import State
+from mnemon_bench.talk import compacted, connected, conversations, publish, read, said
+from mnemon_consumers.extract.prompt import request
+from mnemon_contracts.model_settings import Compaction, Extraction
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.opening import language_models
+from mnemon_infra.models.language.port import Said
+from mnemon_infra.settings.store import write
+
+USERS, MESSAGES = 20, 50
+MODEL = "bench-model"
+LAST = 10
+"""Messages that a cheaper pattern shows with each new one."""
+
+TARGETS = {"at_least": {"input_saved": 0.80}}
+
+
+async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
+    """Have a thousand messages read by a model behind a local server, in three ways.
+
+    `mnemon` reads them in windows by batches, and writes summaries; `whole` asks for facts with each message,
+    showing the conversation so far; `last_ten` shows no more than ten messages. All have the same
+    instructions, and the same server counts their tokens, a word each.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        report: told what is going on.
+
+    Returns:
+        `input_saved`: the share of `whole`'s input tokens that mnemon does not need; `ratios` with the other
+        shares. `per_1000_messages`: of each way the calls and its tokens, of mnemon's by purpose too.
+    """
+    messages = USERS * MESSAGES
+    counted: dict[str, dict[str, float]] = {}
+    with ProviderServer(State(polls=1)) as server:
+        counted["mnemon"] = await _ours(_asking(deployment, server), server)
+        by_purpose = _by_purpose(server.state)
+    report(f"mnemon: {counted['mnemon']}")
+    for name, shown in {"whole": None, "last_ten": LAST}.items():
+        with ProviderServer(State()) as server:
+            await _each(_asking(deployment, server), shown)
+            counted[name] = _counted(server.state)
+        report(f"{name}: {counted[name]}")
+    ours, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
+    return {
+        "ratios": {
+            "input_to_whole": round(ours / whole, 4),
+            "input_to_last_ten": round(ours / last_ten, 4),
+            "calls_to_whole": round(counted["mnemon"]["calls"] / counted["whole"]["calls"], 4),
+        },
+        "targets": TARGETS,
+        "input_saved": round(1 - ours / whole, 4),
+        "cached_share": {
+            name: round(each["cached_tokens"] / each["input_tokens"], 3) for name, each in counted.items()
+        },
+        "per_1000_messages": {
+            name: {what: round(number * 1000 / messages) for what, number in each.items()}
+            for name, each in (counted | by_purpose).items()
+        },
+    }
+
+
+def _asking(deployment: Deployment, server: ProviderServer) -> Deployment:
+    return deployment.model_copy(
+        update={
+            "model_url": server.openai_url,
+            "model_api_key": SecretStr("bench"),
+            "extract_tick_seconds": 1,
+        }
+    )
+
+
+async def _ours(deployment: Deployment, server: ProviderServer) -> dict[str, float]:
+    async with connected(deployment) as connection:
+        settings = SettingsV1(
+            extraction=Extraction(provider="openai", model=MODEL, idle_seconds=2, pool_seconds=2),
+            compaction=Compaction(provider="openai", model=MODEL),
+        )
+        await write(connection, settings)
+        names = ["persist", "index", "dedupe", "extract", "compact"]
+        async with consuming(names, deployment):
+            last = await publish(connection, conversations(range(USERS), MESSAGES))
+            await read(connection, last)
+            await compacted(connection, max(last.values()))
+    return _counted(server.state)
+
+
+async def _each(deployment: Deployment, shown: int | None) -> None:
+    """One call for each message; what the model has learned before is not even shown."""
+    settings = Extraction()
+    begun = datetime.now(UTC)
+    async with language_models(deployment) as models:
+        model = await models.of("openai", MODEL)
+        for speaker in range(USERS):
+            so_far: list[Said] = []
+            for number in range(MESSAGES):
+                message = said(speaker, number)
+                so_far.append(Said(number, message.role, message.content, begun + timedelta(seconds=number)))
+                await model.complete(request(so_far[-shown:] if shown else so_far, [], settings))
+
+
+def _counted(state: State) -> dict[str, float]:
+    used = state.used
+    return {
+        "calls": len(state.questions),
+        "input_tokens": used.input,
+        "cached_tokens": used.cached,
+        "output_tokens": used.output,
+    }
+
+
+def _by_purpose(state: State) -> dict[str, dict[str, float]]:
+    """Questions for facts want JSON, those for summaries do not."""
+    facts = [question for question in state.questions if question.schema is not None]
+    summaries = [question for question in state.questions if question.schema is None]
+
+    def words(questions: Iterable[Any]) -> int:
+        return sum(len(each.instructions.split()) + len(each.text.split()) for each in questions)
+
+    return {
+        "mnemon, facts": {"calls": len(facts), "input_tokens": words(facts)},
+        "mnemon, summaries": {"calls": len(summaries), "input_tokens": words(summaries)},
+    }

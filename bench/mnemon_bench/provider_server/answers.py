@@ -1,0 +1,147 @@
+"""What the server's model says: the same to the same question, so that tests can count."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from mnemon_consumers.extract.answer import schema
+
+_LIKES = re.compile(r"I like (?P<en>[\w -]+)|Я люблю (?P<ru>[\w -]+)")
+_PAIR = re.compile(
+    r"^\d+\. newer: \[(?P<newer>[^]]+)\] (?:\([^)]*\) )?(?P<newer_text>.*)\n"
+    r" +older: \[(?P<older>[^]]+)\] (?:\([^)]*\) )?(?P<older_text>.*)$",
+    re.MULTILINE,
+)
+_NUMBER = re.compile(r"\[?(\d+)[.\]]")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_NAMED_WORDS = 12
+
+_TEXT_NAMES = ("text", "fact", "content", "statement")
+
+
+class Question(NamedTuple):
+    """What a wire format makes of a request.
+
+    Attributes:
+        text: what the user's message says, instructions left out.
+        schema: JSON Schema of the answer; None where text is asked for.
+        beginning: of the request, what may be cached; empty where nothing may.
+    """
+
+    model: str
+    instructions: str
+    text: str
+    schema: Mapping[str, Any] | None = None
+    beginning: str = ""
+    most_tokens: int | None = None
+
+
+class Liked(NamedTuple):
+    """A fact in a text; `number` is what its line begins with, or else the last line that has one."""
+
+    number: int | None
+    text: str
+
+
+def liked(text: str) -> Iterator[Liked]:
+    """A fact for each `I like ...` and each `Я люблю ...`."""
+    number: int | None = None
+    for line in text.splitlines():
+        beginning = _NUMBER.match(line)
+        number = int(beginning[1]) if beginning else number
+        for found in _LIKES.finditer(line):
+            fact = (
+                f"User likes {found['en'].strip()}"
+                if found["en"]
+                else f"Пользователь любит {found['ru'].strip()}"
+            )
+            yield Liked(number, fact)
+
+
+class ShownPair(NamedTuple):
+    """Two facts that the model is to compare: ids and words."""
+
+    newer: str
+    older: str
+    newer_text: str
+    older_text: str
+
+
+def shown_pairs(text: str) -> list[ShownPair]:
+    """Read the pairs that a text asks about."""
+    before = text.partition("\nMessages:\n")[0]
+    return [ShownPair(**found.groupdict()) for found in _PAIR.finditer(before)]
+
+
+def relate_nothing(pair: ShownPair) -> str:
+    """Answer that any two facts are different."""
+    return "different"
+
+
+def answer(question: Question, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
+    """JSON of the schema with the text's facts, or where none is wanted a sentence about the text.
+
+    `relate` gives the relation of each pair. A request for JSON without a schema gets the form that `extract`
+    reads.
+    """
+    wanted = question.schema or (schema() if "JSON" in question.instructions else None)
+    if wanted is None:
+        return _sentence(question.text)
+    filled = _filled(wanted, question)
+    if "pairs" in wanted.get("properties", {}):
+        filled["pairs"] = [
+            {"newer": pair.newer, "older": pair.older, "relation": relate(pair)}
+            for pair in shown_pairs(question.text)
+        ]
+    return json.dumps(filled, ensure_ascii=False)
+
+
+def _sentence(text: str) -> str:
+    words = list(dict.fromkeys(_WORD.findall(text)))
+    step = max(1, len(words) // _NAMED_WORDS)
+    named = ", ".join(words[::step][:_NAMED_WORDS])
+    is_russian = len(re.findall("[а-яё]", text.lower())) * 2 > len(re.findall("[^\\W\\d_]", text))
+    return f"Говорили о том, что есть: {named}." if is_russian else f"They spoke of what there is: {named}."
+
+
+def _filled(wanted: Mapping[str, Any], question: Question) -> Any:
+    """A value of the schema whose list of objects is the facts."""
+    definitions = wanted.get("$defs", {})
+
+    def resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "$ref" in part:
+            named: Mapping[str, Any] = definitions[str(part["$ref"]).rpartition("/")[2]]
+            return named
+        return part
+
+    def value(part: Mapping[str, Any], name: str, fact: Liked | None) -> Any:
+        part = resolved(part)
+        options = [resolved(option) for option in part.get("anyOf", ())]
+        kinds = part.get("type", ())
+        if any(option.get("type") == "null" for option in options) or "null" in kinds:
+            return None
+        if options:
+            return value(options[0], name, fact)
+        if "const" in part or "enum" in part:
+            return part.get("const", part.get("enum", [None])[0])
+        match part.get("type"):
+            case "object":
+                return {key: value(inner, key, fact) for key, inner in part.get("properties", {}).items()}
+            case "array" if fact is None and resolved(part.get("items", {})).get("type") == "object":
+                return [value(part["items"], name, found) for found in liked(question.text)]
+            case "array":
+                inner = resolved(part.get("items", {})).get("type")
+                if fact is None or fact.number is None or inner not in ("integer", "string"):
+                    return []
+                return [fact.number if inner == "integer" else str(fact.number)]
+            case "string":
+                return fact.text if fact and name in _TEXT_NAMES else ""
+            case "integer" | "number":
+                return 5
+            case "boolean":
+                return False
+            case _:
+                return None
+
+    return value(wanted, "", None)

@@ -1,0 +1,299 @@
+"""Anthropic's wire format: messages, Message Batches and models, in the API's version 2026-10-21."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.faults import Damage
+from mnemon_bench.provider_server.state import Answered, Asked, Batch, Done, State
+from mnemon_bench.provider_server.wire import Request, Response, Route, results_file
+
+FORMAT = "anthropic"
+BATCHES = "/v1/messages/batches"
+
+THINKER = "thinker"
+"""What the name of a model holds that cannot be kept from thinking."""
+
+THOUGHTS = 3000
+"""Tokens that are thought by a model that was not kept from it; the answer has what they leave."""
+
+FORBIDDEN = "a weapon"
+"""What a text holds that no model answers."""
+
+PAGE, LARGEST_PAGE, MOST_LINES = 20, 1000, 100_000
+
+_TAKEN = {"model", "max_tokens", "system", "messages", "output_config", "thinking"}
+_UNSUPPORTED = {"minimum", "maximum", "minLength", "maxLength", "maxItems", "multipleOf", "pattern"}
+_LINE_ID = re.compile("[a-zA-Z0-9_-]{1,64}")
+_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+def _refusal(status: int, message: str) -> Response:
+    return Response({**_error(_ERRORS.get(status, "api_error"), message), "request_id": "req_1"}, status)
+
+
+def _error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _create_message(state: State, request: Request) -> Response:
+    body = _body(request)
+    question = _question(body)
+    return Response(_message(question, state.ask(question), _thinks(body)))
+
+
+def _body(request: Request) -> dict[str, Any]:
+    if "anthropic-version" not in request.headers:
+        raise ValueError("anthropic-version: header is required")
+    return request.json()
+
+
+def _question(body: Mapping[str, Any]) -> Question:
+    """What is asked; ValueError and its like where the API would not take it."""
+    if unknown := body.keys() - _TAKEN:
+        raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
+    if _thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
+        raise ValueError(f'"thinking.type.{_thinking(body)}" is not supported for this model')
+    if body["max_tokens"] < 1 or body["messages"][-1]["role"] != "user":
+        raise ValueError("max_tokens: at least 1; messages: the last is the user's")
+    form = body.get("output_config", {}).get("format")
+    if form is not None:
+        _check(form["schema"])
+    system = body.get("system", [])
+    blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
+    marked = [number for number, block in enumerate(blocks, 1) if _is_marked(block)]
+    return Question(
+        model=body["model"],
+        instructions="".join(block["text"] for block in blocks),
+        text="".join(message["content"] for message in body["messages"]),
+        schema=None if form is None else form["schema"],
+        beginning="".join(block["text"] for block in blocks[: max(marked, default=0)]),
+        most_tokens=body["max_tokens"],
+    )
+
+
+def _thinking(body: Mapping[str, Any]) -> str:
+    return str(body.get("thinking", {"type": "adaptive"})["type"])
+
+
+def _thinks(body: Mapping[str, Any]) -> bool:
+    return _thinking(body) == "adaptive"
+
+
+def _is_marked(block: Mapping[str, Any]) -> bool:
+    mark = block.get("cache_control")
+    if mark is None:
+        return False
+    if mark["type"] != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
+        raise ValueError("cache_control: no such cache")
+    return True
+
+
+def _check(schema: object) -> None:
+    """What JSON Schema has and the API does not take."""
+    if isinstance(schema, list):
+        for part in schema:
+            _check(part)
+    if isinstance(schema, dict):
+        if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+            raise ValueError("output_config.format.schema: 'additionalProperties' must be false")
+        if unsupported := _UNSUPPORTED & schema.keys():
+            raise ValueError(f"output_config.format.schema: {min(unsupported)} is not supported")
+        for part in schema.values():
+            _check(part)
+
+
+def _message(question: Question, answered: Answered, thinks: bool) -> dict[str, Any]:
+    tokens = answered.tokens
+    has_room = not thinks or (question.most_tokens or 0) > THOUGHTS
+    reason = "end_turn" if has_room and not answered.is_cut else "max_tokens"
+    thoughts = [{"type": "thinking", "thinking": "", "signature": "c2lnbmVk"}] if thinks else []
+    text = [{"type": "text", "text": answered.text, "citations": None}] if has_room else []
+    return {
+        "id": f"msg_{uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": question.model,
+        "content": [*thoughts, *text],
+        "stop_reason": "refusal" if FORBIDDEN in question.text else reason,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": tokens.input - tokens.cached - tokens.written,
+            "cache_creation_input_tokens": tokens.written,
+            "cache_read_input_tokens": tokens.cached,
+            "output_tokens": tokens.output,
+            "service_tier": "standard",
+        },
+    }
+
+
+def _model(state: State, request: Request) -> Response:
+    name = request.names["id"]
+
+    def can(supported: bool) -> dict[str, bool]:
+        return {"supported": supported}
+
+    types = {
+        "adaptive": can(True),
+        "between_tools": can(False),
+        "disabled": can(THINKER not in name),
+        "enabled": can(False),
+    }
+    efforts = {level: can(True) for level in ("low", "medium", "high", "xhigh", "max")}
+    return Response(
+        {
+            "id": name,
+            "type": "model",
+            "display_name": name,
+            "created_at": "2026-10-07T00:00:00Z",
+            "lifecycle": "active",
+            "max_input_tokens": 1_000_000,
+            "max_tokens": 128_000,
+            "capabilities": {
+                "batch": can(state.has_batches),
+                "effort": {**can(True), **efforts},
+                "structured_outputs": can("json_schema" in state.formats),
+                "thinking": {**can(True), "types": types},
+            },
+        }
+    )
+
+
+def _create_batch(state: State, request: Request) -> Response:
+    requests = _body(request)["requests"]
+    ids = Counter(each["custom_id"] for each in requests)
+    if not 0 < len(requests) <= MOST_LINES or len(ids) < len(requests):
+        raise ValueError("requests: from 1 to 100,000, each with a custom_id of its own")
+    if not all(_LINE_ID.fullmatch(line_id) for line_id in ids):
+        raise ValueError("custom_id: letters, digits, - and _, 64 at most")
+    lines = [Asked(each["custom_id"], _question(each["params"])) for each in requests]
+    thinking = {each["custom_id"] for each in requests if _thinks(each["params"])}
+    return Response(_shown(state, state.create(FORMAT, lines, {"thinking": thinking}), request))
+
+
+def _list_batches(state: State, request: Request) -> Response:
+    batches = state.batches(FORMAT)
+    ids = [batch.id for batch in batches]
+    start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
+    limit = int(request.query.get("limit", PAGE))
+    if not 0 < limit <= LARGEST_PAGE:
+        raise ValueError("limit: from 1 to 1000")
+    page = batches[start : start + limit]
+    for batch in page:
+        state.poll(batch)
+    return Response(
+        {
+            "data": [_shown(state, batch, request) for batch in page],
+            "has_more": start + limit < len(batches),
+            "first_id": page[0].id if page else None,
+            "last_id": page[-1].id if page else None,
+        }
+    )
+
+
+def _retrieve_batch(state: State, request: Request) -> Response:
+    if (batch := state.batch(request.names["id"], FORMAT)) is None:
+        return _refusal(404, "no such batch")
+    state.poll(batch)
+    return Response(_shown(state, batch, request))
+
+
+def _cancel_batch(state: State, request: Request) -> Response:
+    if (batch := state.batch(request.names["id"], FORMAT)) is None:
+        return _refusal(404, "no such batch")
+    if batch.state != "running":
+        raise ValueError("a batch that has ended cannot be canceled")
+    state.cancel(batch)
+    return Response(_shown(state, batch, request))
+
+
+def _shown(state: State, batch: Batch, request: Request) -> dict[str, Any]:
+    """A batch. One that failed is one whose results are kept no longer: Anthropic's fail in no other way."""
+    created_at = datetime.fromtimestamp(batch.created_at, UTC)
+    has_ended = batch.state != "running"
+    ended_at = datetime.now(UTC).isoformat() if has_ended else None
+    is_kept = has_ended and batch.state != "failed"
+    return {
+        "id": batch.id,
+        "type": "message_batch",
+        "processing_status": "ended" if has_ended else "in_progress",
+        "request_counts": _counts(state, batch),
+        "created_at": created_at.isoformat(),
+        "expires_at": (created_at + timedelta(days=1)).isoformat(),
+        "ended_at": ended_at,
+        "archived_at": None if is_kept else ended_at,
+        "cancel_initiated_at": ended_at if batch.state == "cancelled" else None,
+        "results_url": f"{request.url}{BATCHES}/{batch.id}/results" if is_kept else None,
+    }
+
+
+def _counts(state: State, batch: Batch) -> dict[str, int]:
+    """Lines by what came of them; one that is left out of the results is not done, and the sum is right."""
+    done = state.results(batch) if batch.state not in ("running", "failed") else ()
+    errored = sum(each.damage == "failed" for each in done)
+    undone = len(batch.lines) - batch.done
+    canceled, expired = (undone if batch.state == state_ else 0 for state_ in ("cancelled", "expired"))
+    return {
+        "processing": len(batch.lines) - len(done) - canceled - expired,
+        "succeeded": len(done) - errored,
+        "errored": errored,
+        "canceled": canceled,
+        "expired": expired,
+    }
+
+
+def _results(state: State, request: Request) -> Response:
+    batch = state.batch(request.names["id"], FORMAT)
+    if batch is None or batch.state in ("running", "failed"):
+        return _refusal(404, "no results")
+    return results_file(state, _lines(state, batch))
+
+
+def _lines(state: State, batch: Batch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
+    questions = {asked.line_id: asked.question for asked in batch.lines}
+    for done in state.results(batch):
+        result = _result(state, batch, done, questions[done.line_id])
+        yield {"custom_id": done.line_id, "result": result}, done.damage
+    ending = {"type": "canceled" if batch.state == "cancelled" else "expired"}
+    for asked in batch.lines[batch.done :]:
+        yield {"custom_id": asked.line_id, "result": ending}, None
+
+
+def _result(state: State, batch: Batch, done: Done, question: Question) -> dict[str, Any]:
+    if done.damage == "hollow":
+        return {"type": "succeeded", "message": {}}
+    if done.damage == "failed":
+        is_long = state.longest is not None and len(question.text) > state.longest
+        kind = "invalid_request_error" if is_long else "api_error"
+        return {"type": "errored", "error": {**_error(kind, question.text), "request_id": "req_1"}}
+    thinks = done.line_id in batch.given.get("thinking", ())
+    return {"type": "succeeded", "message": _message(question, done.answered, thinks)}
+
+
+_ONE = f"{BATCHES}/(?P<id>[^/]+)"
+
+ROUTES = [
+    Route(method, re.compile(pattern), answer, is_of_batches, _refusal)
+    for method, pattern, answer, is_of_batches in (
+        ("POST", "/v1/messages", _create_message, False),
+        ("POST", BATCHES, _create_batch, True),
+        ("GET", BATCHES, _list_batches, True),
+        ("GET", _ONE, _retrieve_batch, True),
+        ("POST", f"{_ONE}/cancel", _cancel_batch, True),
+        ("GET", f"{_ONE}/results", _results, True),
+        ("GET", "/v1/models/(?P<id>[^/]+)", _model, False),
+    )
+]

@@ -1,0 +1,300 @@
+"""The Gemini Developer API on the wire: answers, cached contents, files, and batches of them."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.faults import Damage
+from mnemon_bench.provider_server.state import Answered, Asked, Batch, State
+from mnemon_bench.provider_server.wire import Request, Response, Route, results_file
+
+FORMAT, PAGE = "google", 50
+
+STATES = {
+    "running": "BATCH_STATE_RUNNING",
+    "ended": "BATCH_STATE_SUCCEEDED",
+    "expired": "BATCH_STATE_EXPIRED",
+    "failed": "BATCH_STATE_FAILED",
+    "cancelled": "BATCH_STATE_CANCELLED",
+}
+
+STATUSES = {
+    400: "INVALID_ARGUMENT",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+
+SMALLEST_CACHED = 1024
+"""Characters of instructions that a cached content has at least."""
+
+
+def refusal(status: int, message: str) -> Response:
+    """An error as Google words it: a key that is none is a bad request to it."""
+    details = []
+    if status == 401:
+        status = 400
+        details = [{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]
+    error = {
+        "code": status,
+        "message": message,
+        "status": STATUSES.get(status, "UNKNOWN"),
+        "details": details,
+    }
+    return Response({"error": error}, status)
+
+
+def _generated(state: State, request: Request) -> Response:
+    model, body = request.names["model"], request.json()
+    name = body.get("cachedContent")
+    if name is None:
+        return Response(_response(state.ask(_question(model, body)), model))
+    cached = _cached(state, name)
+    if cached is None or cached["model"] != f"models/{model}":
+        return refusal(403, "CachedContent not found (or permission denied)")
+    if "systemInstruction" in body:
+        return refusal(
+            400, "CachedContent can not be used with GenerateContent request setting system_instruction"
+        )
+    return Response(_response(state.ask(_question(model, cached | body)), model))
+
+
+def _question(model: str, body: Mapping[str, Any]) -> Question:
+    """Beginnings of a certain length are cached, whether a client asks for it or not."""
+    instructions = _text(body.get("systemInstruction", {}))
+    generation = body.get("generationConfig", {})
+    return Question(
+        model,
+        instructions,
+        "\n".join(_text(content) for content in body["contents"]),
+        generation.get("responseJsonSchema"),
+        beginning=instructions,
+        most_tokens=generation.get("maxOutputTokens"),
+    )
+
+
+def _text(content: Mapping[str, Any]) -> str:
+    return "".join(part["text"] for part in content.get("parts", ()))
+
+
+def _response(answered: Answered, model: str) -> dict[str, Any]:
+    tokens = answered.tokens
+    usage = {
+        "promptTokenCount": tokens.input,
+        "candidatesTokenCount": tokens.output,
+        "totalTokenCount": tokens.input + tokens.output,
+    }
+    content = {"role": "model", "parts": [{"text": answered.text}]}
+    end = "MAX_TOKENS" if answered.is_cut else "STOP"
+    return {
+        "candidates": [{"content": content, "finishReason": end, "index": 0}],
+        "usageMetadata": usage | ({"cachedContentTokenCount": tokens.cached} if tokens.cached else {}),
+        "modelVersion": model,
+        "responseId": uuid4().hex,
+    }
+
+
+def _cache_created(state: State, request: Request) -> Response:
+    body = request.json()
+    size = len(_text(body["systemInstruction"]))
+    if size < SMALLEST_CACHED:
+        return refusal(
+            400,
+            f"Cached content is too small. total_token_count={size}, min_total_token_count={SMALLEST_CACHED}",
+        )
+    return _cache_kept(state, body | {"name": f"cachedContents/{uuid4().hex}"}, body["ttl"])
+
+
+def _cache_kept(state: State, content: dict[str, Any], ttl: str) -> Response:
+    now = datetime.now(UTC)
+    expires = now + timedelta(seconds=float(ttl.removesuffix("s")))
+    content |= {"updateTime": _time(now), "expireTime": _time(expires)}
+    state.files[content["name"]] = json.dumps(content).encode()
+    return Response(_cache_shown(content))
+
+
+def _cache_shown(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What is cached is not told."""
+    return {name: content[name] for name in ("name", "model", "updateTime", "expireTime")}
+
+
+def _cached(state: State, name: str) -> dict[str, Any] | None:
+    content = json.loads(state.files.get(name, b"null"))
+    return content if content and datetime.fromisoformat(content["expireTime"]) > datetime.now(UTC) else None
+
+
+def _caches(state: State, request: Request) -> Response:
+    names = [name for name in list(state.files) if name.startswith("cachedContents/")]
+    contents = [content for name in names if (content := _cached(state, name)) is not None]
+    return Response({"cachedContents": [_cache_shown(content) for content in contents]})
+
+
+def _cache(state: State, request: Request) -> Response:
+    content = _cached(state, f"cachedContents/{request.names['id']}")
+    if content is None:
+        return refusal(403, "CachedContent not found (or permission denied)")
+    match request.method:
+        case "PATCH":
+            return _cache_kept(state, content, request.json()["ttl"])
+        case "DELETE":
+            del state.files[content["name"]]
+            return Response({})
+        case _:
+            return Response(_cache_shown(content))
+
+
+def _upload_started(state: State, request: Request) -> Response:
+    file_id = uuid4().hex
+    headers = {
+        "X-Goog-Upload-Status": "active",
+        "X-Goog-Upload-URL": f"{request.url}/upload/v1beta/files/{file_id}?upload_id={file_id}",
+    }
+    return Response({}, headers=headers)
+
+
+def _uploaded(state: State, request: Request) -> Response:
+    name = f"files/{request.names['id']}"
+    there = state.files.get(name, b"")
+    if int(request.headers["x-goog-upload-offset"]) != len(there):
+        return refusal(400, f"{len(there)} bytes have come")
+    state.files[name] = there + request.body
+    is_all = "finalize" in request.headers["x-goog-upload-command"]
+    file = {"name": name, "sizeBytes": str(len(state.files[name])), "state": "ACTIVE"}
+    headers = {"X-Goog-Upload-Status": "final" if is_all else "active"}
+    return Response({"file": file} if is_all else {}, headers=headers)
+
+
+def _file_deleted(state: State, request: Request) -> Response:
+    there = state.files.pop(f"files/{request.names['id']}", None)
+    return (
+        Response({}) if there is not None else refusal(403, "You do not have permission to access the File")
+    )
+
+
+def _batch_created(state: State, request: Request) -> Response:
+    model, body = request.names["model"], request.json()["batch"]
+    source = body["inputConfig"]["fileName"]
+    if source not in state.files:
+        return refusal(404, f"no {source}")
+    asked = [
+        Asked(line["key"], _question(model, line["request"]))
+        for line in map(json.loads, state.files[source].splitlines())
+    ]
+    given = {"displayName": body["displayName"], "model": f"models/{model}", "source": source}
+    return Response(_operation(state, state.create(FORMAT, asked, given)))
+
+
+def _operation(state: State, batch: Batch) -> dict[str, Any]:
+    """As it is: counts are strings, and what came of it stands there twice."""
+    failed = sum(done.damage == "failed" for done in state.results(batch)) if _has_results(batch) else 0
+    counts = {
+        "requestCount": len(batch.lines),
+        "successfulRequestCount": batch.done - failed,
+        "failedRequestCount": failed,
+        "pendingRequestCount": len(batch.lines) - batch.done,
+    }
+    about = {
+        "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
+        "name": _name(batch),
+        "displayName": batch.given["displayName"],
+        "model": batch.given["model"],
+        "inputConfig": {"fileName": batch.given["source"]},
+        "createTime": _time(datetime.fromtimestamp(batch.created_at, UTC)),
+        "batchStats": {name: str(count) for name, count in counts.items() if count},
+        "state": STATES[batch.state],
+    }
+    if batch.state == "running":
+        return {"name": _name(batch), "metadata": about}
+    if not _has_results(batch):
+        error = {"code": 13, "message": "no"}
+        return {"name": _name(batch), "metadata": about, "done": True, "error": error}
+    output = {"responsesFile": f"files/batch-{batch.id}"}
+    return {"name": _name(batch), "metadata": about | {"output": output}, "done": True, "response": output}
+
+
+def _has_results(batch: Batch) -> bool:
+    return batch.state in ("ended", "cancelled", "expired")
+
+
+def _name(batch: Batch) -> str:
+    return f"batches/{batch.id}"
+
+
+def _time(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")
+
+
+def _listed(state: State, request: Request) -> Response:
+    batches = state.batches(FORMAT)
+    first, size = int(request.query.get("pageToken", 0)), int(request.query.get("pageSize", PAGE))
+    there = {"operations": [_operation(state, batch) for batch in batches[first : first + size]]}
+    is_more = len(batches) > first + size
+    return Response(there | ({"nextPageToken": str(first + size)} if is_more else {}))
+
+
+def _batch(state: State, request: Request) -> Response:
+    batch = state.batch(request.names["id"], FORMAT)
+    if batch is None:
+        return refusal(404, "Requested entity was not found.")
+    state.poll(batch)
+    return Response(_operation(state, batch))
+
+
+def _cancelled(state: State, request: Request) -> Response:
+    batch = state.batch(request.names["id"], FORMAT)
+    if batch is None:
+        return refusal(404, "Requested entity was not found.")
+    if batch.state != "running":
+        return refusal(400, "The batch has ended.")
+    state.cancel(batch)
+    return Response({})
+
+
+def _results(state: State, request: Request) -> Response:
+    batch = state.batch(request.names["id"], FORMAT)
+    if batch is None or not _has_results(batch):
+        return refusal(404, "Requested entity was not found.")
+    return results_file(state, _result_lines(state, batch))
+
+
+def _result_lines(state: State, batch: Batch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
+    questions = {asked.line_id: asked.question for asked in batch.lines}
+    for line_id, answered, damage in state.results(batch):
+        match damage:
+            case "failed":
+                is_long = state.longest is not None and len(questions[line_id].text) > state.longest
+                error = {"code": 3, "message": "too long"} if is_long else {"code": 13, "message": "internal"}
+                yield {"key": line_id, "error": error}, damage
+            case "hollow":
+                yield {"key": line_id, "response": {}}, damage
+            case _:
+                yield {"key": line_id, "response": _response(answered, batch.given["model"])}, damage
+
+
+def _route(method: str, path: str, answer: Any, *, of_batches: bool = False) -> Route:
+    pattern = path.replace("{model}", r"(?P<model>[^/:]+)").replace("{id}", r"(?P<id>[^/:]+)")
+    return Route(method, re.compile(pattern), answer, of_batches, refusal)
+
+
+ROUTES: Sequence[Route] = (
+    _route("POST", "/v1beta/models/{model}:generateContent", _generated),
+    _route("POST", "/v1beta/cachedContents", _cache_created),
+    _route("GET", "/v1beta/cachedContents", _caches),
+    _route("GET", "/v1beta/cachedContents/{id}", _cache),
+    _route("PATCH", "/v1beta/cachedContents/{id}", _cache),
+    _route("DELETE", "/v1beta/cachedContents/{id}", _cache),
+    _route("POST", "/upload/v1beta/files", _upload_started, of_batches=True),
+    _route("POST", "/upload/v1beta/files/{id}", _uploaded, of_batches=True),
+    _route("DELETE", "/v1beta/files/{id}", _file_deleted, of_batches=True),
+    _route("POST", "/v1beta/models/{model}:batchGenerateContent", _batch_created, of_batches=True),
+    _route("GET", "/v1beta/batches", _listed, of_batches=True),
+    _route("GET", "/v1beta/batches/{id}", _batch, of_batches=True),
+    _route("POST", "/v1beta/batches/{id}:cancel", _cancelled, of_batches=True),
+    _route("GET", "/v1beta/files/batch-{id}:download", _results, of_batches=True),
+)

@@ -1,0 +1,98 @@
+"""What a chat completion is asked for and answered with, alone and in a batch."""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.state import Answered, State
+
+COMPLETIONS = "/v1/chat/completions"
+
+_WORDS = re.compile(r"\S+\s*|\s+")
+
+
+class NotTaken(ValueError):
+    """The server does not know this parameter, or this value of it."""
+
+    def __init__(self, parameter: str, message: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+def asked(body: Mapping[str, Any], state: State) -> Question:
+    """What is asked.
+
+    Raises:
+        NotTaken: the server does not take it.
+        ValueError, KeyError, TypeError: it is no request.
+    """
+    if untaken := state.untaken & body.keys():
+        raise NotTaken(min(untaken), f"Unsupported parameter: {min(untaken)}")
+    format_ = body.get("response_format", {"type": "text"})
+    kind = format_["type"]
+    if kind != "text" and kind not in state.formats:
+        raise NotTaken("response_format", f"'response_format' of type {kind} is not supported")
+    said = "".join(message["content"] for message in body["messages"])
+    if kind == "json_object" and "JSON" not in said:
+        raise NotTaken("messages", "'messages' must contain the word 'json' in some form")
+    instructions = "".join(
+        message["content"] for message in body["messages"] if message["role"] in ("system", "developer")
+    )
+    text = "".join(message["content"] for message in body["messages"] if message["role"] == "user")
+    schema = format_["json_schema"]["schema"] if kind == "json_schema" else None
+    most_tokens = body.get("max_completion_tokens", body.get("max_tokens"))
+    return Question(body["model"], instructions, text, schema, instructions, most_tokens)
+
+
+def completion(question: Question, answered: Answered) -> dict[str, Any]:
+    tokens = answered.tokens
+    return {
+        "id": f"chatcmpl-{uuid4().hex}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": question.model,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": answered.text, "refusal": None},
+                "logprobs": None,
+                "finish_reason": "length" if answered.is_cut else "stop",
+            }
+        ],
+        "usage": {
+            "prompt_tokens": tokens.input,
+            "completion_tokens": tokens.output,
+            "total_tokens": tokens.input + tokens.output,
+            "prompt_tokens_details": {"cached_tokens": tokens.cached, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+def streamed(question: Question, answered: Answered) -> bytes:
+    """The same as server-sent events, a word each."""
+    whole = completion(question, answered)
+    frame = {**whole, "object": "chat.completion.chunk"}
+    pieces = [
+        {"role": "assistant", "content": ""},
+        *({"content": word} for word in _WORDS.findall(answered.text)),
+    ]
+    chunks = [{**frame, "choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces]
+    events = [f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks]
+    return "".join([*events, "data: [DONE]\n\n"]).encode()
+
+
+def not_taken(error: NotTaken) -> dict[str, Any]:
+    """As OpenAI words it."""
+    return {
+        "error": {
+            "message": str(error),
+            "type": "invalid_request_error",
+            "param": error.parameter,
+            "code": "unsupported_parameter",
+        }
+    }

@@ -1,0 +1,181 @@
+"""The server: threads of the standard library, in a test's process or a process of its own.
+
+A wire format is a module here with `ROUTES: Sequence[Route]`; it is put into `ROUTES` below, and that is all.
+A route's `answer(state, request)` makes a `Question` of the request, hands it to `state.ask`, and makes of
+the `Answered` what the provider would send. Batches are kept by `state.create`, `state.poll` (once for each
+time that a client asks after one; they end after `state.polls`), `state.batches` to list them, `state.cancel`
+and `state.results`, which has the order and damage of `state.faults` in it: the wire format shows `hollow`
+and `failed` itself, and what is a file of lines goes through `wire.results_file`, which does the rest.
+
+What is the same for all is done here: the key (in whichever header it comes, `state.key`), faults of one
+request, 404 for what is not there, and 400 for a body that is none (ValueError, KeyError or TypeError of the
+route).
+"""
+
+import json
+import threading
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from mnemon_bench.provider_server import anthropic, google, openai
+from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.wire import Request, Response, Route, refusal
+
+ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
+
+
+def answered(state: State, request: Request) -> Response:
+    """What is answered to a request; late and half where a fault says so."""
+    route, request = _route(state, request)
+    if route is None:
+        return refusal(404, f"no {request.method} {request.path}")
+    if state.key is not None and state.key not in _keys(request):
+        return route.refusal(401, f"Incorrect API key provided: {_keys(request)}")
+    with state.lock:
+        state.requests.append(f"{request.method} {request.path}")
+        fault = state.faults.take(f"{request.method} {request.path}")
+    if fault is not None and fault.status != 200:
+        refused = route.refusal(fault.status, f"no: {_keys(request)}")
+        late = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+        body = refused.body if fault.body is None else fault.body
+        return Response(body, refused.status, {**refused.headers, **late})
+    try:
+        response = route.answer(state, request)
+    except (ValueError, KeyError, TypeError) as error:
+        response = route.refusal(400, f"no request of that kind: {error!r}")
+    if fault is not None:
+        state.closing.wait(fault.seconds)
+        body = _body(response) if fault.body is None else fault.body
+        if fault.is_half:
+            body = _body(response)[: len(_body(response)) // 2]
+        response = Response(body, response.status, response.headers, fault.is_dropped)
+    return response
+
+
+def _route(state: State, request: Request) -> tuple[Route | None, Request]:
+    for route in ROUTES:
+        matched = route.pattern.fullmatch(request.path)
+        if matched and route.method == request.method and (state.has_batches or not route.of_batches):
+            return route, request._replace(names=matched.groupdict())
+    return None, request
+
+
+def _keys(request: Request) -> str:
+    """The key that came, whichever provider's header it is in."""
+    key = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
+    return key or request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def _body(response: Response) -> bytes:
+    return response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body leave together
+    server: "_Server"
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PATCH(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def log_request(self, *_: object) -> None:
+        pass
+
+    def _serve(self) -> None:
+        address = urlsplit(self.path)
+        request = Request(
+            self.command,
+            unquote(address.path),
+            {},
+            dict(parse_qsl(address.query, keep_blank_values=True)),
+            {name.lower(): value for name, value in self.headers.items()},
+            self._received(),
+            self.server.url,
+        )
+        if self.server.state.closing.is_set():  # the connection was there before
+            self.close_connection = True
+            return
+        response = answered(self.server.state, request)
+        body = _body(response)
+        self.send_response(response.status)
+        for name, value in {"Content-Type": "application/json", **response.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if response.is_dropped:
+            body = body[: len(body) // 2]
+            self.close_connection = True
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def _received(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", ""):
+            chunks = []
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                chunks.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(chunks)
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    state: State
+    url: str
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that has gone is one of the faults."""
+
+
+class ProviderServer:
+    """A server on a port, from `with` until the end of the block.
+
+    Attributes:
+        state: what it knows; a test reads and changes it.
+        url: without a path; `openai_url` is the base url that OpenAI's SDK wants.
+    """
+
+    def __init__(self, state: State | None = None, port: int = 0) -> None:
+        self.state = state or State()
+        self._server = _Server(("127.0.0.1", port), _Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.openai_url = f"{self.url}/v1"
+        self._server.state, self._server.url = self.state, self.url
+        self._serving = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._serving.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer no more; what is late is answered at once."""
+        self.state.closing.set()
+        self._server.shutdown()
+        self._serving.join()
+        self._server.server_close()
+
+    def wait(self) -> None:
+        """Serve until the process is ended."""
+        self._serving.join()

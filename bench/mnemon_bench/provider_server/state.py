@@ -1,0 +1,209 @@
+"""What the server knows: what it was asked, what it has cached, and its batches."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+from uuid import uuid4
+
+from mnemon_bench.provider_server.answers import Question, answer
+from mnemon_bench.provider_server.faults import Damage, Faults, ordered
+
+CACHED_FROM = 1024
+"""Characters that a beginning has at least to be cached."""
+
+
+class Tokens(NamedTuple):
+    """Of one question; `input` has those that were `cached`, and those that were `written` to the cache."""
+
+    input: int = 0
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+
+
+class Answered(NamedTuple):
+    """What the server says to a question."""
+
+    text: str
+    tokens: Tokens
+    is_cut: bool
+
+
+class Done(NamedTuple):
+    """A line of a batch that is done, and what is wrong with its result."""
+
+    line_id: str
+    answered: Answered
+    damage: Damage | None
+
+
+class Asked(NamedTuple):
+    """A line of a batch."""
+
+    line_id: str
+    question: Question
+
+
+@dataclass
+class Batch:
+    """A batch.
+
+    Attributes:
+        format: the wire format that it came in.
+        given: what the wire format wants to keep of it, such as names and metadata.
+        created_at: seconds since 1970; a test may change it.
+        polls: how often it will be asked after before it ends.
+        done: lines that are done, from the beginning.
+    """
+
+    id: str
+    format: str
+    lines: Sequence[Asked]
+    given: Mapping[str, Any]
+    created_at: float
+    polls: int
+    state: Literal["running", "ended", "expired", "failed", "cancelled"] = "running"
+    done: int = 0
+    results: Sequence[Done] | None = None
+
+
+@dataclass
+class State:
+    """All that the server knows. Its methods may be called by many threads.
+
+    Attributes:
+        key: the key that is right; None: any is.
+        seconds: that a model takes to answer, in a batch none.
+        polls: how often a batch is asked after before it ends.
+        has_batches: otherwise their paths are not there, as with Ollama.
+        formats: of answers, those that can be asked for.
+        untaken: parameters of a request that it does not take.
+        longest: text that the model takes, in characters; None: any.
+        answering: the model.
+        requests: method and path of each request that had the right key, in the order in which they came.
+        questions: all that were answered.
+        asked: how often each text was asked about and is paid for: a line of a batch counts as soon as the
+            batch is there, and no longer when it is cancelled or has expired before it was done.
+        used: tokens of all answers.
+        most_in_flight: questions that were answered at the same time, at most.
+    """
+
+    key: str | None = None
+    seconds: float = 0
+    polls: int = 2
+    has_batches: bool = True
+    formats: frozenset[str] = frozenset({"json_schema", "json_object"})
+    untaken: frozenset[str] = frozenset()
+    longest: int | None = None
+    answering: Callable[[Question], str] = answer
+    faults: Faults = field(default_factory=Faults)
+    requests: list[str] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    used: Tokens = field(default_factory=Tokens)
+    most_in_flight: int = 0
+    files: dict[str, bytes] = field(default_factory=dict)
+    closing: threading.Event = field(default_factory=threading.Event)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _in_flight: int = 0
+    _batches: dict[str, Batch] = field(default_factory=dict)
+    _beginnings: set[tuple[str, str]] = field(default_factory=set)
+
+    def ask(self, question: Question) -> Answered:
+        """Have a question answered, which takes the model its time.
+
+        Raises:
+            ValueError: it is too long.
+        """
+        if self._is_too_long(question):
+            raise ValueError("the context is too long")
+        with self.lock:
+            self._in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        self.closing.wait(self.seconds)
+        with self.lock:
+            self._in_flight -= 1
+            self.asked[question.text] += 1
+            return self._answered(question)
+
+    def create(self, wire: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:
+        """A new batch."""
+        with self.lock:
+            batch = Batch(f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls)
+            self.asked.update(line.question.text for line in batch.lines)
+            self._batches[batch.id] = batch
+            return batch
+
+    def batch(self, batch_id: str, wire: str) -> Batch | None:
+        """A batch of a wire format; None where there is none of this id."""
+        with self.lock:
+            batch = self._batches.get(batch_id)
+            return batch if batch is not None and batch.format == wire else None
+
+    def batches(self, wire: str | None = None) -> list[Batch]:
+        """The batches of a wire format, or of all, the newest first."""
+        with self.lock:
+            return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
+
+    def poll(self, batch: Batch) -> None:
+        """It was asked after: it comes nearer to its end."""
+        with self.lock:
+            if batch.state != "running":
+                return
+            if batch.polls > 0:
+                batch.polls -= 1
+                return
+            self._end(batch, self.faults.ending)
+
+    def cancel(self, batch: Batch) -> None:
+        """End it with what is done."""
+        with self.lock:
+            if batch.state == "running":
+                self._end(batch, "cancelled")
+
+    def results(self, batch: Batch) -> Sequence[Done]:
+        """What came of the lines that are done, the same however often it is asked for."""
+        with self.lock:
+            if batch.results is None:
+                done = [
+                    Done(line_id, self._answered(question), self._damage(question))
+                    for line_id, question in batch.lines[: batch.done]
+                ]
+                there = [line for line in done if line.damage != "left out"]
+                batch.results = ordered(there, self.faults.order)
+            return batch.results
+
+    def _damage(self, question: Question) -> Damage | None:
+        return "failed" if self._is_too_long(question) else self.faults.damage(question.text)
+
+    def _is_too_long(self, question: Question) -> bool:
+        return self.longest is not None and len(question.text) > self.longest
+
+    def _end(self, batch: Batch, state: Literal["ended", "expired", "failed", "cancelled"]) -> None:
+        shares = {"ended": 1.0, "failed": 0.0}
+        batch.state = state
+        batch.done = int(len(batch.lines) * shares.get(state, self.faults.done_share))
+        self.asked.subtract(line.question.text for line in batch.lines[batch.done :])
+
+    def _answered(self, question: Question) -> Answered:
+        text = self.answering(question)
+        is_cut = self.faults.is_cut(question.text)
+        text = text[: len(text) // 2] if is_cut else text
+        tokens = self._counted(question, text)
+        self.questions.append(question)
+        self.used = Tokens(*(sum(pair) for pair in zip(self.used, tokens, strict=True)))
+        return Answered(text, tokens, is_cut)
+
+    def _counted(self, question: Question, text: str) -> Tokens:
+        """A word is a token."""
+        cached = written = 0
+        if len(question.beginning) >= CACHED_FROM:
+            beginning = (question.model, question.beginning)
+            words = len(question.beginning.split())
+            cached, written = (words, 0) if beginning in self._beginnings else (0, words)
+            self._beginnings.add(beginning)
+        words_in = len(question.instructions.split()) + len(question.text.split())
+        return Tokens(words_in, cached, written, len(text.split()))

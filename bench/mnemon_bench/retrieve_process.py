@@ -1,0 +1,22 @@
+"""retrieve as `bench retrieve` measures it, as a process of its own: the consumer as it ships."""
+
+import asyncio
+import sys
+
+from mnemon_consumers.app import running
+from mnemon_infra.config import Deployment
+
+
+async def serve(deployment: Deployment) -> None:
+    """Answer requests until killed."""
+    async with running(["retrieve"], deployment):
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    nats_url, database_url, schema, users = sys.argv[1:]
+    located = Deployment(
+        nats_url=nats_url, database_dsn=database_url, database_schema=schema, cached_users=int(users)
+    )
+    asyncio.run(serve(located))

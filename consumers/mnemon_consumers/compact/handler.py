@@ -1,0 +1,150 @@
+"""Has conversations compacted as they grow: first which are long enough, then each by itself."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import nats.errors
+import structlog
+
+from mnemon_consumers.compact.compacting import BUSY, Compacting
+from mnemon_consumers.compact.shares import Shares
+from mnemon_consumers.compact.working import Working
+from mnemon_consumers.model_reports import reporting
+from mnemon_consumers.spending.budget import Budgets
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.streams import WORK
+from mnemon_contracts.subjects import InvalidSubject, parse_conversation, work_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from mnemon_infra.broker.stream_consumers import consume_stream
+from mnemon_infra.broker.triggers import decode
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.uncovered import Whose, long_uncovered
+from mnemon_infra.models.language.opening import LanguageModels
+from mnemon_infra.models.language.patience import Patience
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("compact")
+
+LATER = DatabaseUnavailable, nats.errors.Error
+
+ANY_POSITION: Final = 2**62
+"""Whoever compacts waits until all of it is settled; who looks what is long does not."""
+
+USERS_AT_ONCE: Final = 250
+"""Users that are looked at with one question to the database."""
+
+MOST_AT_ONCE: Final = 16
+"""Conversations of one process, each of which holds a connection to the database while a model answers."""
+
+
+@asynccontextmanager
+async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIterator[None]:
+    """Compact conversations as long as the block lasts.
+
+    Its connections to the database are its own: half of them are held while models think.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
+    """
+    broker = build_broker(deployment, "compact")
+    settings = LiveSettings()
+    at_once = min(deployment.model_requests, MOST_AT_ONCE)
+    database = Database(
+        deployment.model_copy(update={"pg_pool_max": 2 * at_once}), name="mnemon-compact-models"
+    )
+    patience = Patience(models)
+    compacting = Compacting(database, settings, patience, Budgets(database, settings))
+    working, shares = Working(), Shares(at_once)
+
+    async def look(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        outcomes: list[Outcome] = []
+        users: dict[Owner, None] = {}
+        for delivery in deliveries:
+            try:
+                users |= dict.fromkeys(decode(delivery.body))
+                outcomes.append(ACK)
+            except InvalidBody as error:
+                outcomes.append(Dead("invalid_trigger", str(error)))
+        wanted = [
+            Whose(tenant, user, compaction.after_messages + 1, ANY_POSITION)
+            for tenant, user in users
+            if (compaction := settings.of(tenant).compaction).enabled
+        ]
+        try:
+            for start in range(0, len(wanted), USERS_AT_ONCE):
+                await trigger(wanted[start : start + USERS_AT_ONCE])
+        except LATER as error:
+            log.warning("not looked at yet, will be tried again", error=repr(error))
+            return [Retry() if outcome is ACK else outcome for outcome in outcomes]
+        return outcomes
+
+    async def trigger(wanted: Sequence[Whose]) -> None:
+        """Have those conversations compacted that are long enough."""
+        publish = broker.config.connection_state.stream.publish
+        found = await database.read(long_uncovered(wanted))
+        subjects = [
+            work_subject("compact", whose.tenant, whose.user, conversation)
+            for whose, conversations in zip(wanted, found, strict=True)
+            for conversation in conversations
+        ]
+        await asyncio.gather(*(publish(subject, b"", stream=WORK) for subject in subjects))
+
+    async def compact(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        return await asyncio.gather(*(working.ended(compact_one(each)) for each in deliveries))
+
+    async def compact_one(delivery: Delivery) -> Outcome:
+        try:
+            place = parse_conversation(delivery.subject)
+        except InvalidSubject as error:
+            return Dead("invalid_trigger", str(error))
+        try:
+            with shares.taken(place[:2]) as is_room:
+                if not is_room:
+                    return Retry(BUSY)
+                return await compacting.compact(broker.config.connection_state.connection, place)
+        except LATER as error:
+            log.warning("not compacted yet, will be tried again", error=repr(error))
+        except Exception:
+            # Whatever it is, it is this conversation's.
+            log.exception("not compacted, will be tried again", tenant=place[0])
+        return Retry()
+
+    consume_stream(
+        broker,
+        stream=WORK,
+        durable="compact-said",
+        batch=100,
+        linger=0.2,
+        overlap=1,
+        consume=look,
+        dead_limit=deployment.dead_limit,
+    )
+    consume_stream(
+        broker,
+        stream=WORK,
+        durable="compact",
+        batch=1,
+        linger=1,
+        overlap=at_once,
+        consume=compact,
+        dead_limit=deployment.dead_limit,
+    )
+    try:
+        await database.open()
+        async with (
+            connected(broker) as connection,
+            settings.watched(connection),
+            reporting(connection, patience),
+            started(broker, (WORK, "compact-said"), (WORK, "compact")),
+            working,
+        ):
+            yield
+    finally:
+        await database.close()

@@ -1,0 +1,171 @@
+"""Comparison of a new fact with the known ones, by alignment first and similarity second. No I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from mnemon_consumers.alignment.matching import WordSimilarity
+from mnemon_consumers.alignment.parser import parse
+from mnemon_consumers.alignment.relation import UNDECIDED_SHARE, Relation, Verdict, relate
+from mnemon_consumers.alignment.statement import Kind, Statement
+from mnemon_consumers.dedupe.state import KnownFact
+from mnemon_contracts.settings import Dedupe
+from mnemon_infra.models.embedding import Thresholds
+
+CANDIDATES: Final = 12
+"""Facts that share the most terms with a new one and are aligned with it, besides the nearest in meaning."""
+
+MOST_UNDECIDED: Final = 3
+"""Facts that a decision names as undecided: each is a question to a language model."""
+
+_PRECEDENCE: Final = {Relation.SAME: 0, Relation.UPDATE: 1, Relation.UNDECIDED: 2, Relation.DIFFERENT: 3}
+
+
+class NearestFact(NamedTuple):
+    """A fact of the user that is near in meaning, with its cosine similarity."""
+
+    fact_id: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The meaning of similarities: the embedding model and its thresholds.
+
+    Attributes:
+        model: the embedding model, such as `wordllama/l2_supercat_256`; None where nothing embeds.
+        thresholds: of that model.
+        words: cosine similarity of two English words; None where no static vectors are installed.
+    """
+
+    model: str | None = None
+    thresholds: Thresholds | None = None
+    words: WordSimilarity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A known fact, how a new one stands to it, and how near in meaning it is, where that is known."""
+
+    known: KnownFact
+    verdict: Verdict
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """A new fact beside all known ones.
+
+    Attributes:
+        best: the fact that it repeats or replaces; None: it is a fact of its own.
+        nearest: the fact that is the most like it, whatever was decided.
+        undecided: ids of facts that may say the same, the likeliest first.
+    """
+
+    best: Match | None = None
+    nearest: Match | None = None
+    undecided: tuple[str, ...] = field(default=())
+
+
+def compare_facts(
+    text: str,
+    facts: Sequence[KnownFact],
+    nearest: Iterable[NearestFact],
+    likeness: Likeness,
+    settings: Dedupe,
+) -> Matches:
+    """Compare a new fact with the known ones.
+
+    Args:
+        text: the new fact.
+        facts: the known ones.
+        nearest: those of them that are near in meaning.
+        likeness: the embedding model and its thresholds.
+        settings: thresholds that take the place of the model's.
+    """
+    similarities = {each.fact_id: each.similarity for each in nearest}
+    new = parse(text)
+    matches = [
+        _match(text, new, known, similarities.get(known.id), likeness, settings)
+        for known in _candidates(new, facts, similarities, thresholds_for(text, likeness, settings))
+    ]
+    matches.sort(key=_rank)
+    if not matches:
+        return Matches()
+    first = matches[0]
+    best = first if first.verdict.relation in (Relation.SAME, Relation.UPDATE) else None
+    doubtful = [each.known.id for each in matches if each.verdict.relation is Relation.UNDECIDED]
+    return Matches(best, first, () if best else tuple(doubtful[:MOST_UNDECIDED]))
+
+
+def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
+    """Return the similarities above which a fact is rewritten, and above which it says the same."""
+    update, duplicate = settings.update_threshold, settings.duplicate_threshold
+    if likeness.thresholds is not None:
+        if update is None:
+            update = likeness.thresholds.update_for(is_english=parse(text).is_english)
+        if duplicate is None:
+            duplicate = max(update, likeness.thresholds.duplicate)
+    return update, duplicate
+
+
+def _candidates(
+    new: Statement,
+    facts: Sequence[KnownFact],
+    similarities: Mapping[str, float],
+    thresholds: tuple[float | None, float | None],
+) -> list[KnownFact]:
+    """The facts worth aligning: those with the most terms in common, the nearest, and those alike enough."""
+    keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not Kind.LIGHT))
+    enough = min((bound for bound in thresholds if bound is not None), default=None)
+    chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}
+    chosen |= set(sorted(similarities, key=lambda each: -similarities[each])[:1])
+    shared = []
+    for known in facts:
+        old = parse(known.fact.text)
+        if keys.isdisjoint(old.keys) and new.slots.isdisjoint(old.slots):
+            continue
+        common = len([term for term in old.terms if not keys.isdisjoint(term.keys)])
+        common += len(old.slots & new.slots)
+        if common and common >= UNDECIDED_SHARE * min(len(new.words), len(old.words)):
+            shared.append((common, similarities.get(known.id, 0.0), known.id))
+    shared.sort(key=lambda each: (-each[0], -each[1]))
+    chosen |= {fact_id for _, _, fact_id in shared[:CANDIDATES]}
+    return [known for known in facts if known.id in chosen]
+
+
+def _match(
+    text: str,
+    new: Statement,
+    known: KnownFact,
+    similarity: float | None,
+    likeness: Likeness,
+    settings: Dedupe,
+) -> Match:
+    verdict = relate(known.fact.text, text, likeness.words)
+    update, duplicate = thresholds_for(text, likeness, settings)
+    if similarity is not None and verdict.is_open:
+        if duplicate is not None and similarity > duplicate:
+            verdict = replace(verdict, relation=Relation.SAME, evidence=_near(similarity, duplicate))
+        elif update is not None and similarity > update:
+            verdict = replace(verdict, relation=Relation.UPDATE, evidence=_near(similarity, update))
+    required = min((bound for bound in (update, duplicate) if bound is not None), default=None)
+    if (
+        settings.require_similarity
+        and verdict.relation is Relation.UPDATE
+        and likeness.model is not None
+        and required is not None
+        # Of a fact that is not among the nearest no similarity is known: it is below theirs.
+        and (similarity is None or similarity <= required)
+    ):
+        evidence = f"{verdict.evidence}, and their similarity is not above {required:.2f}"
+        verdict = replace(verdict, relation=Relation.DIFFERENT, evidence=evidence)
+    return Match(known, verdict, similarity)
+
+
+def _near(similarity: float, threshold: float) -> str:
+    return f"nothing tells them apart, and their similarity {similarity:.2f} is above {threshold:.2f}"
+
+
+def _rank(match: Match) -> tuple[int, float, float]:
+    return _PRECEDENCE[match.verdict.relation], -match.verdict.score, -round(match.similarity or 0.0, 4)

@@ -1,0 +1,305 @@
+"""Decides on a proposed fact. No I/O, no clock, no randomness.
+
+`examine` decides what the words alone decide. A `Candidate` that it leaves is compared with the known facts
+by `settle`. "Now" is when the proposal came into the log: a decision is the same whenever it is made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+
+from mnemon_consumers.alignment.relation import Relation, Verdict, relate
+from mnemon_consumers.dedupe.classify import classify
+from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, thresholds_for
+from mnemon_consumers.dedupe.rewriting import restated, rewritten
+from mnemon_consumers.dedupe.room import Eviction, make_room
+from mnemon_consumers.dedupe.state import KnownFact, UserFacts
+from mnemon_consumers.policy.refusing import refusal
+from mnemon_consumers.policy.wording import one_line, words
+from mnemon_contracts.base import ID_LIMIT, Event
+from mnemon_contracts.memory import (
+    Decision,
+    Fact,
+    FactConfirmedV1,
+    FactEvictedV1,
+    FactForgottenV1,
+    FactProposedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    Reason,
+)
+from mnemon_contracts.settings import Dedupe, SettingsV1
+
+Decided = tuple[str, Event]
+"""The name of an event, such as `fact.saved`, and the event. Its `id` follows from the proposal's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposed fact, with the id of its event, its time in the log, and the trace that it is part of."""
+
+    id: str
+    at: datetime
+    event: FactProposedV1
+    traceparent: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A proposal that no rule refuses and whose words are new, as the fact that it would be."""
+
+    proposal: Proposal
+    fact: Fact
+
+
+def decide(
+    proposal: Proposal,
+    known: UserFacts,
+    nearest: Sequence[NearestFact],
+    settings: SettingsV1,
+    likeness: Likeness,
+) -> list[Decided]:
+    """Decide on a proposal whose nearest facts are known: `examine`, then `settle`."""
+    match examine(proposal, known, settings):
+        case Candidate() as candidate:
+            return settle(candidate, known, nearest, settings, likeness)
+        case decided:
+            return decided
+
+
+def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candidate | list[Decided]:
+    """Refuse a proposal, or find the fact whose very words it repeats.
+
+    Returns:
+        The events, in the order in which they are to be published; or the candidate that is left to compare.
+    """
+    event, at = proposal.event, proposal.at
+    if refused := refusal(event.text, settings.policy):
+        return [_rejected(proposal, *refused)]
+    if event.expires_at is not None and event.expires_at <= at:
+        return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
+    other = _find_repeated(proposal, known)
+    if other is None:
+        return Candidate(proposal, classify(event, at, settings))
+    by = Decision(
+        proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+    )
+    return _write(proposal, other, restated(other.fact, event, at, settings), by, known, settings)
+
+
+def text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
+    """Return the text whose meaning `settle` will ask for; None where a rule or the words alone decide."""
+    event = proposal.event
+    if refusal(event.text, settings.policy) or _find_repeated(proposal, known):
+        return None
+    return one_line(event.text)
+
+
+def settle(
+    candidate: Candidate,
+    known: UserFacts,
+    nearest: Sequence[NearestFact],
+    settings: SettingsV1,
+    likeness: Likeness,
+) -> list[Decided]:
+    """Decide by what the known facts say.
+
+    Args:
+        candidate: the fact as it would be.
+        known: the user's facts.
+        nearest: those that are nearest in meaning; none where nothing embeds.
+        settings: of the tenant.
+        likeness: the embedding model and its thresholds.
+
+    Returns:
+        The events, in the order in which they are to be published.
+    """
+    proposal, at, text = candidate.proposal, candidate.proposal.at, candidate.fact.text
+    facts = known.live(at)
+    replaced = known.live_fact(proposal.event.supersedes, at) if proposal.event.supersedes else None
+    doubt = None
+    if replaced is not None:
+        verdict = relate(replaced.fact.text, text, likeness.words)
+        if verdict.is_related:
+            return _supersede(candidate, replaced, verdict, known, settings)
+        facts = [each for each in facts if each.id != replaced.id]
+        doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
+    matches = compare_facts(text, facts, nearest, likeness, settings.dedupe)
+    by = _compared(proposal, text, matches, likeness, settings.dedupe, doubt)
+    best = matches.best
+    if best is None:
+        return save(candidate, by, known, settings)
+    if best.verdict.relation is Relation.UPDATE and (doubt := _doubt(proposal, best.known)):
+        undecided = by.model_copy(
+            update={
+                "relation": "undecided",
+                "undecided": (best.known.id,),
+                "evidence": f"{doubt}: both are kept",
+            }
+        )
+        return save(candidate, undecided, known, settings)
+    event, other = proposal.event, best.known
+    is_said = best.verdict.relation is Relation.SAME
+    # "Is in Lisbon" must not end with "Is in Lisbon until Friday".
+    is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
+    keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
+    if is_said and keeps_words and not is_longer:
+        return _write(proposal, other, restated(other.fact, event, at, settings), by, known, settings)
+    return _write(
+        proposal, other, rewritten(other.fact, candidate.fact, event, at, settings), by, known, settings
+    )
+
+
+def _doubt(proposal: Proposal, known: KnownFact) -> str | None:
+    """The reason why a proposal does not take the place of a fact, though its words say so."""
+    lineage = proposal.event.lineage
+    if lineage.answer is not None and lineage.answer == known.answer:
+        return "a model tells both in one answer"
+    if lineage.unsupported:
+        return "a name or number in it has no source message"
+    return None
+
+
+def undecidable(proposal: Proposal, error: str) -> Decided:
+    """The end of a proposal that cannot be decided: nothing ends silently."""
+    return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
+
+
+def _find_repeated(proposal: Proposal, known: UserFacts) -> KnownFact | None:
+    """The fact whose words a proposal repeats, unless it is to replace another one."""
+    event, at = proposal.event, proposal.at
+    if event.supersedes and known.live_fact(event.supersedes, at):
+        return None
+    return _find_same_words(event.text, known.live(at))
+
+
+def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
+    said = words(text)
+    return next((known for known in facts if words(known.fact.text) == said), None)
+
+
+def _supersede(
+    candidate: Candidate,
+    replaced: KnownFact,
+    verdict: Verdict,
+    known: UserFacts,
+    settings: SettingsV1,
+) -> list[Decided]:
+    proposal = candidate.proposal
+    other = _find_same_words(candidate.fact.text, known.live(proposal.at))
+    if other is not None and other.id != replaced.id:
+        # Rewritten, the replaced fact would say what another one says already.
+        forgotten = FactForgottenV1(
+            id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
+        )
+        by = Decision(
+            proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
+        )
+        fact = restated(other.fact, proposal.event, proposal.at, settings)
+        return [("fact.forgotten", forgotten), *_write(proposal, other, fact, by, known, settings)]
+    by = Decision(
+        proposal_id=proposal.id,
+        nearest=replaced.id,
+        relation="update",
+        evidence=f"the model names it: {verdict.evidence}",
+    )
+    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
+    return _write(proposal, replaced, fact, by, known, settings)
+
+
+def _compared(
+    proposal: Proposal,
+    text: str,
+    matches: Matches,
+    likeness: Likeness,
+    dedupe: Dedupe,
+    doubt: str | None,
+) -> Decision:
+    nearest = matches.nearest
+    update, duplicate = thresholds_for(text, likeness, dedupe)
+    return Decision(
+        proposal_id=proposal.id,
+        nearest=nearest.known.id if nearest else None,
+        similarity=nearest.similarity if nearest else None,
+        duplicate_threshold=duplicate,
+        update_threshold=update,
+        embedding_model=likeness.model,
+        relation=nearest.verdict.relation.value if nearest else None,
+        evidence=doubt or (nearest.verdict.evidence if nearest else None),
+        undecided=matches.undecided,
+    )
+
+
+def save(candidate: Candidate, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
+    """Keep a fact as one of its own, if there is room."""
+    proposal, fact = candidate.proposal, candidate.fact
+    evicted = make_room(fact, known.live(proposal.at), settings.limits, joins=True)
+    if evicted is None:
+        return [_rejected(proposal, "limit", "There is no room, and what is kept matters more.")]
+    saved = FactSavedV1(
+        id=decision_id(proposal.id),
+        fact_id=known.next_id(fact.tier),
+        fact=fact,
+        decision=by,
+        lineage=proposal.event.lineage,
+    )
+    return [*_evictions(evicted, proposal), ("fact.saved", saved)]
+
+
+def _write(
+    proposal: Proposal, other: KnownFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
+) -> list[Decided]:
+    """The fact as it is to be from now on; confirmed when that is what it is already."""
+    event_id, lineage = decision_id(proposal.id), proposal.event.lineage
+    if fact == other.fact:
+        confirmed = FactConfirmedV1(id=event_id, fact_id=other.id, decision=by, lineage=lineage)
+        return [("fact.confirmed", confirmed)]
+    evictions: list[Decided] = []
+    if fact.tier != other.fact.tier:
+        others = [one for one in known.live(proposal.at) if one.id != other.id]
+        evicted = make_room(fact, others, settings.limits, joins=False)
+        if evicted is None:
+            return [_rejected(proposal, "limit", f"{fact.tier} is full of what matters more.", other.id)]
+        evictions = _evictions(evicted, proposal)
+    updated = FactUpdatedV1(
+        id=event_id, fact_id=other.id, fact=fact, former=other.fact, decision=by, lineage=lineage
+    )
+    return [*evictions, ("fact.updated", updated)]
+
+
+def _evictions(evicted: Sequence[Eviction], proposal: Proposal) -> list[Decided]:
+    return [
+        (
+            "fact.evicted",
+            FactEvictedV1(
+                id=_id("evict", proposal.id, known.id), fact_id=known.id, tier=known.fact.tier, limit=limit
+            ),
+        )
+        for known, limit in evicted
+    ]
+
+
+def _rejected(proposal: Proposal, reason: Reason, detail: str, fact_id: str | None = None) -> Decided:
+    rejected = FactRejectedV1(
+        id=decision_id(proposal.id),
+        proposal_id=proposal.id,
+        reason=reason,
+        detail=detail,
+        fact_id=fact_id,
+    )
+    return "fact.rejected", rejected
+
+
+def decision_id(proposal_id: str) -> str:
+    """The id of the one event that says what became of a proposal."""
+    return _id("dedupe", proposal_id)
+
+
+def _id(*parts: str) -> str:
+    """An id that follows from other ids: readable, unless that would be too long for one."""
+    readable = ":".join(parts)
+    if len(readable.encode()) <= ID_LIMIT:
+        return readable
+    return f"{parts[0]}:{sha256(readable.encode()).hexdigest()}"

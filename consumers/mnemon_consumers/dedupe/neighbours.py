@@ -1,0 +1,133 @@
+"""The facts that are near in meaning to what is proposed, in one turn of a user.
+
+The vector engine is asked for all that a turn proposes at once, and told at its end of all that the turn
+decided: what the turn itself has written is compared here.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from mnemon_consumers.dedupe.comparison import NearestFact
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.known import Known
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.merging import FactMergedV1
+from mnemon_infra.finding import Finding, fact, points
+from mnemon_infra.vectors.port import Collection, Dense, Owner
+
+NEAREST: Final = 10
+"""Hits that are compared; some of them belong to facts that have changed or ended."""
+
+
+class Neighbours:
+    """Finds near facts, and brings the points to what a turn decides."""
+
+    def __init__(self, finding: Finding, owner: Owner, known: Known) -> None:
+        self._finding = finding
+        self._owner = owner
+        self._known = known
+        self._was_findable = known.findable
+        self._hits: dict[str, list[NearestFact]] = {}
+        self._former: dict[str, str | None] = {}
+        """Texts that the facts which the turn wrote had before it; None of a new one."""
+        self._ended: set[str] = set()
+
+    async def look_up(self, texts: Sequence[str]) -> None:
+        """Find what is near to texts: a provider is asked once for all of them, and for each text once.
+
+        Raises:
+            EmbeddingUnavailable, VectorsUnavailable: not now.
+        """
+        model, meanings = self._finding.embedder, self._known.meanings
+        if model is None:
+            return
+        self._known.meanings = {text: meanings[text] for text in texts if text in meanings}
+        if absent := list(dict.fromkeys(text for text in texts if text not in meanings)):
+            self._known.meanings |= zip(absent, await model.embed(absent), strict=True)
+        await self._search(self._known.meanings)
+
+    async def nearest(self, text: str, at: datetime) -> list[NearestFact]:
+        """The facts that are nearest to a text, and live at a time; none where nothing embeds.
+
+        Raises:
+            EmbeddingUnavailable, VectorsUnavailable: not now.
+        """
+        if self._finding.embedder is None:
+            return []
+        meanings = self._known.meanings
+        if text not in meanings:
+            # Words that met a fact at first sight may meet none after what was decided since.
+            (meanings[text],) = await self._finding.embedder.embed([text])
+            await self._search({text: meanings[text]})
+        facts = self._known.facts
+        found = [each for each in self._hits.get(text, ()) if self._has_its_text(each.fact_id)]
+        met = {each.fact_id for each in found}
+        for fact_id in self._former:
+            written = facts.facts.get(fact_id) if fact_id not in met else None
+            if written is not None and (vector := meanings.get(written.fact.text)) is not None:
+                found.append(NearestFact(fact_id, float(meanings[text] @ vector)))
+        return [each for each in found if facts.live_fact(each.fact_id, at)]
+
+    def note(self, decided: Decided) -> None:
+        """Take into account what is about to be applied to the user's facts."""
+        match decided[1]:
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1() as event:
+                known = self._known.facts.facts.get(event.fact_id)
+                self._former.setdefault(event.fact_id, known.fact.text if known else None)
+            case FactEvictedV1() | FactForgottenV1() as event:
+                self._ended.add(event.fact_id)
+
+    async def write(self) -> None:
+        """Bring the points to what the turn decided.
+
+        Raises:
+            EmbeddingUnavailable, VectorsUnavailable: not now.
+        """
+        facts, versions = self._known.facts.facts, self._known.versions
+        written = [
+            fact(self._owner, each, versions[each], facts[each].fact.text)
+            for each in self._former
+            if each in facts
+        ]
+        if written:
+            new = await points(self._finding, written, self._known.meanings)
+            await self._finding.vectors.upsert(Collection.MEMORIES, new)
+        if self._ended:
+            gone = [point_id(*self._owner, "fact", each) for each in self._ended]
+            await self._finding.vectors.delete(Collection.MEMORIES, self._owner, gone)
+        self._known.findable = self._was_findable
+
+    def _has_its_text(self, fact_id: str) -> bool:
+        """Whether a fact has the words that it had before the turn."""
+        known = self._known.facts.facts.get(fact_id)
+        return known is not None and self._former.get(fact_id, known.fact.text) == known.fact.text
+
+    async def _search(self, meanings: dict[str, Dense]) -> None:
+        if not self._known.versions or not meanings:
+            return
+        if not self._was_findable:
+            await self._make_findable()
+        vectors = list(meanings.values())
+        found = await self._finding.vectors.search(Collection.MEMORIES, self._owner, vectors, NEAREST)
+        for text, hits in zip(meanings, found, strict=True):
+            self._hits[text] = [
+                NearestFact(fact_id, hit.score)
+                for hit in hits
+                if self._known.versions.get(fact_id := str(hit.payload["fact_id"])) == hit.payload["event_id"]
+            ]
+
+    async def _make_findable(self) -> None:
+        """Whoever decided these facts may have been killed before their points were written."""
+        facts, versions = self._known.facts.facts, self._known.versions
+        found: dict[str, object] = {}
+        async for page in self._finding.vectors.scroll(Collection.MEMORIES, self._owner):
+            found |= {str(each.payload["fact_id"]): each.payload["event_id"] for each in page}
+        absent = [
+            fact(self._owner, each.id, versions[each.id], each.fact.text)
+            for each in facts.values()
+            if found.get(each.id) != versions[each.id]
+        ]
+        await self._finding.vectors.upsert(Collection.MEMORIES, await points(self._finding, absent))
+        self._known.findable = self._was_findable = True

@@ -1,0 +1,56 @@
+"""How pairs of facts relate, as an answer gives it. An answer is not trusted."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema
+
+from mnemon_contracts.base import Contract, Identifier
+from mnemon_contracts.fact_pairs import FactPair, Relation
+
+
+def _bare(value: object) -> object:
+    """An id without the brackets in which the request shows it."""
+    return value.strip().strip("[]") if isinstance(value, str) else value
+
+
+def _plain(value: object) -> object:
+    """A word without what models put around it."""
+    return value.strip().strip(".").lower() if isinstance(value, str) else value
+
+
+_FactId = Annotated[Identifier, BeforeValidator(_bare), WithJsonSchema({"type": "string"})]
+
+
+class ComparedPair(Contract):
+    """How two known facts relate."""
+
+    newer: _FactId = Field(description="Id of the newer fact of the pair.")
+    older: _FactId = Field(description="Id of the older fact of the pair.")
+    relation: Annotated[Relation, BeforeValidator(_plain)] = Field(
+        description="How they relate; different, if you are not sure."
+    )
+
+
+def relations_of(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
+    """Read how pairs relate.
+
+    Args:
+        listed: the list of pairs in an answer; any other value has no pairs.
+        pairs: those that were asked about.
+
+    Returns:
+        The pairs that are answered. One that is answered in two ways is not.
+    """
+    said: dict[frozenset[str], set[Relation]] = {}
+    for value in listed if isinstance(listed, list) else ():
+        with suppress(ValidationError, RecursionError):
+            compared = ComparedPair.model_validate(value)
+            said.setdefault(frozenset((compared.newer, compared.older)), set()).add(compared.relation)
+    relations: dict[FactPair, Relation] = {}
+    for pair in pairs:
+        answers = said.get(frozenset((pair.fact_id, pair.other_id)), set())
+        if len(answers) == 1:
+            (relations[pair],) = answers
+    return relations

@@ -1,0 +1,140 @@
+"""What of a batch is to be found, and whose points have to be looked through. No I/O."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
+from mnemon_contracts.erasure import UserErasedV1
+from mnemon_contracts.memory import (
+    DocumentAddedV1,
+    DocumentRemovedV1,
+    FactEvictedV1,
+    FactExpiredV1,
+    FactForgottenV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    SummaryMergedV1,
+    SummaryWrittenV1,
+)
+from mnemon_contracts.merging import FactMergedV1
+from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import ACK, Ack, Outcome
+from mnemon_infra.database import fast_message
+from mnemon_infra.database.rows import event_id_of
+from mnemon_infra.vectors.port import Owner
+
+NOTHING: Final = Ack("nothing to be found")
+POISON: Final = Ack("persist makes a dead letter of it")
+
+_SWEPT = (
+    FactSavedV1,
+    FactUpdatedV1,
+    FactMergedV1,
+    FactForgottenV1,
+    FactExpiredV1,
+    FactEvictedV1,
+    DocumentRemovedV1,
+)
+
+
+class Said(NamedTuple):
+    """A message to be found."""
+
+    owner: Owner
+    event_id: str
+    seq: int
+    content: str
+    name: str | None
+    sent_at: datetime
+
+
+class Read(NamedTuple):
+    """A document to be found."""
+
+    owner: Owner
+    event_id: str
+    document: DocumentAddedV1
+
+
+class Summarised(NamedTuple):
+    """A summary to be found."""
+
+    owner: Owner
+    event_id: str
+    summary_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write, whose points to look through and up to where in the log; an outcome per delivery."""
+
+    messages: list[Said] = field(default_factory=list)
+    documents: list[Read] = field(default_factory=list)
+    summaries: list[Summarised] = field(default_factory=list)
+    sweeps: dict[Owner, int] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+def plan(deliveries: Sequence[Delivery], seen: int = 0) -> Plan:
+    """Sort a batch. Facts are not written from their events: which of them counts, the projections know.
+
+    Args:
+        deliveries: the batch.
+        seen: what is up to this log position may have been there before, and removed since.
+    """
+    batch = Plan()
+    for delivery in deliveries:
+        try:
+            batch.outcomes.append(_add(batch, delivery, seen))
+        except (InvalidSubject, UnknownEvent, InvalidBody):
+            batch.outcomes.append(POISON)
+    return batch
+
+
+def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
+    address = parse(delivery.subject)
+    owner = address.tenant, address.user
+    if delivery.deliveries > 1 or delivery.sequence <= seen:
+        _sweep(batch, owner, delivery)  # it may have been there before, and removed since
+    contract = contract_of(address)
+    if contract.latest is MessageV1 and address.version == 1:
+        message = fast_message.read(delivery.body)
+        if message is not None:
+            event_id = event_id_of(delivery, address, message.id)
+            moment = message.spoken_at()
+            sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
+            batch.messages.append(
+                Said(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
+            )
+            return ACK
+    event = upcast(contract, address.version, delivery.body)
+    event_id = event_id_of(delivery, address, event.id)
+    match event:
+        case MessageV1():
+            sent_at = event.sent_at or datetime.fromtimestamp(delivery.stored_at, UTC)
+            batch.messages.append(
+                Said(owner, event_id, delivery.sequence, event.content, event.name, sent_at)
+            )
+        case DocumentAddedV1():
+            batch.documents.append(Read(owner, event_id, event))
+            _sweep(batch, owner, delivery)  # of the version before, more may be there
+        case SummaryWrittenV1() | SummaryMergedV1():
+            batch.summaries.append(Summarised(owner, event_id, event.summary_id, event.text))
+            _sweep(batch, owner, delivery)  # it may stand for others, or be of what was cleared meanwhile
+        case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
+            _sweep(batch, owner, delivery)
+        case _ if isinstance(event, _SWEPT):
+            _sweep(batch, owner, delivery)
+        case _:
+            return NOTHING
+    return ACK
+
+
+def _sweep(batch: Plan, owner: Owner, delivery: Delivery) -> None:
+    batch.sweeps[owner] = max(delivery.sequence, batch.sweeps.get(owner, 0))

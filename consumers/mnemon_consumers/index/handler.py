@@ -1,0 +1,96 @@
+"""Makes what is said and kept searchable, batch by batch; then has the users' vectors looked through."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.index.decide import plan
+from mnemon_consumers.index.sweep import sweep
+from mnemon_consumers.index.writing import write
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from mnemon_infra.broker.position import delivered_position
+from mnemon_infra.broker.stream_consumers import consume_stream
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.finding import Finding
+from mnemon_infra.models.embedding import EmbeddingUnavailable
+from mnemon_infra.precedence import give_way
+from mnemon_infra.vectors.port import VectorsUnavailable
+
+log = structlog.get_logger("index")
+
+
+@asynccontextmanager
+async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
+    """Index the log as long as the block lasts."""
+    seen = newest = 0
+
+    def look_again() -> None:
+        # A server that was killed may not know any more how often it has delivered something.
+        nonlocal seen
+        seen = max(seen, newest)
+
+    broker = build_broker(deployment, "index", on_gap=look_again)
+
+    async def index(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        nonlocal newest
+        batch = plan(deliveries, seen)
+        newest = max(newest, deliveries[-1].sequence)
+        try:
+            async with finding.gate.passed():
+                await write(finding, batch)
+        except (EmbeddingUnavailable, VectorsUnavailable) as error:
+            log.warning("not indexed yet, will be tried again", events=len(deliveries), error=str(error))
+            return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
+        publish = broker.config.connection_state.stream.publish
+        for owner, seq in batch.sweeps.items():
+            await publish(work_subject("index", *owner), str(seq).encode(), stream=WORK)
+        return batch.outcomes
+
+    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        connection = broker.config.connection_state.connection
+        return [await sweep_user(connection, delivery) for delivery in deliveries]
+
+    async def sweep_user(connection: Client, delivery: Delivery) -> Outcome:
+        await give_way()
+        try:
+            owner = parse_owner(delivery.subject)
+            async with finding.gate.passed():
+                done = await sweep(connection, database, finding, owner, int(delivery.body or b"0"))
+        except (InvalidSubject, ValueError) as error:
+            return Dead("invalid_trigger", str(error))
+        except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error):
+            return Retry()
+        return ACK if done else Retry(0.2)
+
+    consume_stream(
+        broker,
+        stream=LOG,
+        durable="index",
+        batch=deployment.index_batch,
+        linger=deployment.index_linger_ms / 1000,
+        overlap=deployment.index_writers,
+        consume=index,
+        dead_limit=deployment.dead_limit,
+    )
+    consume_stream(
+        broker,
+        stream=WORK,
+        durable="index-sweep",
+        batch=20,
+        linger=0.1,
+        overlap=1,
+        consume=sweep_users,
+        dead_limit=deployment.dead_limit,
+    )
+    async with connected(broker) as connection:
+        seen = await delivered_position(connection.jetstream(), "index")
+        async with started(broker, (LOG, "index"), (WORK, "index-sweep")):
+            yield

@@ -1,0 +1,103 @@
+"""Removes expired facts and has dedupe look at users with too many; the server keeps the time."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.maintain.decide import exceeds, expiries, smallest
+from mnemon_contracts.settings import FactLimits
+from mnemon_contracts.streams import WORK
+from mnemon_contracts.subjects import work_subject
+from mnemon_infra.broker.appending import append
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.outcomes import ACK, Outcome, Retry
+from mnemon_infra.broker.scheduling import every
+from mnemon_infra.broker.stream_consumers import consume_stream
+from mnemon_infra.broker.topology import MAINTAIN
+from mnemon_infra.clocks import compare_clocks
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.facts import live_facts
+from mnemon_infra.database.locking import locked
+from mnemon_infra.database.rows import Owner
+from mnemon_infra.database.upkeep import with_expired_facts, with_more_facts
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("maintain")
+
+EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
+LIMITS_SECONDS = 3600.0
+"""Limits are kept by dedupe; only a setting that was lowered leaves users with too many facts."""
+
+
+@asynccontextmanager
+async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
+    """Maintain what is kept as long as the block lasts."""
+    broker = build_broker(deployment, "maintain")
+    settings = LiveSettings()
+
+    limited: list[FactLimits] = []
+
+    async def maintain(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+        connection = broker.config.connection_state.connection
+        limits = [each.limits for each in settings.all()]
+        try:
+            if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
+                await expire(connection, datetime.fromtimestamp(max(stamps), UTC))
+            # Soon after a limit was lowered, and now and then.
+            if limits != limited or any(each.subject == LIMITS for each in deliveries):
+                await limit(connection)
+                limited[:] = limits
+        except (DatabaseUnavailable, nats.errors.Error):
+            return [Retry()] * len(deliveries)
+        return [ACK] * len(deliveries)
+
+    async def expire(connection: Client, now: datetime) -> None:
+        """Expire facts by the time of the log; what has expired once does not come back."""
+        if problem := (await compare_clocks(connection, database)).problem:
+            log.error("expiry stopped", problem=problem)
+            return
+        for owner in await database.read(with_expired_facts(now)):
+            try:
+                await expire_of(connection, owner, now)
+            except DatabaseUnavailable as error:
+                # Somebody else may hold the user's lock: the others are not to wait for that.
+                log.warning("not expired yet, the next round will", error=str(error))
+
+    async def expire_of(connection: Client, owner: Owner, now: datetime) -> None:
+        # Under the lock nobody gives one of them a later date meanwhile.
+        async with locked(database, *owner):
+            (facts,) = await database.read(live_facts([owner]))
+            if events := expiries(owner, facts, now):
+                await append(connection, events)
+
+    async def limit(connection: Client) -> None:
+        least = min(smallest(each.limits) for each in settings.all())
+        for counts in await database.read(with_more_facts(least)):
+            if exceeds(counts, settings.of(counts.tenant).limits):
+                subject = work_subject("dedupe", counts.tenant, counts.user)
+                await connection.jetstream().publish(subject, b"", stream=WORK)
+
+    consume_stream(
+        broker,
+        stream=WORK,
+        durable="maintain",
+        batch=10,
+        linger=1,
+        overlap=1,
+        consume=maintain,
+        dead_limit=deployment.dead_limit,
+    )
+    async with (
+        connected(broker) as connection,
+        settings.watched(connection),
+        started(broker, (WORK, "maintain")),
+    ):
+        await every(connection, "schedule.expire", deployment.maintain_seconds, EXPIRE)
+        await every(connection, "schedule.limits", LIMITS_SECONDS, LIMITS)
+        yield

@@ -1,0 +1,57 @@
+"""Reports of language models that fail, from the processes that ask them to `mnemon status`."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from pydantic import TypeAdapter, ValidationError
+
+from mnemon_infra.models.language.patience import FailingModel, Patience
+from mnemon_infra.telemetry.metrics import MODELS_FAILING
+
+SUBJECT: Final = "$SRV.STATS.mnemon-models"
+"""Each process that asks models replies to it, in core NATS."""
+
+_REPORT: Final = TypeAdapter(list[FailingModel])
+
+_reporting: list[Patience] = []
+
+
+@asynccontextmanager
+async def reporting(connection: Client, patience: Patience) -> AsyncIterator[None]:
+    """Say which models fail to whoever asks, until the end of the block."""
+
+    async def reply(message: Msg) -> None:
+        await message.respond(_REPORT.dump_json(list(patience.failing)))
+
+    subscription = await connection.subscribe(SUBJECT, cb=reply)
+    _reporting.append(patience)
+    try:
+        yield
+    finally:
+        _reporting.remove(patience)
+        await subscription.unsubscribe()
+
+
+def read_reports(replies: Iterable[bytes]) -> list[FailingModel]:
+    """Put the reports of all processes together: a model once, with what was said first."""
+    first: dict[tuple[str, str | None], FailingModel] = {}
+    for reply in replies:
+        try:
+            reported: Sequence[FailingModel] = _REPORT.validate_json(reply)
+        except ValidationError:  # a process of another version
+            continue
+        for each in sorted(reported, key=lambda failing: failing.since):
+            known = first.setdefault((each.provider, each.model), each)
+            if each.since < known.since:
+                first[each.provider, each.model] = each
+    return list(first.values())
+
+
+def measure() -> None:
+    """Say how many models fail that this process asks."""
+    failing = {(each.provider, each.model): each for patience in _reporting for each in patience.failing}
+    for is_refused, kind in ((True, "refused"), (False, "unavailable")):
+        MODELS_FAILING.set(sum(each.is_refused is is_refused for each in failing.values()), kind)

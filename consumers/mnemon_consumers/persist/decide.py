@@ -1,0 +1,62 @@
+"""What becomes of each event of a batch. No I/O."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from mnemon_consumers.policy.secrets.long_texts import secret_in_long_text
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.settings import Policy
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome
+from mnemon_infra.database.rows import MessageRow, Owner, Row, Rows, row_of
+
+NOT_PROJECTED: Final = Ack("no projection reads it yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to write, and how each message ends once it is written: one outcome per delivery, in order."""
+
+    rows: Rows = field(default_factory=Rows)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+def plan(deliveries: Sequence[Delivery]) -> Plan:
+    """Sort a batch into rows and outcomes."""
+    batch = Plan()
+    for delivery in deliveries:
+        row, outcome = end_of(delivery)
+        if row is not None:
+            batch.rows.add(row)
+        batch.outcomes.append(outcome)
+    return batch
+
+
+def end_of(delivery: Delivery) -> tuple[Row | None, Outcome]:
+    """What is to be written of an event, and how its message ends once that is written."""
+    try:
+        row = row_of(delivery)
+    except InvalidSubject as error:
+        return None, Dead("invalid_subject", str(error))
+    except UnknownEvent as error:
+        return None, Dead("unknown_event", str(error))
+    except InvalidBody as error:
+        return None, Dead("invalid_body", str(error), is_confidential=_holds_secret(delivery))
+    return row, NOT_PROJECTED if row is None else ACK
+
+
+def _holds_secret(delivery: Delivery) -> bool:
+    """Whether a copy of the body among the dead letters would show a secret that a fact may not hold."""
+    return secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
+
+
+def said(messages: Iterable[MessageRow]) -> dict[Owner, int]:
+    """The users who said something, each with the log position of the last of it."""
+    users: dict[Owner, int] = {}
+    for row in messages:
+        owner = row.key[:2]
+        users[owner] = max(row.seq, users.get(owner, 0))
+    return users

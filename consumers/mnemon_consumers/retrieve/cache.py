@@ -1,0 +1,137 @@
+"""What was read of each user, until it changes."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from cachetools import LRUCache
+
+from mnemon_consumers.retrieve.context.coverage import CountedMessages
+from mnemon_consumers.retrieve.found_rows import FoundRows, measure_memory
+from mnemon_infra.database.reading import ConversationView, Owner
+
+COUNTED_CONVERSATIONS: Final = 10_000
+"""Conversations whose counts are kept; each takes some hundred bytes."""
+
+FOUND_ROWS: Final = 64 * 1024 * 1024
+"""Bytes for the rows that searches looked up, of all users: of more than a thousand, usually."""
+
+REVISED_TENANTS: Final = 10_000
+"""Tenants whose revisions are kept."""
+
+Value = TypeVar("Value")
+
+Shelf = dict[Hashable, Any]
+"""What is known of one user, part by part."""
+
+FoundShelf = dict[type[FoundRows[Any, Any]], FoundRows[Any, Any]]
+"""The rows that searches of one user looked up, by their kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Generic[Value]):
+    """A value, and the log position it reflects."""
+
+    value: Value
+    seq: int
+
+
+class _Shelves(LRUCache[Owner, Shelf]):
+    """Shelves, each of which takes what was found along when it gives way."""
+
+    def __init__(self, users: int, found: LRUCache[Owner, FoundShelf]) -> None:
+        super().__init__(users)
+        self._found = found
+
+    def popitem(self) -> tuple[Owner, Shelf]:
+        owner, shelf = super().popitem()
+        self._found.pop(owner, None)
+        return owner, shelf
+
+
+class UserCache:
+    """Keeps the shelves of the users asked for last.
+
+    A read begins by taking the user's shelf, and puts its result on it. When the user changes meanwhile, the
+    shelf is dropped, and the result, which may be old, lands on a shelf that nobody looks at any more. Rows
+    that searches looked up have shelves of their own, as their number depends on the searches.
+    """
+
+    def __init__(self, users: int) -> None:
+        self._found: LRUCache[Owner, FoundShelf] = LRUCache(FOUND_ROWS, getsizeof=measure_memory)
+        self._shelves: LRUCache[Owner, Shelf] = _Shelves(users, self._found)
+        self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
+
+    def shelf(self, owner: Owner) -> Shelf:
+        """The user's shelf; an empty one when nothing is known."""
+        shelf: Shelf | None = self._shelves.get(owner)
+        if shelf is None:
+            shelf = self._shelves[owner] = {}
+        return shelf
+
+    def found_shelf(self, owner: Owner) -> FoundShelf:
+        """The user's shelf of rows that searches looked up."""
+        self.shelf(owner)  # the two go together
+        shelf: FoundShelf | None = self._found.get(owner)
+        if shelf is None:
+            shelf = self._found[owner] = {}
+        return shelf
+
+    def weigh_found_shelf(self, owner: Owner, shelf: FoundShelf) -> None:
+        """Measure a shelf on which something was put; others make room for it."""
+        if self._found.get(owner) is shelf:
+            del self._found[owner]
+            if measure_memory(shelf) <= self._found.maxsize:
+                self._found[owner] = shelf
+
+    def revision(self, tenant: str) -> object:
+        """Something that is another one after every change of a user of the tenant."""
+        revision: object = self._revisions.setdefault(tenant, object())
+        return revision
+
+    def drop(self, owner: Owner) -> None:
+        """The user has changed."""
+        tenant, _ = owner
+        self._shelves.pop(owner, None)
+        self._found.pop(owner, None)
+        self._revisions.pop(tenant, None)
+
+    def clear(self) -> None:
+        """Notices may have been missed: anybody may have changed."""
+        self._shelves.clear()
+        self._found.clear()
+        self._revisions.clear()
+
+
+class CountCache:
+    """Counts of messages in the conversations that were asked for last; kept when their users change.
+
+    Like a shelf, it is taken once for a read: after a switch of generations another one is in its place.
+    Settled messages stay as they are until they are cleared or erased with all before them. A count is no
+    longer used once the messages after it are not in the view.
+    """
+
+    def __init__(self) -> None:
+        self._counted: LRUCache[tuple[Owner, str], CountedMessages] = LRUCache(COUNTED_CONVERSATIONS)
+        self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
+
+    def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
+        """Find the counts of the messages that the view lacks; None where they are to be counted."""
+        if view.complete:
+            return CountedMessages()
+        counted = self._counted.get((owner, view.conversation))
+        return counted if counted and counted.is_usable(view, edges) else None
+
+    def keep(self, owner: Owner, view: ConversationView, counted: CountedMessages, settled: int) -> None:
+        """Keep counts of settled messages: no event at or below the log position `settled` can follow."""
+        if counted.below <= settled:
+            self._counted[owner, view.conversation] = counted
+
+    def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
+        """Whether the last request needed more messages: the next one reads them in its first query."""
+        return self._long_tails.get((owner, conversation), False)
+
+    def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
+        """Remember whether summaries are behind; None is the current conversation."""
+        if is_long or (owner, conversation) in self._long_tails:
+            self._long_tails[owner, conversation] = is_long

@@ -1,0 +1,134 @@
+"""Trims a context to a budget of tokens, counted as it will be rendered."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from mnemon_consumers.retrieve.context.choosing import UNLIMITED, Choice, Chooser, Cut
+from mnemon_consumers.retrieve.context.layout import Count, Layout, Rendered
+from mnemon_consumers.retrieve.context.value import SECTIONS, Context, Said, Section, Summary
+from mnemon_contracts.ask import ContextCoverage, ContextSection
+from mnemon_contracts.settings import Characters, Sections
+
+
+class Fitted(NamedTuple):
+    """A context within its budget.
+
+    Attributes:
+        context: what is left of it.
+        rendered: as the model is given it; empty when nothing fits.
+        tokens: of the whole, at most the budget.
+        sections: what became of each section in which there was something. Their tokens may add up to a few
+            more than the whole; what another section shows is not `left_out`.
+        coverage: where all messages of the conversation are; None where that is not known.
+    """
+
+    context: Context
+    rendered: Rendered
+    tokens: int
+    sections: Mapping[Section, ContextSection]
+    coverage: ContextCoverage | None
+
+
+def fit(
+    context: Context,
+    layout: Layout,
+    budget: int,
+    sections: Sections,
+    count: Count,
+    cut: Cut,
+    characters: Characters = UNLIMITED,
+) -> Fitted:
+    """Choose what is shown of a context in at most `budget` tokens.
+
+    A section takes at most its own tokens; with 0 it is left out. A section of facts takes at most its
+    `characters`, too. Recent messages also take what others leave of theirs. Where not all find room, those
+    that want more than their part of the budget are held to it. The same texts are counted more than once:
+    `count` is to remember them.
+    """
+    chooser = Chooser(context, layout, count, cut, characters)
+    weights = {section: int(getattr(sections, section)) for section in SECTIONS}
+    room = min(budget, sum(weights.values()))
+    while True:
+        choice = _chosen(chooser, weights, max(room, 0))
+        reports = _reports(chooser, choice)
+        shown = _trimmed(context, choice, reports)
+        rendered = layout.rendered(shown) if room > 0 else layout.nothing
+        tokens = layout.tokens(rendered, count)
+        if tokens <= budget:
+            sections_shown, coverage = _with_messages(context, choice, reports)
+            return Fitted(shown, rendered, tokens, sections_shown, coverage)
+        # The whole has more tokens than its parts.
+        room -= tokens - budget
+
+
+def _chosen(chooser: Chooser, weights: Mapping[Section, int], room: int) -> Choice:
+    rooms = {**weights, "recent": room if weights["recent"] else 0}
+    choice = chooser.fill(rooms)
+    wanted = {section: chosen.tokens for section, chosen in choice.items()}
+    if sum(wanted.values()) > room:
+        choice = chooser.fill(_shares(wanted, weights, room))
+    spare = room - sum(chosen.tokens for chosen in choice.values())
+    return chooser.extend(choice, spare) if weights["recent"] else choice
+
+
+def _shares(wanted: Mapping[Section, int], weights: Mapping[Section, int], room: int) -> dict[Section, int]:
+    """What each wants, where that is within its part by weight; the others have the rest, by weight."""
+    shares = dict(wanted)
+    wanting = {section for section, tokens in wanted.items() if tokens}
+    while wanting:
+        weight = sum(weights[section] for section in wanting)
+        modest = {section for section in wanting if wanted[section] * weight <= room * weights[section]}
+        if not modest:
+            return shares | {section: room * weights[section] // weight for section in wanting}
+        room -= sum(wanted[section] for section in modest)
+        wanting -= modest
+    return shares
+
+
+def _trimmed(context: Context, choice: Choice, reports: Mapping[Section, ContextSection]) -> Context:
+    items: dict[str, Any] = {section: chosen.items for section, chosen in choice.items()}
+    trimmed = any(report.left_out for report in reports.values())
+    return replace(context, **items, trimmed=trimmed)
+
+
+def _reports(chooser: Chooser, choice: Choice) -> dict[Section, ContextSection]:
+    reports: dict[Section, ContextSection] = {}
+    for section, (items, tokens) in choice.items():
+        stored = chooser.context.of(section)
+        not_considered = chooser.context.not_considered.get(section, 0)
+        if stored or not_considered:
+            whole = set(map(id, stored))
+            cut = any(id(item) not in whole for item in items)
+            left_out = len(chooser.candidates(section, choice)) - len(items) + not_considered
+            reports[section] = ContextSection(tokens=tokens, shown=len(items), left_out=left_out, cut=cut)
+    return reports
+
+
+def _with_messages(
+    context: Context, choice: Choice, reports: Mapping[Section, ContextSection]
+) -> tuple[Mapping[Section, ContextSection], ContextCoverage | None]:
+    """Add to the reports how many messages of the conversation found no room."""
+    if context.extent is None:
+        return reports, None
+    shown = [item for item in choice["summaries"].items if isinstance(item, Summary)]
+    accounted = context.extent.account(_shown_messages(context, choice), shown)
+    left_out: dict[Section, int] = {
+        "recent": accounted.left_out,
+        "summaries": accounted.in_summaries_left_out,
+    }
+    added = {
+        section: reports.get(section, ContextSection()).model_copy(update={"messages_left_out": messages})
+        for section, messages in left_out.items()
+        if section in reports or messages
+    }
+    return {**reports, **added}, accounted.coverage
+
+
+def _shown_messages(context: Context, choice: Choice) -> set[str]:
+    """Messages of which all is shown: a message whose tools alone are named is not."""
+    found = {item.id for item in choice["conversation"].items if isinstance(item, Said)}
+    items = Counter(item.id for item in choice["recent"].items if isinstance(item, Said))
+    whole = Counter(item.id for item in context.recent)
+    return found | {event_id for event_id, number in items.items() if number >= whole[event_id]}

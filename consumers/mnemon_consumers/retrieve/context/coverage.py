@@ -1,0 +1,167 @@
+"""Accounts for every visible message of a conversation: shown, covered by a shown summary, or left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, Self
+
+from mnemon_contracts.ask import ContextCoverage
+from mnemon_infra.database.message_counts import MessageCount
+from mnemon_infra.database.reading import ConversationView, StoredRow
+
+Outcome = Literal["shown", "summarised", "summary left out", "left out"]
+
+
+class SummaryRange(Protocol):
+    """A summary, by the log positions that it covers."""
+
+    @property
+    def from_seq(self) -> int: ...
+
+    @property
+    def to_seq(self) -> int: ...
+
+
+class AccountedMessages(NamedTuple):
+    """Numbers of messages; each message of the conversation is in one of them.
+
+    Attributes:
+        shown: in whole or in part.
+        summarised: not shown, and covered by a summary that is shown.
+        in_summaries_left_out: not shown, and covered by summaries that are not shown either.
+        left_out: neither shown nor covered.
+    """
+
+    shown: int
+    summarised: int
+    in_summaries_left_out: int
+    left_out: int
+
+    @property
+    def coverage(self) -> ContextCoverage:
+        return ContextCoverage(
+            shown=self.shown,
+            summarised=self.summarised,
+            left_out=self.in_summaries_left_out + self.left_out,
+        )
+
+
+def is_covered(seq: int, summaries: Iterable[SummaryRange]) -> bool:
+    """Whether one of the summaries covers the message at a log position."""
+    return any(summary.from_seq <= seq <= summary.to_seq for summary in summaries)
+
+
+def last_covered(summaries: Iterable[SummaryRange]) -> int:
+    """Return the log position up to which summaries reach; 0 without a summary."""
+    return max((summary.to_seq for summary in summaries), default=0)
+
+
+def has_whole_tail(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
+    """Whether all messages after the newest summary were read."""
+    return view.complete or (bool(view.messages) and view.messages[0].seq <= last_covered(summaries))
+
+
+class CountedMessages(NamedTuple):
+    """The messages of a conversation before a log position, counted instead of read.
+
+    Attributes:
+        below: that position; 0 where all messages are read.
+        edges: ascending log positions at which a new count begins, see `count_edges`.
+        counts: the number of messages from each edge to the next, oldest first.
+    """
+
+    below: int = 0
+    edges: tuple[int, ...] = ()
+    counts: Sequence[MessageCount] = ()
+
+    def is_usable(self, view: ConversationView, edges: Iterable[int]) -> bool:
+        """Whether the messages after these were read, and other summaries cover these as a whole."""
+        return bool(view.messages) and (
+            view.messages[0].seq <= self.below
+            and all(edge in self.edges for edge in edges if edge < self.below)
+        )
+
+
+def count_edges(summaries: Iterable[SummaryRange]) -> tuple[int, ...]:
+    """Return the log positions at which messages begin to be covered by other summaries."""
+    return tuple(sorted({edge for each in summaries for edge in (each.from_seq, each.to_seq + 1)}))
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationExtent:
+    """All visible messages of a conversation, and the summaries that cover them.
+
+    Attributes:
+        summaries: all that count, shown or not.
+        read: log positions of the messages that stand for themselves, by event id.
+        counts: the messages before those.
+        located: of the counted messages those that may be shown, their log positions by event id.
+        wordless: messages without words or tools: there is nothing of them to show.
+    """
+
+    summaries: Sequence[SummaryRange]
+    read: Mapping[str, int]
+    counts: Sequence[MessageCount]
+    located: Mapping[str, int]
+    wordless: AbstractSet[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls,
+        view: ConversationView,
+        summaries: Sequence[SummaryRange],
+        counted: CountedMessages,
+        found: Mapping[str, int],
+    ) -> Self:
+        """Combine the view, the summaries and the counts.
+
+        Args:
+            view: the newest messages.
+            summaries: all that count.
+            counted: the messages that were not read; some of those that were may be among them.
+            found: messages of the same conversation that a search found, log positions by event id.
+        """
+        below = counted.below
+        rows = {row.event_id: row.seq for row in view.messages}
+        return cls(
+            summaries,
+            {event_id: seq for event_id, seq in rows.items() if seq >= below},
+            counted.counts,
+            {event_id: seq for event_id, seq in {**found, **rows}.items() if seq < below},
+            frozenset(row.event_id for row in view.messages if is_wordless(row)),
+        )
+
+    def unread(self, rows: Iterable[StoredRow]) -> int:
+        """Count the messages that no summary covers and that are not among these rows."""
+        uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
+        return uncovered - sum(
+            row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows
+        )
+
+    def account(self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]) -> AccountedMessages:
+        """Count the messages by what is shown of them: `shown` are event ids."""
+        numbers: Counter[Outcome] = Counter()
+
+        def unshown(seq: int) -> Outcome:
+            if is_covered(seq, shown_summaries):
+                return "summarised"
+            return "summary left out" if is_covered(seq, self.summaries) else "left out"
+
+        for event_id, seq in self.read.items():
+            is_shown = event_id in shown or event_id in self.wordless
+            numbers["shown" if is_shown else unshown(seq)] += 1
+        for seq, count in self.counts:
+            numbers[unshown(seq)] += count
+        for event_id, seq in self.located.items():
+            if event_id in shown or event_id in self.wordless:
+                numbers[unshown(seq)] -= 1
+                numbers["shown"] += 1
+        return AccountedMessages(
+            numbers["shown"], numbers["summarised"], numbers["summary left out"], numbers["left out"]
+        )
+
+
+def is_wordless(row: StoredRow) -> bool:
+    """Whether a message has nothing to show."""
+    return not row.content.strip() and not row.tool_calls

@@ -1,0 +1,50 @@
+"""Detects the language of a context's fixed words, by the script in which the user writes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Final
+
+from mnemon_consumers.retrieve.context.wording import Language
+
+ENOUGH_LETTERS: Final = 40
+"""Letters of the user's messages that decide without any other text: more than one foreign word has."""
+
+MOST_CHARACTERS: Final = 400
+"""Characters of each text that are looked at: one pasted document does not outweigh what the user writes."""
+
+CYRILLIC_SHARE: Final = 0.4
+"""Share of Cyrillic letters from which a text is Russian: less than half, since Russian sentences quote
+English names and code more often than the other way round."""
+
+_CYRILLIC: Final = re.compile("[А-Яа-яЁё]+")
+_LATIN: Final = re.compile("[A-Za-z]+")
+
+
+def detect_language(said: Sequence[str], known: Iterable[str]) -> Language:
+    """Return the language in which most texts are written.
+
+    Each text has one vote, and letters decide a tie, so that a single foreign message changes nothing: the
+    headings stand before the facts, in the prefix of a prompt that providers cache.
+
+    Args:
+        said: messages of the user.
+        known: texts that are asked where the user has said little, such as facts and summaries.
+    """
+    votes: Counter[Language] = Counter()
+    letters: Counter[Language] = Counter()
+    for number, text in enumerate(chain(said, known)):
+        if number >= len(said) and letters.total() >= ENOUGH_LETTERS:
+            break
+        beginning = text[:MOST_CHARACTERS]
+        cyrillic, latin = _letters(_CYRILLIC, beginning), _letters(_LATIN, beginning)
+        if cyrillic + latin:
+            votes["ru" if cyrillic >= (cyrillic + latin) * CYRILLIC_SHARE else "en"] += 1
+            letters["ru"] += cyrillic
+            letters["en"] += latin
+    return "ru" if (votes["ru"], letters["ru"]) > (votes["en"], letters["en"]) else "en"
+
+
+def _letters(script: re.Pattern[str], text: str) -> int:
+    return sum(map(len, script.findall(text)))

@@ -1,0 +1,187 @@
+"""What a format is: how items are written, what stands around them, and what that costs in tokens."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
+
+from mnemon_consumers.retrieve.context.text import folded
+from mnemon_consumers.retrieve.context.value import Context, Item, Said, Section
+from mnemon_contracts.ask import RenderedMessage
+
+Count: TypeAlias = Callable[[str], int]
+"""How many tokens a text has."""
+
+PER_MESSAGE = 4
+"""Tokens that a message takes beyond its content: a chat template marks its role and its ends."""
+
+
+_NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
+
+
+class Rendered(NamedTuple):
+    """A context as a model is given it.
+
+    Attributes:
+        messages: in order; of a text, it as one system message.
+        text: the whole, where the format is a text.
+    """
+
+    messages: tuple[RenderedMessage, ...]
+    text: str | None = None
+
+
+class Around(NamedTuple):
+    """What stands before and after the lines of a section."""
+
+    opening: str
+    closing: str = ""
+
+
+class Layout(Protocol):
+    """A format. The tokens of a section are those of its frame and of its items, give or take a few.
+
+    Attributes:
+        nothing: what is left when nothing at all finds room.
+    """
+
+    nothing: ClassVar[Rendered]
+
+    @property
+    def current_time(self) -> Around: ...
+
+    def rendered(self, context: Context) -> Rendered: ...
+
+    def tokens(self, rendered: Rendered, count: Count) -> int: ...
+
+    def section_tokens(self, section: Section, items: Sequence[Item], count: Count) -> int: ...
+
+    def frame_tokens(self, section: Section, count: Count) -> int: ...
+
+    def item_tokens(self, section: Section, item: Item, count: Count) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextLayout:
+    """One text, section after section.
+
+    Attributes:
+        sections: in the order in which they stand.
+        line: writes an item; whatever it holds, it stays within what stands around it.
+        current_time: stands around the current date and time, which end the text.
+        missing: stands first when nothing is known but messages, and nothing could not be read.
+    """
+
+    sections: Mapping[Section, Around]
+    line: Callable[[Item], str]
+    current_time: Around
+    missing: str | None = None
+
+    nothing: ClassVar = Rendered((), "")
+
+    def rendered(self, context: Context) -> Rendered:
+        shown = [self._section(section, items) for section in self.sections if (items := context.of(section))]
+        if self.missing and not _may_be_known(context):
+            shown.insert(0, self.missing)
+        if context.current_time:
+            opening, closing = self.current_time
+            # The last: all before it stays the same from one minute to the next.
+            shown.append(opening + self.line(context.current_time) + closing)
+        text = "\n\n".join(shown)
+        return Rendered((RenderedMessage(role="system", content=text),) if text else (), text)
+
+    def tokens(self, rendered: Rendered, count: Count) -> int:
+        return count(rendered.text) if rendered.text else 0
+
+    def section_tokens(self, section: Section, items: Sequence[Item], count: Count) -> int:
+        # With the blank line that parts it from the next.
+        return count(f"{self._section(section, items)}\n\n") if items else 0
+
+    def frame_tokens(self, section: Section, count: Count) -> int:
+        return count(f"{self._section(section, ())}\n\n")
+
+    def item_tokens(self, section: Section, item: Item, count: Count) -> int:
+        return count(f"{self.line(item)}\n")
+
+    def _section(self, section: Section, items: Sequence[Item]) -> str:
+        around = self.sections[section]
+        return around.opening + "\n".join(map(self.line, items)) + around.closing
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLayout:
+    """A message for each section, and recent messages as they were said.
+
+    Attributes:
+        sections: in the order in which they stand.
+        line: writes an item that is not a message of its own.
+        current_time: stands around the current date and time, which are the last message.
+        tool_result: stands before the result of a tool.
+        missing: is the first message when nothing is known but messages, and nothing could not be read.
+    """
+
+    sections: Mapping[Section, Around]
+    line: Callable[[Item], str]
+    current_time: Around
+    tool_result: str
+    missing: str | None = None
+
+    nothing: ClassVar = Rendered(())
+
+    def rendered(self, context: Context) -> Rendered:
+        messages = [
+            message for section in self.sections for message in self._messages(section, context.of(section))
+        ]
+        if self.missing and not _may_be_known(context):
+            messages.insert(0, RenderedMessage(role="system", content=self.missing))
+        if context.current_time:
+            opening, closing = self.current_time
+            content = opening + self.line(context.current_time) + closing
+            messages.append(RenderedMessage(role="system", content=content))
+        return Rendered(tuple(messages))
+
+    def tokens(self, rendered: Rendered, count: Count) -> int:
+        return sum(_message_tokens(message, count) for message in rendered.messages)
+
+    def section_tokens(self, section: Section, items: Sequence[Item], count: Count) -> int:
+        return sum(_message_tokens(message, count) for message in self._messages(section, items))
+
+    def frame_tokens(self, section: Section, count: Count) -> int:
+        return 0 if section == "recent" else PER_MESSAGE + count(self.sections[section].opening)
+
+    def item_tokens(self, section: Section, item: Item, count: Count) -> int:
+        if section == "recent":
+            return self.section_tokens(section, (item,), count)
+        return count(f"{self.line(item)}\n")
+
+    def _messages(self, section: Section, items: Sequence[Item]) -> Iterator[RenderedMessage]:
+        if section == "recent":
+            for item in items:
+                if isinstance(item, Said):
+                    yield self._as_said(item)
+        elif items:
+            lines = "\n".join(map(self.line, items))
+            yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
+
+    def _as_said(self, said: Said) -> RenderedMessage:
+        """As every provider takes it: a tool's result only follows its call there, and names are of ASCII."""
+        role, text, name = said.role, said.text, said.name
+        if role == "tool":
+            role, text = "system", self.tool_result + text
+        if name and not _NAME.fullmatch(name):
+            text = f"{folded(name)}: {text}"
+            name = None
+        return RenderedMessage(role=role, content=text, name=name or None)
+
+
+def _may_be_known(context: Context) -> bool:
+    return (
+        context.trimmed
+        or context.incomplete
+        or any((context.facts, context.working, context.relevant, context.user_data, context.summaries))
+        or bool(context.documents)
+    )
+
+
+def _message_tokens(message: RenderedMessage, count: Count) -> int:
+    return PER_MESSAGE + count(message.content) + (count(message.name) if message.name else 0)

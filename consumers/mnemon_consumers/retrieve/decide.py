@@ -1,0 +1,196 @@
+"""What a bot is shown of what is stored. No I/O, no clock."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from mnemon_consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
+from mnemon_consumers.retrieve.context.language import detect_language
+from mnemon_consumers.retrieve.context.text import stamped, time_stamp, tools_used
+from mnemon_consumers.retrieve.context.value import (
+    Context,
+    CurrentTime,
+    Fact,
+    Passage,
+    Said,
+    Summary,
+    said,
+    user_data,
+)
+from mnemon_consumers.retrieve.context.wording import WORDINGS, Language
+from mnemon_consumers.retrieve.fast_history import FastMessage
+from mnemon_consumers.retrieve.search.facts import HIGH
+from mnemon_consumers.retrieve.search.service import Hit
+from mnemon_consumers.retrieve.verbs.shown import unexpired
+from mnemon_contracts.chat import Role
+from mnemon_contracts.settings import SettingsV1
+from mnemon_infra.database.documents import StoredDocument
+from mnemon_infra.database.facts import StoredFact
+from mnemon_infra.database.found import VisibleMessage
+from mnemon_infra.database.reading import ConversationView, StoredRow
+from mnemon_infra.database.summaries import StoredSummary
+
+Shown = TypeVar("Shown", Fact, Said)
+
+DETECTED_MESSAGES: Final = 50
+"""Messages that tell the language, the newest: as many as are read of every conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What there is to make a context of.
+
+    Attributes:
+        view: the newest messages of the conversation; None where they could not be read.
+        counted: its messages that were not read; None where they could not be counted.
+        profile: the user's data.
+        facts: all of the user's, those past their date among them.
+        summaries: all that count of the conversation, oldest first.
+        hits: facts, messages and documents found for this turn, best first.
+        incomplete: something of all this could not be read.
+    """
+
+    view: ConversationView | None = None
+    counted: CountedMessages | None = None
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    facts: Sequence[StoredFact] = ()
+    summaries: Sequence[StoredSummary] = ()
+    hits: Sequence[Hit] = ()
+    incomplete: bool = False
+
+
+def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
+    """The last `limit` messages as they were said, with a line after each answer that used tools."""
+    shown: list[FastMessage] = []
+    for row in rows[-limit:]:
+        shown.append(_stored(row, row.role, row.content, row.name))
+        if row.tool_calls:
+            shown.append(_stored(row, "system", tools_used(row.tool_calls), None))
+    return shown[-limit:]
+
+
+def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
+    """All that may be put before a model; what is due by `now` has expired."""
+    shown, stamps = settings.context, settings.time_stamps
+    rows = known.view.messages if known.view else ()
+    current = unexpired(known.facts, now)
+    language = _language(rows, current, known.summaries, settings)
+    profile = [_fact(fact) for fact in current if fact.tier == "profile"]
+    facts = [fact for fact in profile if shown.key_facts == "all" or fact.importance >= HIGH]
+    working = [_fact(fact) for fact in current if fact.tier == "working"]
+    due = due_messages(rows, known.summaries, settings.recent_messages)
+    recent_rows = due if shown.recent_limit is None else due[-shown.recent_limit :]
+    recent = said(recent_rows, stamps, WORDINGS[language])
+    newest = known.summaries[max(0, len(known.summaries) - shown.summaries) :]
+    extent = _extent(known)
+    facts_found = (_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, StoredFact))
+    messages_found = (
+        Said(hit.id, hit.source.role, stamped(hit.source, stamps), hit.source.name)
+        for hit in known.hits
+        if isinstance(hit.source, VisibleMessage)
+    )
+    relevant = _best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit)
+    given = {fact.id for fact in (*facts, *relevant)}
+    return Context(
+        facts=facts,
+        summaries=[Summary(each.text, each.from_seq, each.to_seq) for each in newest],
+        user_data=user_data(known.profile),
+        working=working,
+        recent=recent,
+        relevant=relevant,
+        documents=_passages(known.hits, settings.retrieval.limit),
+        conversation=_best(messages_found, {each.id for each in recent}, shown.conversation_hits),
+        current_time=CurrentTime(clock) if (clock := current_time(settings, now)) else None,
+        language=language,
+        incomplete=known.incomplete,
+        extent=extent,
+        conversation_limit=shown.conversation_hits,
+        not_considered={
+            "facts": sum(fact.id not in given for fact in profile),
+            "summaries": len(known.summaries) - len(newest),
+            "recent": (extent.unread(due) if extent else 0) + len(due) - len(recent_rows),
+        },
+    )
+
+
+def due_messages(
+    rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
+) -> list[StoredRow]:
+    """Return the messages that belong into `recent`: the newest ones, and all that no summary covers."""
+    first_newest = len(rows) - at_least
+    return [
+        row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)
+    ]
+
+
+def current_time(settings: SettingsV1, now: datetime) -> str | None:
+    """Return the date and time as a context shows them; None where it does not."""
+    return time_stamp(now, "", settings.time_stamps).strip() if settings.context.current_time else None
+
+
+def last_user_message(rows: Sequence[StoredRow]) -> str | None:
+    """What the user said last, if it is there."""
+    return next((row.content for row in reversed(rows) if row.role == "user"), None)
+
+
+def _best(found: Iterable[Shown], elsewhere: set[str], limit: int) -> list[Shown]:
+    """The first ones, of which `limit` are new: what is known already may find no room where it belongs."""
+    best: list[Shown] = []
+    for item in found:
+        if item.id not in elsewhere:
+            if limit == 0:
+                break
+            limit -= 1
+        best.append(item)
+    return best
+
+
+def _passages(hits: Iterable[Hit], limit: int) -> list[Passage]:
+    passages = [
+        Passage(hit.text, hit.source.title or hit.id, hit.source.source)
+        for hit in hits
+        if isinstance(hit.source, StoredDocument)
+    ]
+    return passages[:limit]
+
+
+def _language(
+    rows: Sequence[StoredRow],
+    facts: Iterable[StoredFact],
+    summaries: Iterable[StoredSummary],
+    settings: SettingsV1,
+) -> Language:
+    if settings.context.language != "auto":
+        return settings.context.language
+    said_lately = [row.content for row in rows[-DETECTED_MESSAGES:] if row.role == "user"]
+    return detect_language(
+        said_lately, [*(fact.text for fact in facts), *(summary.text for summary in summaries)]
+    )
+
+
+def _extent(known: Known) -> ConversationExtent | None:
+    if known.view is None or known.counted is None:
+        return None
+    found = {
+        hit.id: hit.source.seq
+        for hit in known.hits
+        if isinstance(hit.source, VisibleMessage) and hit.source.conversation == known.view.conversation
+    }
+    return ConversationExtent.of(known.view, known.summaries, known.counted, found)
+
+
+def _fact(fact: StoredFact, score: float = 0.0) -> Fact:
+    return Fact(fact.id, fact.text, fact.kind, fact.importance, fact.changed_at, fact.expires_at, score)
+
+
+def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> FastMessage:
+    return FastMessage(
+        role=role,
+        content=content,
+        name=name,
+        seq=row.seq,
+        id=row.event_id,
+        sent_at=row.sent_at,
+        task_id=row.task_id,
+    )

@@ -1,0 +1,86 @@
+"""Answers requests: opens what the verbs need, and serves each of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Final
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.opened import Opened
+from mnemon_consumers.retrieve.past import Past
+from mnemon_consumers.retrieve.projection import Projection
+from mnemon_consumers.retrieve.search.service import Search
+from mnemon_consumers.retrieve.verbs.context import ContextVerb
+from mnemon_consumers.retrieve.verbs.conversation import ConversationVerbs
+from mnemon_consumers.retrieve.verbs.documents import DocumentVerb
+from mnemon_consumers.retrieve.verbs.erasing import EraseVerb
+from mnemon_consumers.retrieve.verbs.fact_query import FactQuery
+from mnemon_consumers.retrieve.verbs.facts import FactVerbs
+from mnemon_consumers.retrieve.verbs.forget import ForgetVerb
+from mnemon_consumers.retrieve.verbs.get import GetVerb
+from mnemon_consumers.retrieve.verbs.profile import ProfileVerbs
+from mnemon_consumers.retrieve.verbs.saving import SaveVerb
+from mnemon_consumers.retrieve.verbs.search import SearchVerb
+from mnemon_consumers.retrieve.verbs.tasks import TaskVerb
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_infra.broker.admission import Admission, Bounds
+from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.service import AskService
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.generation_watch import watch_switches
+from mnemon_infra.finding import Finding
+from mnemon_infra.settings.store import LiveSettings
+
+NAME: Final = "mnemon"
+
+
+@asynccontextmanager
+async def consuming(
+    database: Database, finding: Finding | None, deployment: Deployment
+) -> AsyncIterator[None]:
+    """Answer requests as long as the block lasts; without `finding` nothing is searched."""
+    settings = LiveSettings()
+    memory = Memory(database, settings, deployment.cached_users)
+    broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
+    log = UserLog(broker)
+    projection = Projection(broker, database, memory)
+    search = Search(database, memory, finding)
+    query = FactQuery(memory, search, settings)
+    opened = Opened(deployment, settings, finding)
+    past = Past(broker, database, deployment.database_schema, opened)
+    answers = {
+        **ContextVerb(memory, search if finding else None, past, settings).answers,
+        **ConversationVerbs(memory, past, log).answers,
+        **ProfileVerbs(memory, log).answers,
+        **GetVerb(memory).answers,
+        **FactVerbs(memory, query, settings, log, projection, database, finding).answers,
+        **ForgetVerb(memory, query, log, projection, database, finding).answers,
+        **SaveVerb(broker, memory, log).answers,
+        **SearchVerb(memory, search, past, settings).answers,
+        **TaskVerb(memory, log).answers,
+        **DocumentVerb(memory, log, settings).answers,
+        **EraseVerb(broker, log, database, finding).answers,
+    }
+
+    def bounds(tenant: str) -> Bounds:
+        rates = settings.of(tenant).rates
+        return Bounds(rates.requests_per_second, rates.requests_per_user)
+
+    service = AskService(broker, NAME, version("mnemon"), Admission(bounds))
+    for verb, answer in answers.items():
+        service.endpoint(verb, answer)
+
+    def forget() -> None:
+        memory.forget()
+        search.forget()
+
+    async with (
+        connected(broker) as connection,
+        settings.watched(connection),
+        watch_switches(database, deployment.database_schema, forget),
+    ):
+        # Nothing is answered before changes are heard of.
+        await memory.follow(connection)
+        async with opened.kept(), service.completed(), started(broker), service.listed():
+            yield

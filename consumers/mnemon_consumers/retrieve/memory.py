@@ -1,0 +1,361 @@
+"""Reads a user's memory: from what is at hand, from the projections, or from the log beyond them."""
+
+import asyncio
+import json
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeVar
+
+from cachetools import LRUCache
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from mnemon_consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
+from mnemon_consumers.retrieve.found_rows import FoundDocuments, FoundMessages, FoundRows
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import parse_owner
+from mnemon_infra.broker.log_reader import TAIL_LIMIT, user_tail
+from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.database import documents, facts, found, message_counts, reading, summaries, tasks
+from mnemon_infra.database.documents import DocumentEntry, StoredDocument
+from mnemon_infra.database.engine import Database, Query, in_time
+from mnemon_infra.database.facts import FactHistory, StoredFact
+from mnemon_infra.database.found import Surroundings
+from mnemon_infra.database.message_counts import CountedConversation, MessageCount
+from mnemon_infra.database.projecting import suppose
+from mnemon_infra.database.reading import ConversationView, Newest, OfTask, Owner, UserCounts
+from mnemon_infra.database.rows import Rows, row_of
+from mnemon_infra.database.summaries import ConversationSummary, StoredSummary
+from mnemon_infra.database.tasks import StoredTask
+from mnemon_infra.database.together import Together
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.telemetry.metrics import CACHE
+
+LOADED = 50
+"""Messages that are read at least, so that a somewhat larger request finds them at hand."""
+
+Wanted = TypeVar("Wanted")
+Value = TypeVar("Value")
+
+
+class Memory:
+    """The state of each user, from a cache or the database. Cached parts need no waiting.
+
+    Attributes:
+        count_cache: numbers of messages that were counted before.
+    """
+
+    def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
+        self._database = database
+        self._messages = Together(database, reading.newest_messages)
+        self._profiles = Together(database, reading.profiles)
+        self._counts = Together(database, reading.counts)
+        self._facts = Together(database, facts.live_facts)
+        self._histories = Together(database, facts.histories)
+        self._summaries = Together(database, summaries.newest_summaries)
+        self._tasks = Together(database, tasks.tasks)
+        self._task_results = Together(database, reading.task_results)
+        self._documents = Together(database, documents.documents)
+        self._facts_by_id = Together(database, facts.facts_by_id)
+        self._documents_by_id = Together(database, documents.documents_by_id)
+        self._summaries_by_id = Together(database, summaries.summaries_by_id)
+        self._surroundings = Together(database, found.surroundings)
+        self._message_counts = Together(database, message_counts.message_counts)
+        self._settings = settings
+        self._cache = UserCache(users)
+        self.count_cache = CountCache()
+        self._position = Position()
+        self._indexed = Position("index")
+        self._noticed: LRUCache[Owner, int] = LRUCache(users)
+        self._is_following = False
+        self._connection: Client
+        self._stream_context: JetStreamContext
+
+    async def follow(self, connection: Client) -> None:
+        """Drop what changes, from now on.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        self._connection = connection
+        self._is_following = True
+        self._stream_context = connection.jetstream()
+        # Not through FastStream: a busy log has a notice for nearly every message.
+        await connection.subscribe("changed.*.*", cb=self._changed)
+        await connection.flush()
+        await self._position.refresh(self._stream_context)
+        await self._indexed.refresh(self._stream_context)
+
+    def stand_at(self, position: int) -> None:
+        """Instead of following the log: nothing is written there, and all up to this position is indexed."""
+        self._position.value = self._indexed.value = position
+
+    @property
+    def applied_position(self) -> int:
+        """The log position up to which every event has ended, as far as it is known here."""
+        return self._position.value
+
+    def revision(self, tenant: str) -> object:
+        """Something that is another one after every change of a user of the tenant."""
+        return self._cache.revision(tenant)
+
+    def forget(self) -> None:
+        """Drop all that is cached: notices were missed, or another generation took the place of this one."""
+        self._cache.clear()
+        self.count_cache = CountCache()
+
+    def drop(self, owner: Owner) -> None:
+        """Drop the cached parts of a user after a write."""
+        self._cache.drop(owner)
+
+    def messages_at_hand(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[ConversationView] | None:
+        """The newest messages, if they are at hand."""
+        seen: Seen[ConversationView] | None = self._at_hand(owner, ("messages", conversation), min_seq)
+        if seen is None:
+            return None
+        return seen if seen.value.complete or len(seen.value.messages) >= limit else None
+
+    def profile_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]] | None:
+        """The user's data, if they are at hand."""
+        return self._at_hand(owner, "profile", min_seq)
+
+    def facts_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredFact]] | None:
+        """All facts, if they are at hand."""
+        return self._at_hand(owner, "facts", min_seq)
+
+    def summaries_at_hand(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[list[StoredSummary]] | None:
+        """The newest summaries, if they are at hand."""
+        return self._at_hand(owner, ("summaries", conversation, limit), min_seq)
+
+    def shelf(self, owner: Owner) -> Shelf:
+        """What is known of the user until the user changes: room for what is made of what is at hand."""
+        return self._cache.shelf(owner)
+
+    async def messages(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[ConversationView]:
+        """The newest messages of a conversation.
+
+        Raises:
+            DatabaseUnavailable: the projections cannot be read now.
+            nats.errors.Error: `min_seq` is given and the log cannot be read now.
+        """
+        at_hand = self.messages_at_hand(owner, conversation, limit, min_seq)
+        if at_hand is not None:
+            return at_hand
+
+        wanted = Newest(*owner, conversation, max(limit, LOADED))
+        return await self._read(owner, ("messages", conversation), self._messages, wanted, min_seq)
+
+    async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
+        """The user's data; raises as `messages` does."""
+        return await self._kept(owner, "profile", self._profiles, owner, min_seq)
+
+    async def facts(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredFact]]:
+        """All facts, by id, those past their date among them; raises as `messages` does."""
+        return await self._kept(owner, "facts", self._facts, owner, min_seq)
+
+    async def fact(self, owner: Owner, fact_id: str, min_seq: int | None) -> Seen[FactHistory | None]:
+        """One fact and what it was before; raises as `messages` does."""
+        return await self._read(owner, None, self._histories, (owner, fact_id), min_seq)
+
+    async def summaries(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> Seen[list[StoredSummary]]:
+        """The newest summaries of a conversation, oldest first; raises as `messages` does."""
+        wanted = Newest(*owner, conversation, limit)
+        return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
+
+    async def message_counts(
+        self, owner: Owner, wanted: CountedConversation, min_seq: int | None
+    ) -> Seen[list[MessageCount]]:
+        """Count messages; does not wait for `min_seq`, and raises as `messages` does."""
+        return await self._read(owner, None, self._message_counts, wanted, min_seq, wait=False)
+
+    async def task_results(
+        self, owner: Owner, task_id: str, limit: int, min_seq: int | None
+    ) -> Seen[list[str]]:
+        """How the newest results of a task begin, oldest first; raises as `messages` does."""
+        wanted = OfTask(*owner, task_id, limit)
+        return await self._kept(owner, ("task results", task_id, limit), self._task_results, wanted, min_seq)
+
+    async def tasks(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredTask]]:
+        """The tasks, oldest first; raises as `messages` does."""
+        return await self._kept(owner, "tasks", self._tasks, owner, min_seq)
+
+    async def documents(self, owner: Owner, min_seq: int | None) -> Seen[list[DocumentEntry]]:
+        """The documents without their texts, by id; raises as `messages` does."""
+        return await self._read(owner, None, self._documents, owner, min_seq)
+
+    async def facts_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> Seen[list[StoredFact]]:
+        """Some facts, in the order of the ids; raises as `messages` does.
+
+        This and the three below do not wait for `min_seq`: who looks up what a search found has waited.
+        """
+        at_hand = self.facts_at_hand(owner, min_seq)
+        if at_hand is not None:
+            known = {fact.id: fact for fact in at_hand.value}
+            return Seen([known[each] for each in dict.fromkeys(ids) if each in known], at_hand.seq)
+        return await self._read(owner, None, self._facts_by_id, (owner, ids), min_seq, wait=False)
+
+    async def documents_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> Seen[list[StoredDocument]]:
+        """Some documents, whole; raises as `messages` does."""
+        return await self._look_up(owner, FoundDocuments, self._documents_by_id, (owner, ids), min_seq)
+
+    async def summaries_by_id(
+        self, owner: Owner, ids: Sequence[str], min_seq: int | None
+    ) -> Seen[list[ConversationSummary]]:
+        """Some summaries that count, of any conversation; raises as `messages` does."""
+        return await self._read(owner, None, self._summaries_by_id, (owner, ids), min_seq, wait=False)
+
+    async def surroundings(
+        self, owner: Owner, wanted: found.Wanted, min_seq: int | None
+    ) -> Seen[Surroundings]:
+        """Some messages, and what stands around them; raises as `messages` does."""
+        return await self._look_up(owner, FoundMessages, self._surroundings, wanted, min_seq)
+
+    async def indexed(self, owner: Owner, min_seq: int | None) -> int:
+        """The log position up to which all can be searched for.
+
+        Waits for `min_seq` to be projected and indexed, and not for ever.
+
+        Raises:
+            nats.errors.Error: the log does not answer.
+        """
+        indexed, _ = await asyncio.gather(
+            self._reached(self._indexed, owner, min_seq), self._reached(self._position, owner, min_seq)
+        )
+        return indexed
+
+    async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
+        """How much is stored; raises as `messages` does."""
+        # Of what is no row, a dead letter for instance, there is no notice.
+        await self._position.refresh(self._stream_context)
+        return await self._read(owner, None, self._counts, owner, min_seq)
+
+    def _at_hand(self, owner: Owner, part: Hashable, min_seq: int | None) -> Seen[Any] | None:
+        seen: Seen[Any] | None = self._cache.shelf(owner).get(part)
+        if seen is None or (min_seq or 0) > seen.seq:
+            CACHE.add("part", "miss")
+            return None
+        CACHE.add("part", "hit")
+        return seen
+
+    async def _kept(
+        self,
+        owner: Owner,
+        part: Hashable,
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+    ) -> Seen[Value]:
+        at_hand = self._at_hand(owner, part, min_seq)
+        return at_hand or await self._read(owner, part, questions, wanted, min_seq)
+
+    async def _read(
+        self,
+        owner: Owner,
+        part: Hashable | None,
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+        *,
+        wait: bool = True,
+    ) -> Seen[Value]:
+        position = await self._reached(self._position, owner, min_seq, wait=wait)
+        shelf = self._cache.shelf(owner)
+        seen, is_settled = await self._ask(owner, questions, wanted, min_seq, position)
+        if part is not None and is_settled:
+            shelf[part] = seen
+        return seen
+
+    async def _look_up(
+        self,
+        owner: Owner,
+        kind: type[FoundRows[Wanted, Value]],
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+    ) -> Seen[Value]:
+        """Look up what a search found, of which PostgreSQL is asked for what is not held."""
+        shelf = self._cache.found_shelf(owner)
+        rows: FoundRows[Wanted, Value] = shelf.get(kind) or kind()
+        if (min_seq or 0) > (rows.seq or 0):
+            rows = kind()
+        missing = rows.missing(wanted)
+        if missing is None:
+            CACHE.add("part", "hit")
+        else:
+            CACHE.add("part", "miss")
+            position = await self._reached(self._position, owner, min_seq, wait=False)
+            seen, is_settled = await self._ask(owner, questions, missing, min_seq, position)
+            rows = rows.joined(missing, seen.value, seen.seq)
+            if is_settled:
+                shelf[kind] = rows.held(wanted)
+                self._cache.weigh_found_shelf(owner, shelf)
+        return Seen(rows.answer(wanted), rows.seq or 0)
+
+    async def _ask(
+        self,
+        owner: Owner,
+        questions: Together[Wanted, Value],
+        wanted: Wanted,
+        min_seq: int | None,
+        position: int,
+    ) -> tuple[Seen[Value], bool]:
+        """Ask PostgreSQL, beyond the position if need be.
+
+        Returns:
+            The answer, and whether it may be kept until the user changes.
+        """
+        # At 0 nothing is known of what is shown: rows may be there before the first acknowledgement.
+        if (min_seq is not None and position < min_seq) or (not position and self._is_following):
+            return await self._read_beyond(owner, questions.query([wanted]), position), False
+        seen = Seen(await questions.ask(wanted), position)
+        # Between a commit and its acknowledgement the value is right, and the position not yet.
+        return seen, position >= self._noticed.get(owner, 0)
+
+    async def _reached(
+        self, position: Position, owner: Owner, min_seq: int | None, *, wait: bool = True
+    ) -> int:
+        behind = position.is_behind or position.value < (min_seq or 0)
+        if wait and min_seq is not None and position.value < min_seq:
+            tenant, _ = owner
+            patience = self._settings.of(tenant).wait_for_log_ms / 1000
+            return await position.reach(self._stream_context, min_seq, patience)
+        if behind:
+            return await position.refresh(self._stream_context)
+        return position.value
+
+    async def _read_beyond(self, owner: Owner, query: Query[list[Value]], position: int) -> Seen[Value]:
+        """Read as if the user's events beyond the position were projected already."""
+        end = await log_end(self._stream_context)
+        tail = await user_tail(self._connection, *owner, after=position)
+        rows = Rows()
+        for delivery in tail:
+            try:
+                row = row_of(delivery)
+            except (InvalidBody, UnknownEvent):
+                continue  # persist will make a dead letter of it
+            if row is not None:
+                rows.add(row)
+        (value,) = await in_time(suppose(self._database, rows, query))
+        return Seen(value, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
+
+    async def _changed(self, message: Msg) -> None:
+        owner = parse_owner(message.subject)
+        self._cache.drop(owner)
+        if message.data:
+            seq = json.loads(message.data)["seq"]
+            self._noticed[owner] = max(seq, self._noticed.get(owner, 0))
+            self._position.notice(seq)
+            self._indexed.notice(seq)

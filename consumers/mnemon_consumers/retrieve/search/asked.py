@@ -1,0 +1,184 @@
+"""What a query names: speakers, dates, and whether it asks for a time. No I/O, no clock."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
+
+from mnemon_infra.models import bm25
+
+REMEMBERED: Final = 4_000
+"""Texts of which it is remembered what they are like: some megabytes, 40 at worst."""
+
+LOOKED_AT: Final = 10_000
+"""Characters of a text that are looked at, from its beginning: nobody else is to wait for a huge one."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+_I: Final = """
+i me my mine myself we our ours ourselves
+я меня мне мной мною мой моя моё мое мои моего моей моему моим моими моих мою
+мы нас нам нами наш наша наше наши нашего нашей нашему нашим нашими наших нашу
+"""
+_YOU: Final = """
+you your yours yourself yourselves
+ты тебя тебе тобой тобою твой твоя твоё твое твои твоего твоей твоему твоим твоими твоих твою
+вы вас вам вами ваш ваша ваше ваши вашего вашей вашему вашим вашими ваших вашу
+"""
+
+_TIMES: Final = """
+yesterday today tonight tomorrow ago since recently last next
+week weeks weekend weekends month months year years
+monday tuesday wednesday thursday friday saturday sunday
+january february april june july august september october november december
+вчера позавчера сегодня завтра послезавтра недавно назад
+прошлый прошлая прошлое прошлые прошлого прошлой прошлом прошлую
+следующий следующая следующее следующие следующего следующей следующем следующую
+неделя недели неделю неделе месяц месяца месяце месяцев год года году лет выходные выходных
+понедельник вторник среду четверг пятницу субботу воскресенье
+понедельника вторника среды четверга пятницы субботы воскресенья
+январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь
+января февраля марта апреля мая июня июля августа сентября октября ноября декабря
+январе феврале марте апреле мае июне июле августе сентябре октябре ноябре декабре
+"""
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+
+FIRST_PERSON: Final = frozenset(_I.split())
+SECOND_PERSON: Final = frozenset(_YOU.split())
+TIMES: Final = frozenset(_TIMES.split())
+
+_MONTHS: Final = (
+    r"january|январ\w+",
+    r"february|феврал\w+",
+    r"march|март[аеу]?",
+    r"april|апрел\w+",
+    r"may|ма[йяею]",
+    r"june|июн\w+",
+    r"july|июл\w+",
+    r"august|август\w*",
+    r"september|сентябр\w+",
+    r"october|октябр\w+",
+    r"november|ноябр\w+",
+    r"december|декабр\w+",
+)
+_NAMED: Final = "|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_MONTHS, 1))
+_MONTH: Final = re.compile(
+    rf"(?:\b(?P<before>[0-3]?\d)(?:st|nd|rd|th|-?го)?\s+(?:of\s+)?)?\b(?:{_NAMED})\b"
+    r"(?:\s+(?P<after>[0-3]?\d)(?:st|nd|rd|th)?\b(?!:))?(?:,?\s+(?:of\s+)?(?P<year>\d{4})\b)?",
+    re.IGNORECASE,
+)
+_AMBIGUOUS: Final = frozenset({"may", "march"})
+_PREPOSITION: Final = re.compile(
+    r"\b(?:in|of|since|until|till|during|last|this|next|by|from)\s+\Z", re.IGNORECASE
+)
+_NUMERIC: Final = re.compile(
+    r"\b(?:(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})|(?P<d2>\d{1,2})\.(?P<m2>\d{1,2})\.(?P<y2>\d{4}))\b"
+)
+_WHEN: Final = re.compile(
+    r"\b(?:when|how long|how often|what (?:time|date|day|week|month|year)|which (?:date|day|week|month|year)"
+    r"|когда|как давно|как долго|как часто"
+    r"|(?:какого|какой|каком|какую|какое) (?:числ[оа]|день|дня|дату|год\w*|месяц\w*|недел\w+|время))\b",
+    re.IGNORECASE,
+)
+
+
+class Day(NamedTuple):
+    """A date as far as it is given."""
+
+    day: int | None
+    month: int
+    year: int | None
+
+    def has(self, moment: datetime) -> bool:
+        """Whether the moment lies in it."""
+        return (
+            moment.month == self.month and self.day in (None, moment.day) and self.year in (None, moment.year)
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query, and what it names."""
+
+    text: str
+
+    @cached_property
+    def days(self) -> tuple[Day, ...]:
+        """The dates in it: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`, `08.05.2023`."""
+        return tuple(_days(self.text))
+
+    @cached_property
+    def for_time(self) -> bool:
+        """Whether it asks when something was."""
+        return _WHEN.search(self.text) is not None
+
+    @cached_property
+    def of_self(self) -> bool:
+        """Whether whoever asks asks about themselves: `what did I say`."""
+        return not FIRST_PERSON.isdisjoint(self._words)
+
+    @cached_property
+    def of_other(self) -> bool:
+        """Whether it asks about whoever is asked: `what did you say`."""
+        return not SECOND_PERSON.isdisjoint(self._words)
+
+    def names(self, name: str) -> bool:
+        """Whether the name, or a word of it, is in the query, in any case of the language."""
+        return not self._stems.isdisjoint(_stems(name))
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return words(self.text)
+
+    @cached_property
+    def _stems(self) -> frozenset[int]:
+        return frozenset(bm25.query(self.text).indices)
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text in small letters, each once."""
+    return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
+
+
+def tells_time(text: str) -> bool:
+    """Whether a text says when something was, is or will be."""
+    return _tells_time(text[:LOOKED_AT])
+
+
+def speaks_of_others(text: str) -> bool:
+    """Whether a text is about whoever it is said to, and not about whoever says it."""
+    return _speaks_of_others(text[:LOOKED_AT])
+
+
+# Who is asked about is asked about again: the same messages are looked at search after search.
+@lru_cache(maxsize=REMEMBERED)
+def _tells_time(text: str) -> bool:
+    return not TIMES.isdisjoint(words(text)) or _YEAR.search(text) is not None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _speaks_of_others(text: str) -> bool:
+    said = words(text)
+    return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
+
+
+@lru_cache(maxsize=10_000)
+def _stems(name: str) -> frozenset[int]:
+    return frozenset(bm25.query(name).indices)
+
+
+def _days(text: str) -> Iterator[Day]:
+    for found in _NUMERIC.finditer(text):
+        year, month, day = (found[name] or found[f"{name}2"] for name in ("y", "m", "d"))
+        yield Day(int(day), int(month), int(year))
+    for found in _MONTH.finditer(text):
+        month = next(number for number in range(1, 13) if found[f"m{number}"])
+        day, year = found["before"] or found["after"], found["year"]
+        word = found[f"m{month}"]
+        if word.lower() in _AMBIGUOUS and not (
+            day or year or (word[0].isupper() and found.start()) or _PREPOSITION.search(text[: found.start()])
+        ):
+            continue  # a verb
+        yield Day(int(day) if day else None, month, int(year) if year else None)

@@ -1,0 +1,52 @@
+"""Asks the vectors."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mnemon_consumers.retrieve.search.fusion import Candidate, fused
+from mnemon_infra.models import bm25
+from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Owner, Sparse, Vectors
+
+
+class Breadth(NamedTuple):
+    """How much is looked at, for the best to be among it.
+
+    Attributes:
+        each_way: found by words, and as many by meaning.
+        looked_up: messages of those found that are ranked anew.
+        surrounded: of them, those whose neighbours are looked at, and may be hits too.
+    """
+
+    each_way: int
+    looked_up: int
+    surrounded: int
+
+
+def breadth(limit: int) -> Breadth:
+    """How much is looked at for so many hits. More finds hardly more, and takes longer."""
+    return Breadth(each_way=max(32, limit), looked_up=max(24, limit), surrounded=8)
+
+
+async def candidates(
+    vectors: Vectors,
+    collection: Collection,
+    owner: Owner,
+    query: str,
+    meaning: Dense | None,
+    each_way: int,
+    where: Mapping[str, str] | None,
+    ids: IdFilter | None = None,
+) -> list[Candidate]:
+    """What may be relevant and has these payload fields and ids, best first.
+
+    By words only where there is no vector.
+
+    Raises:
+        VectorsUnavailable: the engine does not answer.
+    """
+    if ids is not None and not ids.ids and not ids.is_excluded:
+        return []
+    words = bm25.query(query)
+    queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
+    by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where, ids)
+    return fused(by_words, by_meaning[0] if by_meaning else None, each_way)

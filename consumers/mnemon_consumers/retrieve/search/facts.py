@@ -1,0 +1,74 @@
+"""How well a fact answers a query now. No I/O, no clock."""
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from mnemon_consumers.retrieve.search.fusion import Candidate, relevance
+from mnemon_contracts.settings import Retrieval
+from mnemon_infra.database.facts import StoredFact
+
+HIGH: Final = 8
+"""The importance from which on a fact does not fade."""
+
+NORMAL: Final = 5
+
+WEIGHT: Final = 0.02
+"""What a step of importance is worth."""
+
+
+class RankedFact(NamedTuple):
+    """A fact and its score; `parts` is what the score is made of."""
+
+    fact: StoredFact
+    score: float
+    parts: dict[str, float]
+
+
+def ranked(
+    facts: Iterable[StoredFact],
+    found: Mapping[str, Candidate],
+    share: float,
+    settings: Retrieval,
+    now: datetime,
+) -> list[RankedFact]:
+    """The facts that have not expired, best first.
+
+    Args:
+        facts: those that were found, as far as they still stand.
+        found: how each was found, by its id.
+        share: of the query's words, the share that the best found by words has.
+        settings: whether and how fast facts fade.
+        now: what is due by then has expired.
+    """
+    scored = [
+        _scored(fact, found[fact.id], share, settings, now)
+        for fact in facts
+        if fact.expires_at is None or fact.expires_at > now
+    ]
+    # Of equals, the newer.
+    return sorted(scored, key=lambda each: (-each.score, -each.fact.seq))
+
+
+def _scored(
+    fact: StoredFact, candidate: Candidate, share: float, settings: Retrieval, now: datetime
+) -> RankedFact:
+    overlap = candidate.overlap * share
+    parts = {
+        "similarity": candidate.similarity or 0.0,
+        "words": overlap,
+        "relevance": relevance(candidate.similarity, overlap),
+        "importance": 1 + WEIGHT * (fact.importance - NORMAL),
+        "freshness": freshness(fact, settings, now),
+    }
+    score = min(1.0, parts["relevance"] * parts["importance"]) * parts["freshness"]
+    return RankedFact(fact, score, parts)
+
+
+def freshness(fact: StoredFact, settings: Retrieval, now: datetime) -> float:
+    """What time has left of it, 0 to 1: `exp(-days / decay_days)` in the archive unless it is important."""
+    if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
+        return 1.0
+    age = max(0.0, (now - fact.changed_at).total_seconds())
+    return math.exp(-age / 86_400 / settings.decay_days)

@@ -1,0 +1,60 @@
+"""Which parts of a user's memory a search looks at: whole scopes, and levels of memory. No I/O."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+from mnemon_contracts.memory import Tier
+from mnemon_contracts.tools import FoundScope, SearchScope
+from mnemon_infra.database.found import Surroundings, VisibleMessage
+
+Part = Literal[Tier, "recent", "earlier", "all"]
+"""Facts of a tier; messages within the window and beyond it; or all there is of a scope."""
+
+Parts = frozenset[Part]
+
+WHOLE: Final[Mapping[FoundScope, Parts]] = {
+    "memories": frozenset({"profile", "working", "archive"}),
+    "messages": frozenset({"recent", "earlier"}),
+    "documents": frozenset({"all"}),
+    "summaries": frozenset({"all"}),
+}
+"""All parts of each scope."""
+
+_NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, Parts]]] = {
+    **{scope: {scope: parts} for scope, parts in WHOLE.items()},
+    "short": {"messages": frozenset({"recent"})},
+    "medium": {"summaries": frozenset({"all"}), "memories": frozenset({"working"})},
+    "long": {
+        "memories": frozenset({"profile", "archive"}),
+        "messages": frozenset({"earlier"}),
+        "documents": frozenset({"all"}),
+    },
+}
+
+
+class Window(NamedTuple):
+    """The messages that are recent: the newest of a conversation; None is the current one."""
+
+    conversation: str | None
+    messages: int
+
+
+NO_WINDOW: Final = Window(None, 0)
+
+
+def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, Parts]:
+    """The scopes to be searched, each with its parts, in the order in which they are named."""
+    found: dict[FoundScope, Parts] = {}
+    for named in scopes:
+        for scope, parts in _NAMED[named].items():
+            found[scope] = found.get(scope, frozenset()) | parts
+    return found
+
+
+def narrow(around: Surroundings, is_wanted: Callable[[VisibleMessage], bool]) -> Surroundings:
+    """Some of the messages that were found and stand around them."""
+    messages = {seq: each for seq, each in around.messages.items() if is_wanted(each)}
+    following = {
+        seq: after for seq, after in around.following.items() if seq in messages and after in messages
+    }
+    return Surroundings(messages, following)

@@ -1,0 +1,186 @@
+"""Messages ranked by what stands around them, who says them, and when. No I/O, no clock.
+
+A message alone says little: the answer to a question stands in the next message, and what is talked about is
+named in the one before. So each message gets some of the score of its neighbours and of its session.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from heapq import heapify, heappop, heapreplace
+from itertools import islice
+from typing import Final, NamedTuple
+
+from mnemon_consumers.retrieve.search.asked import Asked, speaks_of_others, tells_time
+from mnemon_infra.database.found import Surroundings, VisibleMessage
+
+SESSION_GAP: Final = timedelta(hours=3)
+"""Silence that ends a session."""
+
+FADING: Final = 0.5
+"""A neighbour's share: half of its score, a quarter from one message further, and so on."""
+
+ANSWER: Final = 1.0
+"""The share of what follows a question, of the question's score."""
+
+REACH: Final = 4
+"""How many messages away is a neighbour."""
+
+SESSION: Final = 0.5
+"""What the best session adds."""
+
+SESSION_HITS: Final = 5
+"""Messages that make up a session's score, each half as much as the one before."""
+
+NAMED: Final = 1.7
+"""What is said by somebody whom the query names."""
+
+NAMED_ON_OTHERS: Final = 1.1
+"""The same, where they speak of whoever they speak to."""
+
+DATED: Final = 1.5
+"""What is said on a date that the query names."""
+
+TIMED: Final = 1.2
+"""What tells a time, where the query asks for one."""
+
+
+_QUESTION_MARKS: Final = "?\uff1f\u061f"
+
+
+class Ranked(NamedTuple):
+    """A message and its score; `parts` is what the score is made of."""
+
+    message: VisibleMessage
+    score: float
+    parts: dict[str, float]
+
+
+def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, limit: int) -> list[Ranked]:
+    """The messages that were found and those near them, best first.
+
+    A message that shares no more than a session with what was found is left out.
+
+    Args:
+        scores: of each message that was found, by event id.
+        around: these messages, as far as they may be shown, and what stands next to them.
+        asked: the query.
+        limit: at most so many.
+    """
+    messages = [around.messages[seq] for seq in sorted(around.messages)]
+    own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
+    session_of = _sessions(messages)
+    questions = {each.seq for each in messages if own[each.seq] and _is_question(each.content)}
+    near = _near(own, questions, around.following, session_of)
+    sessions = _session_scores(own, session_of)
+    named = _speakers(messages, asked)
+    sums = [own[each.seq] + near[each.seq] + SESSION * sessions[session_of[each.seq]] for each in messages]
+    most = [_factors_at_most(each, asked, named) for each in messages]
+    bounds = [each * math.prod(factors.values()) for each, factors in zip(sums, most, strict=True)]
+
+    def ranked(place: int) -> Ranked:
+        message = messages[place]
+        factors = _factors(message, most[place])
+        session = SESSION * sessions[session_of[message.seq]]
+        parts = {"found": own[message.seq], "near": near[message.seq], "session": session, **factors}
+        return Ranked(message, sums[place] * math.prod(factors.values()), parts)
+
+    is_match = [own[each.seq] + near[each.seq] > 0 for each in messages]
+    return list(islice(_best_first(bounds, is_match, ranked), limit))
+
+
+def _best_first(
+    bounds: Sequence[float], is_match: Sequence[bool], ranked: Callable[[int], Ranked]
+) -> Iterator[Ranked]:
+    """In order of the scores; of equals, the newer. Only texts that may come next are looked at."""
+    waiting: list[tuple[float, int, Ranked | None]]
+    waiting = [(-bound, -place, None) for place, bound in enumerate(bounds) if is_match[place]]
+    heapify(waiting)
+    while waiting:
+        _, place, known = waiting[0]
+        if known is not None:
+            heappop(waiting)
+            yield known
+        else:
+            known = ranked(-place)
+            heapreplace(waiting, (-known.score, place, known))
+
+
+def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:
+    """Of each message its session: the log position of the first message that is known of it."""
+    latest: dict[str, tuple[int, datetime]] = {}
+    session_of = {}
+    for message in messages:
+        session, before = latest.get(message.conversation, (message.seq, message.sent_at))
+        if abs(message.sent_at - before) > SESSION_GAP:
+            session = message.seq
+        latest[message.conversation] = session, message.sent_at
+        session_of[message.seq] = session
+    return session_of
+
+
+def _is_question(text: str) -> bool:
+    return any(mark in text for mark in _QUESTION_MARKS)
+
+
+def _near(
+    own: Mapping[int, float],
+    questions: Collection[int],
+    following: Mapping[int, int],
+    session_of: Mapping[int, int],
+) -> dict[int, float]:
+    near = dict.fromkeys(own, 0.0)
+    for seq in own:
+        other, share = following.get(seq), FADING
+        for _ in range(REACH):
+            if other is None or session_of[other] != session_of[seq]:
+                break
+            near[other] += (ANSWER if share == FADING and seq in questions else share) * own[seq]
+            near[seq] += share * own[other]
+            other, share = following.get(other), share * FADING
+    return near
+
+
+def _session_scores(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
+    hits: dict[int, list[float]] = {}
+    for seq, score in own.items():
+        hits.setdefault(session_of[seq], []).append(score)
+    sums = {
+        session: sum(
+            score * FADING**place for place, score in enumerate(sorted(scores, reverse=True)[:SESSION_HITS])
+        )
+        for session, scores in hits.items()
+    }
+    best = max(sums.values(), default=0.0) or 1.0
+    return {session: total / best for session, total in sums.items()}
+
+
+def _speakers(messages: list[VisibleMessage], asked: Asked) -> frozenset[str]:
+    """Whom the query names: by name, or else by `I` and `you`, as who asks is the user."""
+    names = {each.name for each in messages if each.name}
+    named = frozenset(name for name in names if asked.names(name))
+    if named:
+        return named
+    roles = (("user", asked.of_self), ("assistant", asked.of_other))
+    return frozenset(role for role, is_meant in roles if is_meant)
+
+
+def _factors_at_most(message: VisibleMessage, asked: Asked, named: frozenset[str]) -> dict[str, float]:
+    """What speaks for a message, before its text is looked at."""
+    factors = {}
+    if message.name in named or message.role in named:
+        factors["speaker"] = NAMED
+    if any(day.has(message.sent_at) for day in asked.days):
+        factors["date"] = DATED
+    if asked.for_time:
+        factors["time"] = TIMED
+    return factors
+
+
+def _factors(message: VisibleMessage, most: Mapping[str, float]) -> dict[str, float]:
+    factors = dict(most)
+    if "speaker" in factors and speaks_of_others(message.content):
+        factors["speaker"] = NAMED_ON_OTHERS
+    if "time" in factors and not tells_time(message.content):
+        del factors["time"]
+    return factors

@@ -1,0 +1,367 @@
+"""Searches a user's memory."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import nats.errors
+import structlog
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search import facts
+from mnemon_consumers.retrieve.search.asked import LOOKED_AT, Asked
+from mnemon_consumers.retrieve.search.candidates import Breadth, breadth, candidates
+from mnemon_consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
+from mnemon_consumers.retrieve.search.levels import NO_WINDOW, WHOLE, Parts, Window, named_parts, narrow
+from mnemon_consumers.retrieve.search.rerank import reranked
+from mnemon_consumers.retrieve.search.statistics import Statistics
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.settings import Retrieval
+from mnemon_contracts.tools import FoundScope, SearchScope
+from mnemon_infra.database.documents import StoredDocument
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.facts import StoredFact
+from mnemon_infra.database.found import VisibleMessage, Wanted
+from mnemon_infra.database.summaries import ConversationSummary
+from mnemon_infra.finding import Finding
+from mnemon_infra.models.embedding import EmbeddingUnavailable
+from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Owner, VectorsUnavailable
+
+log = structlog.get_logger("search")
+
+EMBEDDING_WAIT: Final = 0.8
+"""Seconds for which a search waits for the query's vector: an endpoint far away takes 0.2 to 0.5."""
+
+EMBEDDING_PAUSE: Final = 5.0
+"""Seconds after a failure for which only words are searched: not every turn is to wait in vain."""
+
+
+class Hit(NamedTuple):
+    """Something found.
+
+    Attributes:
+        parts: what the score is made of.
+        source: the whole of what was found.
+        start: the character of a document that `text` begins with.
+    """
+
+    id: str
+    scope: FoundScope
+    text: str
+    score: float
+    at: datetime | None
+    parts: Mapping[str, float]
+    source: StoredFact | VisibleMessage | StoredDocument | ConversationSummary
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found, best first.
+
+    Attributes:
+        hits: their scores compare across scopes, see `relevance`.
+        degraded: scopes that could not be searched, and `embedding` where only words were searched for.
+        seq: the log position that it reflects; 0 where nothing could be read.
+    """
+
+    hits: Sequence[Hit]
+    degraded: tuple[str, ...]
+    seq: int
+
+
+class Question(NamedTuple):
+    """What is looked for, and whose. `meaning` is None where only words are searched for."""
+
+    owner: Owner
+    asked: Asked
+    meaning: Dense | None
+    limit: int
+    settings: Retrieval
+    now: datetime
+    min_seq: int | None
+    breadth: Breadth
+    documents: Mapping[str, str]
+    parts: Mapping[FoundScope, Parts]
+    window: Window
+
+
+_Answer: TypeAlias = tuple[list[Hit], int]
+
+
+class Search:
+    """Finds facts, messages, documents and summaries."""
+
+    def __init__(self, database: Database, memory: Memory, finding: Finding | None) -> None:
+        """Without `finding` no scope can be searched."""
+        self._memory = memory
+        self._vectors = finding.vectors if finding else None
+        self._embedder = finding.embedder if finding else None
+        self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
+        self._asks_again_at = 0.0
+        self._scopes: Mapping[FoundScope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
+            "memories": self._facts,
+            "messages": self._messages,
+            "documents": self._documents,
+            "summaries": self._summaries,
+        }
+
+    def forget(self) -> None:
+        """Count words anew: another generation took the place of the one that they were counted in."""
+        if self._statistics:
+            self._statistics.renew()
+
+    async def find(
+        self,
+        owner: Owner,
+        query: str,
+        scopes: Sequence[SearchScope],
+        limit: int,
+        threshold: float | None,
+        settings: Retrieval,
+        now: datetime,
+        min_seq: int | None = None,
+        documents: Mapping[str, str] | None = None,
+        window: Window = NO_WINDOW,
+    ) -> Found:
+        """What is relevant to a query.
+
+        Args:
+            owner: whose memory.
+            query: a sentence, a question or some words.
+            scopes: where to look: scopes, or levels of memory.
+            limit: at most so many hits of each scope.
+            threshold: leave out what scores below; None leaves out what has neither a word of the query nor
+                a similarity that means anything for the embedding model.
+            settings: the tenant's.
+            now: what is due by then has expired.
+            min_seq: reflect the log up to here.
+            documents: only those documents whose `collection` or `origin` is this; None is all.
+            window: the messages that are recent; only `short` and `long` tell them from others.
+        """
+        query = query[:LOOKED_AT]
+        meaning, degraded = await self._meaning(owner, query)
+        parts = named_parts(scopes)
+        question = Question(
+            owner,
+            Asked(query),
+            meaning,
+            limit,
+            settings,
+            now,
+            min_seq,
+            breadth(limit),
+            documents or {},
+            parts,
+            window,
+        )
+        answers = await asyncio.gather(
+            *(self._scopes[scope](question) for scope in parts), return_exceptions=True
+        )
+        hits: list[Hit] = []
+        seqs: list[int] = []
+        for scope, answer in zip(parts, answers, strict=True):
+            match answer:
+                case VectorsUnavailable() | DatabaseUnavailable() | nats.errors.Error():
+                    log.warning("a scope cannot be searched", scope=scope, error=str(answer))
+                    degraded.append(scope)
+                case BaseException():
+                    raise answer
+                case some, seq:
+                    hits += some[:limit]
+                    seqs.append(seq)
+        hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
+        hits.sort(key=lambda hit: -hit.score)
+        return Found(hits, tuple(degraded), min(seqs, default=0))
+
+    async def _meaning(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
+        if self._embedder is None or self._statistics is None:
+            return None, []
+        if time.monotonic() >= self._asks_again_at:
+            try:
+                async with asyncio.timeout(EMBEDDING_WAIT):
+                    return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
+            except (EmbeddingUnavailable, TimeoutError) as error:
+                self._asks_again_at = time.monotonic() + EMBEDDING_PAUSE
+                log.warning("searching by words only", error=str(error) or "no answer in time")
+        return None, ["embedding"]
+
+    async def _candidates(
+        self, collection: Collection, question: Question, ids: IdFilter | None = None
+    ) -> list[Candidate]:
+        if self._vectors is None:
+            raise VectorsUnavailable("there are no vectors in this process")
+        found = await candidates(
+            self._vectors,
+            collection,
+            question.owner,
+            question.asked.text,
+            question.meaning,
+            question.breadth.each_way,
+            question.documents if collection is Collection.DOCUMENTS else None,
+            ids,
+        )
+        least = self._embedder.thresholds.relevant if self._embedder else 0.0
+        return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
+
+    async def _facts(self, question: Question) -> _Answer:
+        tiers = question.parts["memories"]
+        ids = None if tiers == WHOLE["memories"] else await self._facts_of(question, tiers)
+        found = {
+            str(each.payload["fact_id"]): each
+            for each in await self._candidates(Collection.MEMORIES, question, ids)
+        }
+        seen = await self._memory.facts_by_id(question.owner, tuple(found), question.min_seq)
+        standing = [fact for fact in seen.value if fact.tier in tiers]
+        share = _share(question, [(found[fact.id], fact.text) for fact in standing])
+        ranked = facts.ranked(standing, found, share, question.settings, question.now)
+        hits = [
+            Hit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
+            for fact, score, parts in ranked
+        ]
+        return hits, seen.seq
+
+    async def _facts_of(self, question: Question, tiers: Parts) -> IdFilter:
+        """The points of the facts of some tiers: those themselves, or all but the others, if these are fewer.
+
+        Raises:
+            DatabaseUnavailable: the facts cannot be read now.
+        """
+        known = (await self._memory.facts(question.owner, question.min_seq)).value
+        tier_of = {point_id(*question.owner, "fact", each.id): each.tier for each in known}
+        wanted = frozenset(place for place, tier in tier_of.items() if tier in tiers)
+        others = tier_of.keys() - wanted
+        return IdFilter(wanted) if len(wanted) <= len(others) else IdFilter(frozenset(others), True)
+
+    async def _messages(self, question: Question) -> _Answer:
+        parts = question.parts["messages"]
+        recent: frozenset[str] = frozenset()
+        ids = None
+        if parts != WHOLE["messages"]:
+            recent = await self._recent(question)
+            places = frozenset(point_id(*question.owner, "message", each) for each in recent)
+            ids = IdFilter(places, is_excluded="earlier" in parts)
+        candidates = await self._candidates(Collection.MESSAGES, question, ids)
+        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
+        wanted = Wanted(*question.owner, tuple(found), question.breadth.surrounded)
+        seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
+        scores = {name: each.score for name, each in found.items()}
+        around = seen.value
+        if ids is not None:
+            around = narrow(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
+        ranked = reranked(scores, around, question.asked, question.limit)
+        if not ranked:
+            return [], seen.seq
+        shown = [
+            (found[each.event_id], each.content)
+            for each in around.messages.values()
+            if each.event_id in found
+        ]
+        share = _share(question, shown)
+        # Ranks compare within this search only; the best is as relevant as what speaks for it.
+        best = max(relevance(each.similarity, each.overlap * share) for each, _ in shown)
+        scale = best / (ranked[0].score or 1.0)
+        hits = [
+            Hit(
+                message.event_id,
+                "messages",
+                message.content,
+                score * scale,
+                message.sent_at,
+                parts | _parts(found.get(message.event_id)),
+                message,
+            )
+            for message, score, parts in ranked
+        ]
+        return hits, seen.seq
+
+    async def _recent(self, question: Question) -> frozenset[str]:
+        """The messages of the window, by event id.
+
+        Raises:
+            DatabaseUnavailable: they cannot be read now.
+        """
+        conversation, limit = question.window
+        seen = await self._memory.messages(question.owner, conversation, limit, question.min_seq)
+        newest = seen.value.messages[max(0, len(seen.value.messages) - limit) :]
+        return frozenset(each.event_id for each in newest)
+
+    async def _summaries(self, question: Question) -> _Answer:
+        found = {
+            str(each.payload["summary_id"]): each
+            for each in await self._candidates(Collection.SUMMARIES, question)
+        }
+        seen = await self._memory.summaries_by_id(question.owner, tuple(found), question.min_seq)
+        share = _share(question, [(found[each.id], each.text) for each in seen.value])
+        # Of equals, the newer.
+        hits = [
+            Hit(
+                each.id,
+                "summaries",
+                each.text,
+                relevance(found[each.id].similarity, found[each.id].overlap * share),
+                each.at,
+                _parts(found[each.id]),
+                each,
+            )
+            for each in reversed(seen.value)
+        ]
+        return sorted(hits, key=lambda hit: -hit.score), seen.seq
+
+    async def _documents(self, question: Question) -> _Answer:
+        found = await self._candidates(Collection.DOCUMENTS, question)
+        ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
+        seen = await self._memory.documents_by_id(question.owner, ids, question.min_seq)
+        # A chunk of a former version is not to be cut from the present one.
+        documents = {document.event_id: document for document in seen.value}
+        shown = [
+            (each, document, _cut(document.text, each))
+            for each in found
+            if (document := documents.get(str(each.payload["event_id"])))
+        ]
+        share = _share(question, [(each, text) for each, _, text in shown])
+        hits = [
+            Hit(
+                document.id,
+                "documents",
+                text,
+                relevance(each.similarity, each.overlap * share),
+                None,
+                _parts(each),
+                document,
+                _position(each, "start"),
+            )
+            for each, document, text in shown
+        ]
+        return hits, seen.seq
+
+
+def _cut(text: str, chunk: Candidate) -> str:
+    return text[_position(chunk, "start") : _position(chunk, "end")]
+
+
+def _position(chunk: Candidate, edge: Literal["start", "end"]) -> int:
+    position = chunk.payload[edge]
+    assert isinstance(position, int)
+    return position
+
+
+def _share(question: Question, shown: Sequence[tuple[Candidate, str]]) -> float:
+    """Of the query's words, the share that whatever overlaps wholly has."""
+    if not shown:
+        return 0.0
+    best, text = max(shown, key=lambda each: each[0].overlap)
+    return min(1.0, share_of_words(question.asked.text, text) / best.overlap) if best.overlap else 0.0
+
+
+def _parts(candidate: Candidate | None) -> dict[str, float]:
+    if candidate is None:
+        return {}
+    return {
+        "words": candidate.words,
+        "meaning": candidate.meaning,
+        "similarity": candidate.similarity or 0.0,
+    }

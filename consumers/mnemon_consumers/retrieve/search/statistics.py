@@ -1,0 +1,60 @@
+"""What is rare among a tenant's texts, for embedding models that weigh the words of a query by it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from cachetools import LRUCache
+
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.sampling import sample
+from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingUnavailable
+
+log = structlog.get_logger("search")
+
+KEPT: Final = 300.0
+"""Seconds after which a tenant's words are counted anew, when it has changed and is next asked for."""
+
+TENANTS: Final = 1000
+"""Whose statistics are kept, those asked for last: 125 KB each at most."""
+
+
+class Statistics:
+    """Statistics of tenants. Nobody waits for them: until they are there, a query does without."""
+
+    def __init__(self, database: Database, embedder: Embedder, revision_of: Callable[[str], object]) -> None:
+        """`revision_of` gives something of a tenant that is another one after every change of its users."""
+        self._database = database
+        self._embedder = embedder
+        self._revision_of = revision_of
+        self._counted: LRUCache[str, object] = LRUCache(TENANTS)
+        self._known: LRUCache[str, CorpusStatistics | None] = LRUCache(TENANTS)
+        self._due: LRUCache[str, float] = LRUCache(TENANTS)
+        self._counting: set[asyncio.Task[None]] = set()
+
+    def of(self, tenant: str) -> CorpusStatistics | None:
+        """What is known now; begins to count when that is old, and the tenant has changed since."""
+        is_due = time.monotonic() >= self._due.get(tenant, 0.0)
+        if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
+            self._due[tenant] = time.monotonic() + KEPT
+            task = asyncio.create_task(self.count(tenant))
+            self._counting.add(task)
+            task.add_done_callback(self._counting.discard)
+        return self._known.get(tenant)
+
+    def renew(self) -> None:
+        """Count the words of each tenant anew when it is next asked for."""
+        self._due.clear()
+        self._counted.clear()
+
+    async def count(self, tenant: str) -> None:
+        """Count a tenant's words."""
+        revision = self._revision_of(tenant)
+        try:
+            (texts,) = await self._database.read(sample([tenant]))
+            self._known[tenant] = await self._embedder.statistics(texts)
+            self._counted[tenant] = revision
+        except (DatabaseUnavailable, EmbeddingUnavailable) as error:
+            log.warning("words are not counted", tenant=tenant, error=str(error))

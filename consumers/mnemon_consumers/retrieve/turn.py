@@ -1,0 +1,179 @@
+"""One turn of a context: the request, and the parts of the user's memory that are read for it."""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+import nats.errors
+import structlog
+
+from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.context.coverage import (
+    CountedMessages,
+    count_edges,
+    has_whole_tail,
+    last_covered,
+)
+from mnemon_consumers.retrieve.context.value import Section
+from mnemon_consumers.retrieve.memory import LOADED, Memory
+from mnemon_consumers.retrieve.search.service import Search
+from mnemon_contracts.ask import ContextV1
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.tools import Scope
+from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
+from mnemon_infra.database.facts import StoredFact
+from mnemon_infra.database.message_counts import CountedConversation
+from mnemon_infra.database.reading import ConversationView, Owner
+from mnemon_infra.database.summaries import StoredSummary
+
+log = structlog.get_logger("context")
+
+TOKENS_PER_MESSAGE: Final = 10
+"""Tokens that nearly every message takes: a time stamp alone has as many. The budget divided by it limits how
+many uncovered messages are read; those before them are counted."""
+
+MOST_READ: Final = 1000
+"""Messages that are read at most, whatever the budget."""
+
+Value = TypeVar("Value")
+Missing = dict[str, Exception]
+"""Sections that could not be read, each with the error."""
+
+_EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError)
+
+
+class ContextTurn(NamedTuple):
+    """A request for a context, with the settings and the time that it is answered under.
+
+    Without `search` the relevant sections stay empty.
+    """
+
+    owner: Owner
+    request: ContextV1
+    settings: SettingsV1
+    now: datetime
+    memory: Memory
+    search: Search | None
+
+    @property
+    def messages(self) -> tuple[Owner, str | None, int, int | None]:
+        return self.owner, self.request.conversation, self.settings.recent_messages, self.request.min_seq
+
+    @property
+    def tail(self) -> tuple[Owner, str | None, int, int | None]:
+        budget = self.request.budget or self.settings.context.budget
+        limit = min(MOST_READ, max(LOADED, budget // TOKENS_PER_MESSAGE, self.settings.recent_messages))
+        return self.owner, self.request.conversation, limit, self.request.min_seq
+
+    @property
+    def summaries(self) -> tuple[Owner, str | None, int, int | None]:
+        """Arguments that read all summaries that count; those that are not shown are accounted for."""
+        limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
+        return self.owner, self.request.conversation, limit, self.request.min_seq
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Scopes to search: those of the sections that may be shown."""
+        shown = self.settings.context
+        scopes: list[Scope] = []
+        if shown.sections.relevant:
+            scopes.append("memories")
+        if shown.sections.conversation and shown.conversation_hits:
+            scopes.append("messages")
+        if shown.sections.documents:
+            scopes.append("documents")
+        return tuple(scopes)
+
+
+class ContextParts(NamedTuple):
+    """Parts of a user's memory; None for a part that failed, or is not read yet."""
+
+    messages: Seen[ConversationView] | None
+    profile: Seen[dict[str, Any]] | None
+    facts: Seen[list[StoredFact]] | None
+    summaries: Seen[list[StoredSummary]] | None
+    counted: CountedMessages | None = None
+
+
+def cached_parts(turn: ContextTurn) -> ContextParts | None:
+    """Read all parts from the cache, without a query; None where one of them is missing."""
+    owner, request, memory = turn.owner, turn.request, turn.memory
+    messages = memory.messages_at_hand(*turn.messages)
+    profile = memory.profile_at_hand(owner, request.min_seq)
+    facts = memory.facts_at_hand(owner, request.min_seq)
+    summaries = memory.summaries_at_hand(*turn.summaries)
+    if messages is None or profile is None or facts is None or summaries is None:
+        return None
+    if not has_whole_tail(messages.value, summaries.value):
+        messages = memory.messages_at_hand(*turn.tail)
+        if messages is None:
+            return None
+    counted = memory.count_cache.find(owner, messages.value, count_edges(summaries.value))
+    return None if counted is None else ContextParts(messages, profile, facts, summaries, counted)
+
+
+async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> ContextParts:
+    """Read all parts except `counted` until a time of the loop; parts that fail are in `missing`."""
+    owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
+    has_long_tail = memory.count_cache.has_long_tail(owner, turn.request.conversation)
+    wanted = turn.tail if has_long_tail else turn.messages
+    return ContextParts(
+        *await asyncio.gather(
+            read_in_time(memory.messages(*wanted), until, missing, "recent"),
+            read_in_time(memory.profile(owner, min_seq), until, missing, "user_data"),
+            read_in_time(memory.facts(owner, min_seq), until, missing, "facts", "working"),
+            read_in_time(memory.summaries(*turn.summaries), until, missing, "summaries"),
+        )
+    )
+
+
+async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missing: Missing) -> ContextParts:
+    """Read messages back to the newest summary, and count those that are not read."""
+    messages, memory = parts.messages, turn.memory
+    if messages is None:
+        return parts
+    summaries = parts.summaries.value if parts.summaries else []
+    if not has_whole_tail(messages.value, summaries):
+        # Rare: summaries are behind, or switched off.
+        messages = await read_in_time(memory.messages(*turn.tail), until, missing, "recent") or messages
+    end = last_covered(summaries)
+    tail = sum(row.seq > end for row in messages.value.messages)
+    memory.count_cache.note_tail(turn.owner, turn.request.conversation, is_long=tail >= LOADED)
+    counting = _count_unread(turn, messages, count_edges(summaries))
+    return parts._replace(messages=messages, counted=await read_in_time(counting, until, missing, "recent"))
+
+
+async def _count_unread(
+    turn: ContextTurn, seen: Seen[ConversationView], edges: tuple[int, ...]
+) -> CountedMessages:
+    """Count the messages that the view lacks, unless they were counted before."""
+    owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
+    counted = cache.find(owner, view, edges)
+    if counted is None:
+        # Up to the middle of the view, so that the count serves until as many messages more have come.
+        below = view.messages[len(view.messages) // 2].seq
+        wanted = CountedConversation(*owner, view.conversation, edges, below)
+        counts = await memory.message_counts(owner, wanted, turn.request.min_seq)
+        counted = CountedMessages(below, edges, counts.value)
+        cache.keep(owner, view, counted, min(seen.seq, counts.seq))
+    return counted
+
+
+async def read_in_time(
+    read: Awaitable[Value], until: float, missing: Missing, *sections: Section
+) -> Value | None:
+    """Wait for a read until a time of the loop; None, and its sections in `missing`, after any failure."""
+    try:
+        async with asyncio.timeout_at(until):
+            return await read
+    except Exception as error:
+        expected = isinstance(error, _EXPECTED)
+        log.warning(
+            "context read failed",
+            sections=sections,
+            error=repr(error),
+            exc_info=None if expected else error,
+        )
+        missing.update(dict.fromkeys(sections, error))
+        return None

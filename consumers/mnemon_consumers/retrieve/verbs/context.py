@@ -1,0 +1,218 @@
+"""`context`: what to put before a model."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from mnemon_consumers.retrieve import decide
+from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
+from mnemon_consumers.retrieve.context.query import query_of
+from mnemon_consumers.retrieve.context.value import SECTIONS, Section
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.past import Moment, Past
+from mnemon_consumers.retrieve.search.service import Found, Search
+from mnemon_consumers.retrieve.turn import (
+    ContextParts,
+    ContextTurn,
+    Missing,
+    cached_parts,
+    read_in_time,
+    read_parts,
+    read_tail,
+)
+from mnemon_consumers.retrieve.verbs.asking import available, now, owner_of
+from mnemon_contracts.ask import ContextReplyV1, ContextV1, Reply
+from mnemon_contracts.chat import FROM_MEMORY
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.subjects import Address
+from mnemon_infra.broker.service import Answer
+from mnemon_infra.database.reading import Owner
+from mnemon_infra.models import tokens
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.telemetry.metrics import CACHE
+
+PATIENCE: Final = 1.2
+"""Seconds for which an answer waits for the search: for one by words too, after waiting for an embedding."""
+
+READING: Final = 2.2
+"""Seconds after which what is not read is missing."""
+
+ANSWERING: Final = 2.5
+"""Seconds after which the search is not waited for, however late it began: a bot listens for three."""
+
+MOST_REPEATED: Final = 20
+"""Hits that a search adds at most for messages that `recent` shows already."""
+
+TASK_RESULTS: Final = 10
+"""Results of a task that shape the query, the newest: more have no room in it."""
+
+SEARCHED: Final[Mapping[str, Section]] = {
+    "memories": "relevant",
+    "messages": "conversation",
+    "documents": "documents",
+}
+"""Of each scope the section that comes from it."""
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class _Made(NamedTuple):
+    """A reply, with its conditions: the settings, the first expiry of a fact, and the time that it shows."""
+
+    reply: ContextReplyV1
+    settings: SettingsV1
+    until: datetime
+    current_time: str | None
+
+
+class ContextVerb:
+    """A user's memory as a model is shown it."""
+
+    def __init__(self, memory: Memory, search: Search | None, past: Past, settings: LiveSettings) -> None:
+        self._memory = memory
+        self._search = search
+        self._past = past
+        self._settings = settings
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"context": self.context}
+
+    def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+        request = ContextV1.read(body or b"{}")
+        owner, settings = owner_of(address), self._settings.of(address.tenant)
+        if request.as_of is not None:
+            return available(self._read_as_of(request.as_of, owner, request, settings))
+        turn = ContextTurn(owner, request, settings, now(), self._memory, self._search)
+        at_hand = self._at_hand(turn) if turn.search is None or not turn.scopes else None
+        return at_hand or available(self._read(turn))
+
+    async def _read_as_of(
+        self, moment: Moment, owner: Owner, request: ContextV1, settings: SettingsV1
+    ) -> Reply:
+        async with self._past.at(owner, moment, request.min_seq) as (memory, search, then):
+            reflected = request.model_copy(update={"min_seq": None})
+            return await self._read(ContextTurn(owner, reflected, settings, then, memory, search))
+
+    def _at_hand(self, turn: ContextTurn) -> Reply | None:
+        """The reply, if all that it is made of is at hand; made once, until something changes."""
+        owner, request, settings, moment, memory, _ = turn
+        shelf = memory.shelf(owner)
+        place = "context", request.conversation, request.format, request.budget
+        made: _Made | None = shelf.get(place)
+        current_time = decide.current_time(settings, moment)
+        if (
+            made
+            and made.settings is settings
+            and made.until > moment
+            and made.current_time == current_time
+            and made.reply.seen_seq >= (request.min_seq or 0)
+        ):
+            CACHE.add("context", "hit")
+            return made.reply
+        CACHE.add("context", "miss")
+        parts = cached_parts(turn)
+        if parts is None:
+            return None
+        reply = _reply(turn, parts, None, {})
+        expiries = (fact.expires_at for fact in parts.facts.value if fact.expires_at) if parts.facts else ()
+        until = min((expiry for expiry in expiries if expiry > moment), default=_NEVER)
+        shelf[place] = _Made(reply, settings, until, current_time)
+        return reply
+
+    async def _read(self, turn: ContextTurn) -> Reply:
+        time = asyncio.get_running_loop().time
+        started = time()
+        read_by = started + READING
+        missing: Missing = {}
+        parts = await read_parts(turn, read_by, missing)
+        if not any(parts[:4]):
+            raise missing["recent"]
+        # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
+        found_by = min(time() + PATIENCE, started + ANSWERING)
+        sections = (SEARCHED[scope] for scope in turn.scopes)
+        found, parts = await asyncio.gather(
+            read_in_time(_find(turn, parts), found_by, missing, *sections),
+            read_tail(turn, parts, read_by, missing),
+        )
+        return _reply(turn, parts, found, missing)
+
+
+async def _find(turn: ContextTurn, parts: ContextParts) -> Found | None:
+    """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
+    owner, request, settings, moment, memory, search = turn
+    if search is None or not turn.scopes:
+        return None
+    results: list[str] = []
+    if request.task_id is not None:
+        task = request.task_id, TASK_RESULTS, request.min_seq
+        results = (await memory.task_results(owner, *task)).value
+    said = decide.last_user_message(parts.messages.value.messages) if parts.messages else None
+    query = query_of(request.query, said, results)
+    if query is None:
+        return None
+    retrieval, shown = settings.retrieval, settings.context
+    listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
+    # Some of them are shown anyway.
+    limit = max(retrieval.limit + listed, shown.conversation_hits + _recent_messages(turn, parts))
+    return await search.find(
+        owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
+    )
+
+
+def _recent_messages(turn: ContextTurn, parts: ContextParts) -> int:
+    """How many messages may be shown in `recent`; where summaries are behind, not all of them."""
+    rows = parts.messages.value.messages if parts.messages else ()
+    summaries = parts.summaries.value if parts.summaries else ()
+    due = decide.due_messages(rows, summaries, turn.settings.recent_messages)
+    return max(turn.settings.recent_messages, min(len(due), MOST_REPEATED))
+
+
+def _reply(turn: ContextTurn, parts: ContextParts, found: Found | None, missing: Missing) -> ContextReplyV1:
+    request, settings = turn.request, turn.settings
+    degraded = _degraded(turn, found, missing)
+    known = decide.Known(
+        view=parts.messages.value if parts.messages else None,
+        counted=parts.counted,
+        profile=parts.profile.value if parts.profile else {},
+        facts=parts.facts.value if parts.facts else (),
+        summaries=parts.summaries.value if parts.summaries else (),
+        hits=found.hits if found else (),
+        incomplete=bool(degraded),
+    )
+    context = decide.context(known, settings, turn.now)
+    layouts = TYPED_LAYOUTS if settings.context.fact_types else LAYOUTS_BY_LANGUAGE
+    fitted = fit(
+        context,
+        layouts[context.language][request.format],
+        request.budget or settings.context.budget,
+        settings.context.sections,
+        tokens.count,
+        tokens.cut,
+        settings.context.characters,
+    )
+    seen = [
+        part.seq for part in (parts.messages, parts.profile, parts.facts, parts.summaries) if part is not None
+    ]
+    if found is not None and not set(turn.scopes).issubset(found.degraded):
+        seen.append(found.seq)
+    return ContextReplyV1.model_construct(
+        seen_seq=min(seen),
+        conversation=parts.messages.value.conversation if parts.messages else request.conversation,
+        messages=fitted.rendered.messages,
+        text=fitted.rendered.text,
+        tokens=fitted.tokens,
+        sections=dict(fitted.sections.items()),
+        coverage=fitted.coverage,
+        profile=dict(known.profile),
+        degraded=degraded,
+        metadata={FROM_MEMORY: True},
+    )
+
+
+def _degraded(turn: ContextTurn, found: Found | None, missing: Missing) -> tuple[str, ...]:
+    unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
+    named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
+    return tuple(sorted(named, key=(*SECTIONS, "embedding").index))

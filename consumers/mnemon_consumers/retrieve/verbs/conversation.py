@@ -1,0 +1,88 @@
+"""`history` and `status`: what was said."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from mnemon_consumers.retrieve import decide
+from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.fast_history import FastHistory
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.past import Moment, Past
+from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.outcomes import latest_rejected, outcome_of
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.subjects import Address
+from mnemon_infra.broker.service import Answer
+from mnemon_infra.database.reading import ConversationView, Owner
+
+
+class ConversationVerbs:
+    """What was said, and how much of it there is."""
+
+    def __init__(self, memory: Memory, past: Past, log: UserLog) -> None:
+        self._memory = memory
+        self._past = past
+        self._log = log
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"history": self.history, "status": self.status}
+
+    def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
+        request = HistoryV1.read(body or b"{}")
+        owner = owner_of(address)
+        if request.as_of is not None:
+            return available(self._history_as_of(owner, request, request.as_of))
+        wanted = request.conversation, request.limit, request.min_seq
+        at_hand = self._memory.messages_at_hand(owner, *wanted)
+        return (
+            _shown(at_hand, request.limit)
+            if at_hand is not None
+            else available(self._history(owner, *wanted))
+        )
+
+    async def _history(
+        self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
+    ) -> bytes:
+        return _shown(await self._memory.messages(owner, conversation, limit, min_seq), limit)
+
+    async def _history_as_of(self, owner: Owner, request: HistoryV1, moment: Moment) -> bytes:
+        async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
+            seen = await memory.messages(owner, request.conversation, request.limit, None)
+            return _shown(seen, request.limit)
+
+    def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = StatusV1.read(body or b"{}")
+
+        async def read() -> Reply:
+            end = await self._log.end()
+            if request.event_seq is not None and request.event_seq > end:
+                raise InvalidBody(
+                    "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
+                )
+            wanted = max(request.min_seq or 0, request.event_seq or 0) or None
+            seen = await self._memory.counts(owner_of(address), wanted)
+            counts = seen.value
+            applied = self._memory.applied_position
+            # After the position: a letter is stored before the position passes its event.
+            letters = await self._log.rejected(address)
+            return StatusReplyV1(
+                seen_seq=seen.seq,
+                conversation=counts.conversation,
+                conversations=counts.conversations,
+                messages=counts.messages,
+                first_at=counts.first_at,
+                last_at=counts.last_at,
+                log_seq=end,
+                rejected=latest_rejected(letters),
+                outcome=outcome_of(request.event_seq, letters, applied) if request.event_seq else None,
+            )
+
+        return available(read())
+
+
+def _shown(seen: Seen[ConversationView], limit: int) -> bytes:
+    """The last messages of a conversation, as a reply has them."""
+    return FastHistory(seen.seq, seen.value.conversation, decide.history(seen.value.messages, limit)).body()

@@ -1,0 +1,101 @@
+"""`document`: texts to be searched."""
+
+from collections.abc import Coroutine, Mapping
+from hashlib import sha256
+from typing import Any
+from uuid import uuid4
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.ask import Reply
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.memory import DocumentAddedV1, DocumentRemovedV1
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.tools import DocumentInfo, DocumentReplyV1, DocumentV1
+from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.settings.store import LiveSettings
+
+
+class DocumentVerb:
+    """The user's documents: listed, added or removed."""
+
+    def __init__(self, memory: Memory, log: UserLog, settings: LiveSettings) -> None:
+        self._memory = memory
+        self._log = log
+        self._settings = settings
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"document": self.document}
+
+    def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = DocumentV1.read(body or b"{}")
+        match request.action:
+            case "list":
+                return available(self._list(address, request, request.min_seq))
+            case "add":
+                return available(self._add(address, request))
+            case "remove":
+                return available(self._remove(address, request))
+
+    async def _list(
+        self, address: Address, request: DocumentV1, min_seq: int | None, document_id: str | None = None
+    ) -> Reply:
+        if request.limit == 0 and document_id is not None:
+            return DocumentReplyV1.model_construct(seen_seq=min_seq or 0, document_id=document_id)
+        seen = await self._memory.documents(owner_of(address), min_seq)
+        entries = [
+            entry
+            for entry in seen.value
+            if request.collection in (None, entry.collection) and entry.id > (request.after or "")
+        ]
+        shown = entries[: request.limit]
+        documents = tuple(
+            DocumentInfo.model_construct(
+                document_id=entry.id,
+                title=entry.title,
+                source=entry.source,
+                collection=entry.collection,
+                origin=entry.origin,
+                digest=entry.digest,
+            )
+            for entry in shown
+        )
+        return DocumentReplyV1.model_construct(
+            seen_seq=seen.seq,
+            documents=documents,
+            document_id=document_id,
+            next=shown[-1].id if shown and len(shown) < len(entries) else None,
+        )
+
+    async def _add(self, address: Address, request: DocumentV1) -> Reply:
+        if not (request.text and request.text.strip()):
+            raise InvalidBody("text", "the text of the document, whole; it has no word")
+        limit = self._settings.of(address.tenant).documents.characters
+        if len(request.text) > limit:
+            raise InvalidBody(
+                "text",
+                f"{len(request.text):,} characters, the limit is {limit:,} (setting `documents.characters`); "
+                "split the document",
+            )
+        event = DocumentAddedV1(
+            document_id=request.document_id or str(uuid4()),
+            text=request.text,
+            title=request.title,
+            source=request.source,
+            collection=request.collection,
+            origin=request.origin,
+            digest=sha256(request.text.encode()).hexdigest(),
+        )
+        position = await self._log.publish(address, event)
+        return await self._list(address, request, position, event.document_id)
+
+    async def _remove(self, address: Address, request: DocumentV1) -> Reply:
+        if request.document_id is None:
+            raise InvalidBody("document_id", "which document?")
+        seen = await self._memory.documents(owner_of(address), await self._log.end())
+        if all(entry.id != request.document_id for entry in seen.value):
+            raise Refusal("not_found", f"there is no document {request.document_id!r}")
+        position = await self._log.publish(address, DocumentRemovedV1(document_id=request.document_id))
+        return await self._list(address, request, position, request.document_id)

@@ -1,0 +1,40 @@
+"""What became of a user's events. No I/O, no clock."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from mnemon_contracts.ask import EventOutcome, RejectedEvent
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.letters import Letter
+
+SHOWN: Final = 10
+"""Rejected events that a reply has at most."""
+
+_BEFORE_THE_EVENT: Final = 3
+"""Tokens of a subject before the event: its space, the tenant and the user."""
+
+
+def latest_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
+    """The newest events that could not be used, newest first; `letters` are in log order."""
+    return tuple(_rejected(letter) for letter in reversed(letters[-SHOWN:]))
+
+
+def outcome_of(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
+    """What became of an event.
+
+    Args:
+        seq: its log position.
+        letters: of the user's events that could not be used.
+        applied: the log position up to which every event has ended.
+    """
+    for letter in letters:
+        if (letter.stream, letter.sequence) == (LOG, seq):
+            return EventOutcome(seq=seq, outcome="rejected", rejected=_rejected(letter))
+    return EventOutcome(seq=seq, outcome="applied" if seq <= applied else "waiting")
+
+
+def _rejected(letter: Letter) -> RejectedEvent:
+    event = ".".join(letter.subject.split(".")[_BEFORE_THE_EVENT:])
+    return RejectedEvent(
+        seq=letter.sequence, event=event, reason=letter.reason, error=letter.error, at=letter.at
+    )

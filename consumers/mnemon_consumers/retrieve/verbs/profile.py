@@ -1,0 +1,36 @@
+"""`profile`: the user's data."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.ask import ProfileReplyV1, ProfileV1, Reply
+from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.subjects import Address
+from mnemon_infra.broker.service import Answer
+
+
+class ProfileVerbs:
+    """The user's data, read or set."""
+
+    def __init__(self, memory: Memory, log: UserLog) -> None:
+        self._memory = memory
+        self._log = log
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"profile": self.profile}
+
+    def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = ProfileV1.read(body or b"{}")
+
+        async def read_or_set() -> Reply:
+            min_seq = request.min_seq
+            if request.fields:
+                min_seq = await self._log.publish(address, ProfileSetV1(fields=request.fields))
+            seen = await self._memory.profile(owner_of(address), min_seq)
+            return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
+
+        return available(read_or_set())

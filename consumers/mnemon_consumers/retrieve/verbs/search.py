@@ -1,0 +1,120 @@
+"""`search`: what is relevant to a query."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.past import Moment, Past, View
+from mnemon_consumers.retrieve.search.levels import Window
+from mnemon_consumers.retrieve.search.service import Found, Hit, Search
+from mnemon_consumers.retrieve.verbs.asking import available, now, owner_of
+from mnemon_contracts.ask import Reply
+from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.tools import (
+    DocumentPassage,
+    SearchHitV2,
+    SearchReplyV2,
+    SearchScope,
+    SearchV1,
+    SearchV2,
+)
+from mnemon_infra.broker.service import Answer
+from mnemon_infra.database.documents import StoredDocument
+from mnemon_infra.database.reading import Owner
+from mnemon_infra.settings.store import LiveSettings
+
+LONGEST_MESSAGE: Final = 4000
+"""Characters of a message that a hit has at most: a reply stays small. `history` has the whole."""
+
+
+class SearchVerb:
+    """A user's memory, by what is asked for."""
+
+    def __init__(self, memory: Memory, search: Search, past: Past, settings: LiveSettings) -> None:
+        self._memory = memory
+        self._search = search
+        self._past = past
+        self._settings = settings
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"search": self.search}
+
+    def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = SearchV1.read(body).upcast() if address.version == 1 else SearchV2.read(body)
+        owner = owner_of(address)
+        settings = self._settings.of(address.tenant)
+
+        async def find_as_of(moment: Moment) -> Reply:
+            async with self._past.at(owner, moment, request.min_seq) as view:
+                return await _found(view, owner, request, None, settings)
+
+        if request.as_of is not None:
+            return available(find_as_of(request.as_of))
+        live = View(self._memory, self._search, now())
+        return available(_found(live, owner, request, request.min_seq, settings))
+
+
+async def _found(
+    view: View, owner: Owner, request: SearchV2, min_seq: int | None, settings: SettingsV1
+) -> SearchReplyV2:
+    retrieval = settings.retrieval
+    asked = {"collection": request.collection, "origin": request.origin}
+    documents = {name: value for name, value in asked.items() if value is not None}
+    only_documents: tuple[SearchScope, ...] = ("documents",)
+    limit = request.limit if "limit" in request.model_fields_set else retrieval.limit
+    # First: what is indexed meanwhile may be missing in what is found.
+    indexed = await view.memory.indexed(owner, min_seq)
+    found = await view.search.find(
+        owner,
+        request.query,
+        only_documents if documents and "scope" not in request.model_fields_set else request.scope,
+        limit,
+        request.threshold if request.threshold is not None else retrieval.threshold,
+        retrieval,
+        view.now,
+        min_seq,
+        documents,
+        Window(request.conversation, settings.recent_messages),
+    )
+    # A former moment is what it is, also where nothing of it could be read.
+    seen = indexed if request.as_of is not None else min(found.seq, indexed)
+    return search_reply(found, limit, seen, explain=request.explain)
+
+
+def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
+    """The best of what was found, as a reply of either version has it: version 1 asks for no summaries."""
+    hits = tuple(
+        SearchHitV2.model_construct(
+            id=hit.id,
+            scope=hit.scope,
+            text=_shown(hit),
+            score=round(hit.score, 4),
+            at=hit.at,
+            parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
+            passage=_passage(hit),
+        )
+        for hit in found.hits[:limit]
+    )
+    return SearchReplyV2.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
+
+
+def _passage(hit: Hit) -> DocumentPassage | None:
+    document = hit.source
+    if not isinstance(document, StoredDocument):
+        return None
+    first_line = document.text.count("\n", 0, hit.start) + 1
+    return DocumentPassage.model_construct(
+        title=document.title,
+        source=document.source,
+        collection=document.collection,
+        first_line=first_line,
+        last_line=first_line + hit.text.rstrip("\n").count("\n"),
+    )
+
+
+def _shown(hit: Hit) -> str:
+    if hit.scope == "messages" and len(hit.text) > LONGEST_MESSAGE:
+        return f"{hit.text[: LONGEST_MESSAGE - 1]}…"
+    return hit.text

@@ -1,0 +1,68 @@
+"""`tasks`: what the user means to do. It is listed on request, and in no context by itself."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any
+from uuid import uuid4
+
+from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.ask import Reply
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.tools import Task, TasksReplyV1, TasksV1
+from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.database.tasks import StoredTask
+
+
+class TaskVerb:
+    """The user's tasks: listed, added, done or removed."""
+
+    def __init__(self, memory: Memory, log: UserLog) -> None:
+        self._memory = memory
+        self._log = log
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"tasks": self.tasks}
+
+    def tasks(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = TasksV1.read(body or b"{}")
+        match request.action:
+            case "list":
+                return available(self._list(address, request.min_seq))
+            case "add":
+                return available(self._add(address, request))
+            case "done" | "remove":
+                return available(self._end(address, request))
+
+    async def _list(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
+        seen: Seen[list[StoredTask]] = await self._memory.tasks(owner_of(address), min_seq)
+        tasks = tuple(
+            Task.model_construct(task_id=task.id, text=task.text, due_at=task.due_at, done=task.done)
+            for task in seen.value
+        )
+        return TasksReplyV1.model_construct(seen_seq=seen.seq, tasks=tasks, task_id=task_id)
+
+    async def _add(self, address: Address, request: TasksV1) -> Reply:
+        if not (request.text and request.text.strip()):
+            raise InvalidBody("text", "what is to be done?")
+        task_id = request.task_id or str(uuid4())
+        event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
+        return await self._list(address, await self._log.publish(address, event), task_id)
+
+    async def _end(self, address: Address, request: TasksV1) -> Reply:
+        if request.task_id is None:
+            raise InvalidBody("task_id", "which task?")
+        seen = await self._memory.tasks(owner_of(address), await self._log.end())
+        known = next((task for task in seen.value if task.id == request.task_id), None)
+        if known is None:
+            raise Refusal("not_found", f"there is no task {request.task_id!r}")
+        position = seen.seq
+        if request.action == "remove":
+            position = await self._log.publish(address, TaskRemovedV1(task_id=known.id))
+        elif not known.done:
+            position = await self._log.publish(address, TaskDoneV1(task_id=known.id))
+        return await self._list(address, position, known.id)

@@ -1,0 +1,18 @@
+"""Facts as lines of Markdown: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] Likes tea`."""
+
+from mnemon_contracts.tools import Importance, StoredFact
+
+
+def importance_word(importance: int) -> Importance:
+    """The word for an importance of 1 to 10."""
+    if importance >= 8:
+        return "high"
+    return "low" if importance <= 3 else "normal"
+
+
+def fact_line(fact: StoredFact) -> str:
+    """One fact as one line."""
+    marks = [f"id:{fact.id}", f"t:{fact.tier}", f"imp:{importance_word(fact.importance)}"]
+    if fact.expires_at is not None:
+        marks.append(f"exp:{fact.expires_at:%Y-%m-%d}")
+    return f"- {' '.join(f'[{mark}]' for mark in marks)} {' '.join(fact.text.split())}"

@@ -1,0 +1,259 @@
+"""The memory tools as function-calling models are told of them, made of the contracts."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+from mnemon_contracts.base import Contract, InvalidBody
+from mnemon_contracts.registry import VERBS
+
+ToolFormat = Literal["openai", "anthropic", "google", "mcp"]
+FORMATS: Final[tuple[ToolFormat, ...]] = get_args(ToolFormat)
+
+_FOR_CHECKING_ONLY: Final = ("title", "default", "minLength", "maxLength")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """A verb, or one of the things it does, as a function.
+
+    Attributes:
+        name: what the model calls it.
+        description: tells the model what it does, and when to call it.
+        verb: what is asked.
+        arguments: the fields of the request that the model gives.
+        required: those it must give, besides the ones that the contract asks for.
+        fixed: the fields that are always the same.
+        changes: whether anything is changed by it.
+        adds: whether all it changes is that there is more than before.
+    """
+
+    name: str
+    description: str
+    verb: str
+    arguments: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    changes: bool = True
+    adds: bool = False
+
+    @property
+    def request(self) -> type[Contract]:
+        return VERBS[self.verb].requests[-1]
+
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, without references."""
+        schema = self.request.model_json_schema()
+        definitions = schema.get("$defs", {})
+        needed = {*schema.get("required", ()), *self.required}
+        return {
+            "type": "object",
+            "properties": {name: _plain(schema["properties"][name], definitions) for name in self.arguments},
+            "required": [name for name in self.arguments if name in needed],
+            "additionalProperties": False,
+        }
+
+    def asked(self, arguments: Mapping[str, Any]) -> Contract:
+        """The request that a call stands for.
+
+        Raises:
+            InvalidBody: an argument is unknown, missing or wrong.
+        """
+        for name in arguments:
+            if name not in self.arguments:
+                raise InvalidBody(name, f"{self.name} has no such argument")
+        for name in self.required:
+            if arguments.get(name) is None:
+                raise InvalidBody(name, "Field required")
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return self.request.read(json.dumps(given | dict(self.fixed)).encode())
+
+
+TOOLS: Final[Mapping[str, FunctionTool]] = {
+    tool.name: tool
+    for tool in (
+        FunctionTool(
+            "memory_save",
+            "Keep a lasting fact about the user: who they are, what they like, what they plan. One sentence "
+            "that stands by itself. Do not save secrets, questions, or what matters for this moment only. "
+            "The reply says whether it was saved, known already, or refused and why.",
+            "save",
+            ("text", "tier", "importance", "expires_at"),
+            adds=True,
+        ),
+        FunctionTool(
+            "memory_read",
+            "List the facts kept about the user, by tier. To find something in particular, search instead. "
+            "The reply counts all of them as total; where it has next, call again with it as after.",
+            "read",
+            ("tier", "limit", "after"),
+            changes=False,
+        ),
+        FunctionTool(
+            "memory_search",
+            "Find what is relevant to a question about the user, in any language. Without scope it finds "
+            "facts.",
+            "search",
+            ("query", "limit", "scope"),
+            changes=False,
+        ),
+        FunctionTool(
+            "memory_get",
+            "Show one fact by its id, such as pf_001, with what it was before; or one message, document "
+            "or summary, whole, by the id of a hit and its scope.",
+            "get",
+            ("id", "scope", "offset"),
+            changes=False,
+        ),
+        FunctionTool(
+            "memory_update",
+            "Correct one fact. What is left out stays as it is. Find its id with memory_search first, and "
+            "call this with the id. A query changes a fact only where it clearly means that one; otherwise "
+            "nothing is changed, and the reply lists candidates: ask the user, then call this with an id.",
+            "update",
+            ("id", "query", "text", "tier", "importance", "expires_at"),
+        ),
+        FunctionTool(
+            "memory_forget",
+            "Remove one fact, when the user asks for it. Find its id with memory_search first, and call this "
+            "with the id. A query removes a fact only where it clearly means that one; otherwise nothing is "
+            "removed, and the reply lists candidates: ask the user, then call this with an id.",
+            "forget",
+            ("id", "query"),
+        ),
+        FunctionTool(
+            "search_messages",
+            "Find what was said in earlier conversations with the user.",
+            "search",
+            ("query", "limit"),
+            fixed={"scope": ["messages"]},
+            changes=False,
+        ),
+        FunctionTool(
+            "search_documents",
+            "Find passages of the user's documents that are relevant to a question. A hit has the lines that "
+            "it stands in; memory_get shows the document, by the id of the hit and the scope documents.",
+            "search",
+            ("query", "limit", "collection"),
+            fixed={"scope": ["documents"]},
+            changes=False,
+        ),
+        FunctionTool(
+            "search_repos",
+            "Find passages of code and text in the repositories that were indexed for the user; with "
+            "collection, in one of them. A hit has the file and the lines that it stands in.",
+            "search",
+            ("query", "limit", "collection"),
+            fixed={"scope": ["documents"], "origin": "repository"},
+            changes=False,
+        ),
+        FunctionTool(
+            "index_document",
+            "Keep a text, whole, so that search_documents finds its passages. The same document_id again "
+            "takes the place of the former text. For one sentence about the user, call memory_save instead.",
+            "document",
+            ("text", "document_id", "title", "source", "collection"),
+            required=("text",),
+            fixed={"action": "add", "limit": 0},
+        ),
+        FunctionTool(
+            "set_user_data",
+            "Set fields of the user's data, such as name, language or city; null removes a field.",
+            "profile",
+            ("fields",),
+            required=("fields",),
+        ),
+        FunctionTool(
+            "list_tasks", "List the user's tasks.", "tasks", fixed={"action": "list"}, changes=False
+        ),
+        FunctionTool(
+            "add_task",
+            "Note a task for the user.",
+            "tasks",
+            ("text", "due_at"),
+            required=("text",),
+            fixed={"action": "add"},
+            adds=True,
+        ),
+        FunctionTool(
+            "complete_task",
+            "Mark a task of the user's as done, by its id.",
+            "tasks",
+            ("task_id",),
+            required=("task_id",),
+            fixed={"action": "done"},
+        ),
+        FunctionTool(
+            "remove_task",
+            "Take a task off the user's list, by its id.",
+            "tasks",
+            ("task_id",),
+            required=("task_id",),
+            fixed={"action": "remove"},
+        ),
+    )
+}
+
+
+def definitions(form: ToolFormat) -> list[dict[str, Any]]:
+    """All tools, as the value of the field `tools` in a request to a model, or in MCP's `tools/list`."""
+    if form == "google":
+        return [{"functionDeclarations": [_google(tool) for tool in TOOLS.values()]}]
+    write = {"openai": _openai, "anthropic": _anthropic, "mcp": mcp_definition}[form]
+    return [write(tool) for tool in TOOLS.values()]
+
+
+def _openai(tool: FunctionTool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters()}
+    return {"type": "function", "function": function}
+
+
+def _anthropic(tool: FunctionTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters()}
+
+
+def _google(tool: FunctionTool) -> dict[str, Any]:
+    declaration: dict[str, Any] = {"name": tool.name, "description": tool.description}
+    parameters = tool.parameters()
+    properties = parameters["properties"]
+    # `parameters` are of OpenAPI 3.0, where every object names its properties.
+    if any(each["type"] == "object" for each in properties.values()):
+        declaration["parametersJsonSchema"] = parameters
+    elif properties:
+        declaration["parameters"] = {
+            name: value for name, value in parameters.items() if name != "additionalProperties"
+        }
+    return declaration
+
+
+def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
+    """One tool, as MCP's `tools/list` has it."""
+    hints = {"readOnlyHint": not tool.changes, "openWorldHint": False}
+    if tool.changes:
+        hints["destructiveHint"] = not tool.adds
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.parameters(),
+        "annotations": hints,
+    }
+
+
+def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema without references, without null (what is not needed is left out), words before numbers."""
+    if "$ref" in schema:
+        definition = definitions[schema["$ref"].rpartition("/")[2]]
+        return _plain({**definition, **{key: schema[key] for key in schema if key != "$ref"}}, definitions)
+    plain = {key: value for key, value in schema.items() if key not in _FOR_CHECKING_ONLY}
+    choices = [choice for choice in plain.pop("anyOf", ()) if choice.get("type") != "null"]
+    if choices:
+        words = [choice for choice in choices if "enum" in choice]
+        # What is said of the words stands before what is said of all choices.
+        plain = {**plain, **words[0]} if words else {**_plain(choices[0], definitions), **plain}
+    if plain.get("type") == "object":
+        # Any field, any value.
+        return {"type": "object", **{key: value for key, value in plain.items() if key == "description"}}
+    if "items" in plain:
+        plain["items"] = _plain(plain["items"], definitions)
+    return plain

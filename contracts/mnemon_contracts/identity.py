@@ -1,0 +1,73 @@
+"""Ids that follow from other ids, so that every replay gives the same ones."""
+
+import re
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+from uuid import UUID, uuid5
+
+from mnemon_contracts.base import check_identifier
+
+MESSAGE_ID: Final = "Nats-Msg-Id"
+"""The header that names an event."""
+
+# NATS clients strip or fold these in a header.
+_UNFIT_FOR_HEADER = re.compile(r"\s\Z|[\x00-\x1f\x7f]")
+
+_CONVERSATIONS = UUID("6f0d1f3a-4a53-5c0e-9d5b-0d0a3c0f7e11")
+_DERIVED = UUID("0e6d3c59-7c5b-5b34-9a4f-5b8f0f2f9d11")
+_POINTS = UUID("b1c7a2b4-6c1e-5d0f-8a39-3f0c6a1d9e20")
+
+
+def event_identity(
+    tenant: str, user: str, header: str | None, body: str | None, stream: str, sequence: int
+) -> str:
+    """An event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
+
+    A header that is the body's id, `scoped`, stands for the body's id.
+
+    Raises:
+        InvalidBody: the header cannot be an id.
+    """
+    if not header:
+        return body or f"{stream}:{sequence}"
+    if body and header == scoped(tenant, user, body):
+        return body
+    return check_identifier(MESSAGE_ID, header)
+
+
+@lru_cache(maxsize=65_536)
+def _scope(tenant: str, user: str) -> str:
+    return sha256(f"{tenant}\0{user}".encode()).hexdigest()[:12]
+
+
+def scoped(tenant: str, user: str, event_id: str) -> str:
+    """The `Nats-Msg-Id` for an event that has an id of its own.
+
+    JetStream looks for duplicates in the whole stream: without a scope, the same id of another user within
+    two minutes would be taken for a repetition, and be lost. An id that a header cannot hold is hashed.
+    """
+    if _UNFIT_FOR_HEADER.search(event_id):
+        event_id = sha256(event_id.encode()).hexdigest()
+    return f"{_scope(tenant, user)}:{event_id}"
+
+
+@lru_cache(maxsize=4096)
+def first_conversation(tenant: str, user: str) -> str:
+    """The conversation of whatever a user said before any conversation was started."""
+    return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))
+
+
+def started_conversation(tenant: str, user: str, event_id: str) -> str:
+    """The conversation that a `started` event on `-` starts."""
+    return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
+
+
+def derived_id(tenant: str, user: str, *parts: str) -> str:
+    """The event id of what follows from something else: deriving it again publishes nothing new."""
+    return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
+
+
+def point_id(tenant: str, user: str, *parts: str) -> UUID:
+    """The id of what stands for something of the user's in a vector engine, such as `fact` and its id."""
+    return uuid5(_POINTS, "\0".join((tenant, user, *parts)))

@@ -1,0 +1,110 @@
+"""Every event and every verb there is: its versions, who sends it and who reacts to it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mnemon_contracts import ask, chat, erasure, memory, merging, tools
+from mnemon_contracts.base import Contract, Event, InvalidBody
+
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+"""A pure step from a body of version N to one of version N + 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventContract:
+    """An event. `versions[0]` is v1; `upcasters[0]` goes from v1 to v2, so there is one less of them."""
+
+    space: Literal["chat", "memory"]
+    name: str
+    versions: tuple[type[Event], ...]
+    producers: tuple[str, ...]
+    consumers: tuple[str, ...]
+    upcasters: tuple[Upcaster, ...] = ()
+
+    @property
+    def latest(self) -> type[Event]:
+        return self.versions[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class VerbContract:
+    """A verb: what is asked and what is answered, by version."""
+
+    name: str
+    requests: tuple[type[Contract], ...]
+    replies: tuple[type[ask.Reply], ...]
+
+    def version_of(self, request: Contract) -> int:
+        """Return the first version that has all that a request says: an older mnemon may know no other."""
+        said = {
+            name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
+        }
+        for version, contract in enumerate(self.requests[:-1], start=1):
+            with suppress(InvalidBody):
+                contract.strictly(**said)
+                return version
+        return len(self.requests)
+
+
+def _chat(name: str, *versions: type[Event]) -> EventContract:
+    return EventContract("chat", name, versions, ("bot", "importer"), consumers=("persist", "index"))
+
+
+def _memory(name: str, version: type[Event], *producers: str, also: tuple[str, ...] = ()) -> EventContract:
+    return EventContract("memory", name, (version,), producers, consumers=("persist", *also))
+
+
+EVENTS: Mapping[str, EventContract] = {
+    event.name: event
+    for event in (
+        _chat("message", chat.MessageV1),
+        _chat("started", chat.StartedV1),
+        _chat("cleared", chat.ClearedV1),
+        _memory("fact.proposed", memory.FactProposedV1, "retrieve", "extract", "importer", also=("dedupe",)),
+        _memory("fact.saved", memory.FactSavedV1, "dedupe", "importer", also=("index",)),
+        _memory("fact.updated", memory.FactUpdatedV1, "dedupe", "retrieve", "importer", also=("index",)),
+        _memory("fact.confirmed", memory.FactConfirmedV1, "dedupe", "importer"),
+        _memory("fact.compared", merging.FactComparedV1, "extract", also=("dedupe",)),
+        _memory("fact.merged", merging.FactMergedV1, "dedupe", "importer", also=("index",)),
+        _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
+        _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
+        _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),
+        _memory("fact.evicted", memory.FactEvictedV1, "dedupe", "importer", also=("index",)),
+        _memory("summary.written", memory.SummaryWrittenV1, "compact", "importer", also=("index",)),
+        _memory("summary.merged", memory.SummaryMergedV1, "compact", "importer", also=("index",)),
+        _memory("profile.set", memory.ProfileSetV1, "retrieve", "importer"),
+        _memory("task.added", memory.TaskAddedV1, "retrieve", "importer"),
+        _memory("task.done", memory.TaskDoneV1, "retrieve", "importer"),
+        _memory("task.removed", memory.TaskRemovedV1, "retrieve", "importer"),
+        _memory("document.added", memory.DocumentAddedV1, "retrieve", "importer", also=("index",)),
+        _memory("document.removed", memory.DocumentRemovedV1, "retrieve", "importer", also=("index",)),
+        _memory("batch.intended", memory.BatchIntendedV1, "extract"),
+        _memory("batch.submitted", memory.BatchSubmittedV1, "extract"),
+        _memory("batch.completed", memory.BatchCompletedV1, "extract"),
+        _memory("batch.failed", memory.BatchFailedV1, "extract"),
+        _memory("window.answered", memory.WindowAnsweredV1, "extract", "importer"),
+        _memory("model.called", memory.ModelCalledV1, "extract", "compact"),
+        _memory("user.erased", erasure.UserErasedV1, "retrieve", also=("index",)),
+    )
+}
+
+VERBS: Mapping[str, VerbContract] = {
+    verb.name: verb
+    for verb in (
+        VerbContract("context", (ask.ContextV1,), (ask.ContextReplyV1,)),
+        VerbContract("search", (tools.SearchV1, tools.SearchV2), (tools.SearchReplyV1, tools.SearchReplyV2)),
+        VerbContract("history", (ask.HistoryV1,), (ask.HistoryReplyV1,)),
+        VerbContract("save", (tools.SaveV1,), (tools.SaveReplyV1,)),
+        VerbContract("read", (tools.ReadV1,), (tools.FactsReplyV1,)),
+        VerbContract("get", (tools.GetV1, tools.GetV2), (tools.GetReplyV1, tools.GetReplyV1)),
+        VerbContract("update", (tools.UpdateV1, tools.UpdateV2), (tools.FactReplyV1, tools.UpdateReplyV2)),
+        VerbContract("forget", (tools.ForgetV1,), (tools.ForgetReplyV1,)),
+        VerbContract("profile", (ask.ProfileV1,), (ask.ProfileReplyV1,)),
+        VerbContract("tasks", (tools.TasksV1,), (tools.TasksReplyV1,)),
+        VerbContract("document", (tools.DocumentV1,), (tools.DocumentReplyV1,)),
+        VerbContract("erase", (tools.EraseV1,), (tools.EraseReplyV1,)),
+        VerbContract("status", (ask.StatusV1,), (ask.StatusReplyV1,)),
+    )
+}

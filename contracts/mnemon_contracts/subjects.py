@@ -1,0 +1,350 @@
+"""The subject grammar, all of it. Nothing else in the project builds or takes apart a subject.
+
+    chat.<tenant>.<user>.<conversation>.<event>.v<N>    what a bot publishes
+    memory.<tenant>.<user>.<thing>.<event>.v<N>         what was derived or decided
+    ask.<tenant>.<user>.<verb>.v<N>                     request/reply
+    work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
+    work.<consumer>.<log position>                      trigger: users who said something up to there
+    work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window that begins there
+    schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
+    dead.<consumer>.<original subject>                  dead letter
+    changed.<tenant>.<user>                             notice after a commit
+
+An id stands in a subject as it is when NATS takes it as a token; otherwise the characters that NATS
+would not take are percent-encoded (UTF-8, upper-case hex, as in RFC 3986). Every id has exactly one
+spelling: a token that is spelled otherwise is refused, so that permissions, purges and caches that go
+by subject never miss a user.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from mnemon_contracts.base import ID_LIMIT
+
+CURRENT = "-"
+"""Stands for the user's current conversation, resolved by log position (see `mnemon_contracts.identity`)."""
+
+Space = Literal["chat", "memory", "ask"]
+
+# NATS splits on ".", matches "*" and ">", and ends a token at white space; "%" starts our own escapes.
+# White space is listed, not left to "\s", whose meaning differs between languages and Unicode versions.
+_UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
+_SHOWN = 300
+"""Characters of a wrong subject that an error repeats."""
+
+_VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
+_NAME = re.compile(r"[a-z][a-z_]*\Z")
+
+
+class InvalidId(ValueError):
+    """An id that cannot be kept: empty, too long, holding U+0000, or not valid Unicode."""
+
+
+class InvalidSubject(ValueError):
+    """A subject that does not follow the grammar; the message says which part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A parsed subject; `name` is `message`, `fact.saved` or `history`; only `chat` has a conversation."""
+
+    space: Space
+    tenant: str
+    user: str
+    conversation: str | None
+    name: str
+    version: int
+
+
+class Origin(NamedTuple):
+    """Whose an event is by its subject, however the ids in it are spelled and whatever else is wrong with it.
+
+    `conversation` is None for the current one and where none is named, "" where no id is spelled.
+    """
+
+    space: Literal["chat", "memory"]
+    owner: tuple[str, str]
+    conversation: str | None
+
+
+@lru_cache(maxsize=65_536)
+def encode_token(identifier: str) -> str:
+    """Spell an id as one NATS token. `decode_token` gives it back.
+
+    Raises:
+        InvalidId: the id is empty, longer than `ID_LIMIT` bytes, or holds U+0000 or a lone surrogate.
+    """
+    if not identifier:
+        raise InvalidId("an id must not be empty")
+    if "\0" in identifier:
+        raise InvalidId("an id must not hold U+0000, which PostgreSQL cannot store")
+    try:
+        size = len(identifier.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidId("an id must be valid Unicode, this one holds a lone surrogate") from error
+    if size > ID_LIMIT:
+        raise InvalidId(f"an id has at most {ID_LIMIT} bytes, this one has {size}")
+    if identifier == CURRENT:
+        return "%2D"  # a bare "-" means "the current one"
+    return _UNSAFE.sub(_percent, identifier)
+
+
+def decode_token(token: str) -> str:
+    """The id that `encode_token` spelled as this token.
+
+    Raises:
+        InvalidSubject: the token is not the one spelling of an id.
+    """
+    try:
+        identifier = unquote_to_bytes(token).decode()
+        expected = encode_token(identifier)
+    except (UnicodeError, InvalidId) as error:
+        raise InvalidSubject(f"token {token!r:.{_SHOWN}}: {error}") from error
+    if expected != token:
+        raise InvalidSubject(f"token {token!r} must be spelled {expected!r}")
+    return identifier
+
+
+def chat_subject(tenant: str, user: str, conversation: str | None, event: str, version: int = 1) -> str:
+    """Where a bot publishes; `conversation=None` is the user's current one."""
+    place = CURRENT if conversation is None else encode_token(conversation)
+    return f"chat.{encode_token(tenant)}.{encode_token(user)}.{place}.{event}.v{version}"
+
+
+def memory_subject(tenant: str, user: str, event: str, version: int = 1) -> str:
+    """Where a derived event is published; `event` is `<thing>.<event>`, such as `profile.set`."""
+    return f"memory.{encode_token(tenant)}.{encode_token(user)}.{event}.v{version}"
+
+
+def ask_subject(tenant: str, user: str, verb: str, version: int = 1) -> str:
+    """Where a request is sent."""
+    return f"ask.{encode_token(tenant)}.{encode_token(user)}.{verb}.v{version}"
+
+
+def ask_pattern(verb: str, version: int = 1) -> str:
+    """What a responder subscribes to, for every tenant and user."""
+    return f"ask.*.*.{verb}.v{version}"
+
+
+def work_subject(consumer: str, tenant: str, user: str, conversation: str | None = None) -> str:
+    """A trigger: something to do for this user, or in one conversation; it can be lost and derived again."""
+    place = "" if conversation is None else f".{encode_token(conversation)}"
+    return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}{place}"
+
+
+def said_subject(consumer: str, seq: int) -> str:
+    """A trigger: users, named in its body, said something; `seq` is the last log position of it."""
+    return f"work.{consumer}.{seq}"
+
+
+def said_position(subject: str) -> int:
+    """The log position that a `said_subject` names.
+
+    Raises:
+        InvalidSubject: it names none.
+    """
+    match subject.split("."):
+        case ["work", _, position] if position.isascii() and position.isdecimal():
+            return int(position)
+    raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<log position>")
+
+
+def user_schedule(kind: str, tenant: str, user: str) -> str:
+    """A schedule that concerns one user: a newer one takes its place."""
+    return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
+
+
+def dead_subject(consumer: str, original: str) -> str:
+    """Where the dead letter of a message that came on `original` goes.
+
+    What NATS takes in a subject, and yet has a meaning of its own in a pattern, is percent-encoded.
+    """
+    return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
+
+
+def dead_filter(consumer: str, original: str = ">") -> str:
+    """The filter of a consumer's dead letters; `original` is a filter of the messages that they are about."""
+    return f"dead.{consumer}.{original}"
+
+
+def changed_subject(tenant: str, user: str) -> str:
+    """The notice that what is stored of this user has changed."""
+    return f"changed.{encode_token(tenant)}.{encode_token(user)}"
+
+
+def user_filters(tenant: str, user: str) -> tuple[str, str]:
+    """The two filters that between them match all of one user's events in the log."""
+    owner = f"{encode_token(tenant)}.{encode_token(user)}"
+    return f"chat.{owner}.>", f"memory.{owner}.>"
+
+
+def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
+    """The filters that between them match all dead letters of one user's."""
+    owner = f"{encode_token(tenant)}.{encode_token(user)}"
+    events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))
+    return (*events, f"dead.*.work.*.{owner}", f"dead.*.work.*.{owner}.>")
+
+
+def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
+    """The filters that match one user's triggers and schedules, but for those that sweep after the user."""
+    owner = f"{encode_token(tenant)}.{encode_token(user)}"
+    return (
+        f"schedule.*.{owner}",
+        f"work.extract.{owner}",
+        f"work.dedupe.{owner}",
+        f"work.*.{owner}.>",
+    )
+
+
+def conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
+    """The filter that matches what a bot publishes of a conversation; None is the user's current one."""
+    return chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
+
+
+def conversation_triggers(tenant: str, user: str, conversation: str) -> tuple[str, str]:
+    """The two filters that between them match the triggers of one conversation and of its windows."""
+    place = f"work.*.{encode_token(tenant)}.{encode_token(user)}.{encode_token(conversation)}"
+    return place, f"{place}.*"
+
+
+def tenant_filters(tenant: str) -> tuple[str, str]:
+    """What a tenant's bots publish and ask: all that they have to send."""
+    token = encode_token(tenant)
+    return f"chat.{token}.>", f"ask.{token}.>"
+
+
+def tenant_events(tenant: str) -> tuple[str, str]:
+    """The two filters that between them match all of a tenant's events in the log."""
+    token = encode_token(tenant)
+    return f"chat.{token}.>", f"memory.{token}.>"
+
+
+def inbox_prefix(tenant: str) -> str:
+    """Where a tenant's bots have their replies sent to, so that no other tenant's may listen."""
+    return f"_INBOX_{ascii_name(tenant)}"
+
+
+def ascii_name(tenant: str) -> str:
+    """A tenant's name where clients take ASCII only: the part of an inbox, a login in an address."""
+    return tenant if _PLAIN.match(tenant) else f"~{encode_token(tenant).encode().hex()}"
+
+
+def thing_filter(tenant: str, user: str, thing: str) -> str:
+    """The filter that matches all of one user's derived events about one thing, such as `fact`."""
+    return f"memory.{encode_token(tenant)}.{encode_token(user)}.{thing}.>"
+
+
+def chat_filter(tenant: str, user: str, event: str) -> str:
+    """The filter that matches a user's `cleared`, say, in whatever conversation."""
+    return f"chat.{encode_token(tenant)}.{encode_token(user)}.*.{event}.*"
+
+
+def event_filter(event: str) -> str:
+    """The filter that matches a derived event of every user, such as `fact.proposed`, in every version."""
+    return f"memory.*.*.{event}.*"
+
+
+@lru_cache(maxsize=65_536)
+def parse(subject: str) -> Address:
+    """Take a `chat`, `memory` or `ask` subject apart.
+
+    Raises:
+        InvalidSubject: it does not follow the grammar; the message names the part and what was expected.
+    """
+    space, _, rest = subject.partition(".")
+    tokens = rest.split(".")
+    match space, tokens:
+        case "chat", [tenant, user, conversation, name, version]:
+            where = None if conversation == CURRENT else decode_token(conversation)
+            return Address("chat", *_owner(tenant, user), where, _name(name), _version(version))
+        case "memory", [tenant, user, thing, event, version]:
+            name = f"{_name(thing)}.{_name(event)}"
+            return Address("memory", *_owner(tenant, user), None, name, _version(version))
+        case "ask", [tenant, user, verb, version]:
+            return Address("ask", *_owner(tenant, user), None, _name(verb), _version(version))
+        case "chat", _:
+            expected = "chat.<tenant>.<user>.<conversation>.<event>.v<N>"
+        case "memory", _:
+            expected = "memory.<tenant>.<user>.<thing>.<event>.v<N>"
+        case "ask", _:
+            expected = "ask.<tenant>.<user>.<verb>.v<N>"
+        case _:
+            expected = "a subject of chat, memory or ask"
+    raise InvalidSubject(f"subject {subject!r:.{_SHOWN}}: expected {expected}")
+
+
+def origin_of(subject: str) -> Origin | None:
+    """Whose a `chat` or `memory` subject is; None where it names no user."""
+    match subject.split("."):
+        case ["chat" | "memory" as space, tenant, user, *rest]:
+            owner = _spelled(tenant), _spelled(user)
+            is_named = space == "chat" and rest and rest[0] != CURRENT
+            return Origin(space, owner, _spelled(rest[0]) if is_named else None) if all(owner) else None
+    return None
+
+
+def letter_origin(subject: str) -> Origin | None:
+    """Whose a `dead.<consumer>.` subject is; None where it names no user."""
+    return origin_of(subject.split(".", 2)[-1])
+
+
+def _spelled(token: str) -> str:
+    """The id that a token spells in any way; "" where it spells none."""
+    try:
+        identifier = unquote_to_bytes(token).decode()
+        encode_token(identifier)
+    except (UnicodeError, InvalidId):
+        return ""
+    return identifier
+
+
+def parse_owner(subject: str) -> tuple[str, str]:
+    """Tenant and user of a `changed.` or `work.<consumer>.` subject.
+
+    Raises:
+        InvalidSubject: it is neither.
+    """
+    match subject.split("."):
+        case ["changed", tenant, user] | ["work", _, tenant, user]:
+            return _owner(tenant, user)
+    raise InvalidSubject(
+        f"subject {subject!r}: expected changed.<tenant>.<user> or work.<consumer>.<tenant>.<user>"
+    )
+
+
+def parse_conversation(subject: str) -> tuple[str, str, str]:
+    """Tenant, user and conversation of a `work.<consumer>.` subject, of one for a window too.
+
+    Raises:
+        InvalidSubject: it has none of them, or not all.
+    """
+    match subject.split("."):
+        case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:
+            return *_owner(tenant, user), decode_token(conversation)
+    raise InvalidSubject(f"subject {subject!r}: expected work.<consumer>.<tenant>.<user>.<conversation>")
+
+
+def _owner(tenant: str, user: str) -> tuple[str, str]:
+    return decode_token(tenant), decode_token(user)
+
+
+def _name(token: str) -> str:
+    if not _NAME.match(token):
+        raise InvalidSubject(f"event {token!r}: expected lower-case letters, such as 'message'")
+    return token
+
+
+def _version(token: str) -> int:
+    found = _VERSION.match(token)
+    if not found:
+        raise InvalidSubject(f"version {token!r}: expected v1, v2, ...")
+    return int(found[1])
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())

@@ -1,0 +1,155 @@
+"""Putting derived events into the log."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from uuid import uuid4
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js.errors import APIError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.telemetry import tracing
+
+log = structlog.get_logger("broker")
+
+Stored = TypeVar("Stored")
+
+TRIES: Final = 5
+"""How often what was paid for is put into the log, which may be away for a moment."""
+
+TIMEOUT: Final = 5.0
+BATCH = 1000
+"""The most that the server takes in one atomic batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """An event for the log. Its id makes a repeated attempt harmless.
+
+    Attributes:
+        traceparent: the trace that it is part of; None takes that of who puts it there.
+    """
+
+    subject: str
+    body: bytes
+    id: str
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where an event is. `known`: it was there before, with the content it had then."""
+
+    seq: int
+    known: bool = False
+
+
+async def insist(store: Callable[[], Awaitable[Stored]], pause: float) -> Stored:
+    """Store something that was paid for: what keeps it out of the log for a moment does not lose it.
+
+    Args:
+        store: puts it there; a repeated attempt must be harmless.
+        pause: seconds between two of the `TRIES`.
+
+    Raises:
+        nats.errors.Error: the last of them did not come through either.
+    """
+    trying = AsyncRetrying(
+        retry=retry_if_exception_type(nats.errors.Error),
+        stop=stop_after_attempt(TRIES),
+        wait=wait_fixed(pause),
+        before_sleep=_say,
+        reraise=True,
+    )
+    return await trying(store)
+
+
+def _say(state: RetryCallState) -> None:
+    error = state.outcome and state.outcome.exception()
+    log.warning("an answer is not in the log yet, will be tried again", error=repr(error))
+
+
+async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+    """Put events into the log, in their order: up to `BATCH` of them all or none.
+
+    Raises:
+        nats.errors.Error: it is not known whether they are stored.
+    """
+    if len(events) == 1:
+        return [await _one(connection, events[0])]
+    appended: list[Appended] = []
+    for start in range(0, len(events), BATCH):
+        batch = events[start : start + BATCH]
+        try:
+            appended += await _atomically(connection, batch)
+        except APIError:
+            # Most often the log has one of them: that refuses the batch as a whole.
+            appended += await asyncio.gather(*(_one(connection, event) for event in batch))
+    return appended
+
+
+async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+    """Put groups of events into the log, of each group of up to `BATCH` all or none.
+
+    Many small groups go together: the log takes them in the time of one.
+
+    Raises:
+        nats.errors.Error: it is not known which of them are stored.
+    """
+    together: list[Sequence[LogEvent]] = []
+    for group in groups:
+        if together and sum(map(len, together)) + len(group) > BATCH:
+            await _together(connection, together)
+            together = []
+        together.append(group)
+    if together:
+        await _together(connection, together)
+
+
+async def _together(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+    events = [event for group in groups for event in group]
+    if len(groups) > 1 and events:
+        try:
+            await _atomically(connection, events)
+        except APIError:
+            # Most often the log has one of them: that refuses all, those of other groups too.
+            for group in groups:
+                await append(connection, group)
+        return
+    await append(connection, events)
+
+
+async def _one(connection: Client, event: LogEvent) -> Appended:
+    acknowledged = await connection.jetstream().publish(
+        event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers=_headers(event)
+    )
+    return Appended(acknowledged.seq, bool(acknowledged.duplicate))
+
+
+async def _atomically(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+    batch = uuid4().hex
+    for place, event in enumerate(events[:-1], 1):
+        await connection.publish(event.subject, event.body, headers=_headers(event) | _of_batch(batch, place))
+    last = events[-1]
+    acknowledged = await connection.jetstream().publish(
+        last.subject,
+        last.body,
+        timeout=TIMEOUT,
+        stream=LOG,
+        headers=_headers(last) | _of_batch(batch, len(events)) | {"Nats-Batch-Commit": "1"},
+    )
+    return [Appended(acknowledged.seq - len(events) + place) for place in range(1, len(events) + 1)]
+
+
+def _headers(event: LogEvent) -> dict[str, str]:
+    traced = tracing.headers() if event.traceparent is None else {tracing.TRACEPARENT: event.traceparent}
+    return {"Nats-Msg-Id": event.id, **traced}
+
+
+def _of_batch(batch: str, place: int) -> dict[str, str]:
+    return {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(place)}

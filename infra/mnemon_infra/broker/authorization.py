@@ -1,0 +1,224 @@
+"""Who may log in to NATS, and what each of them may do: a file that the server's configuration includes.
+
+Every tenant has an account of its own. Two things cross its border: what a bot publishes and what it asks,
+each with the tenant in the subject. Permissions within one account would not do: the server acknowledges a
+publish to whatever subject the bot names for the reply, which so becomes an event of another tenant's.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Self
+from urllib.parse import urlsplit, urlunsplit
+
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_contracts.subjects import ascii_name, decode_token, inbox_prefix, tenant_filters
+
+ACCOUNT: Final = "MNEMON"
+"""The account that has the streams."""
+
+Role = Literal["worker", "operator"]
+
+_HEAD = "accounts: "
+_LIMITS: Final = "limits"
+
+_WORKER: Final = {
+    "publish": {
+        "allow": [
+            *("memory.>", "work.>", "schedule.>", "dead.>", "changed.>"),
+            *("$JS.ACK.>", "_INBOX.>"),
+            "_R_.>",  # replies across the border of an account
+            *("$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
+            *("$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.>"),
+            # What is erased; and streams that were deleted and can be derived again.
+            *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in (LOG, DEAD)),
+            f"$JS.API.STREAM.PURGE.{WORK}",
+            *(f"$JS.API.STREAM.CREATE.{stream}" for stream in (WORK, DEAD)),
+        ]
+    },
+    "subscribe": {"allow": ["ask.>", "memory.>", "changed.>", "_INBOX.>", "$SRV.>"]},
+    "allow_responses": {"max": 1, "expires": "5m"},
+}
+
+
+class Login(NamedTuple):
+    """A user of NATS."""
+
+    user: str
+    password: str
+
+    def at(self, url: str) -> str:
+        """The address of a server, with the login in it."""
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+        return urlunsplit(parts._replace(netloc=f"{self.user}:{self.password}@{host}"))
+
+
+class Limits(NamedTuple):
+    """What the server takes of a tenant; None is as the server has it for everybody.
+
+    Attributes:
+        payload: bytes of a message. Who sends more is cut off.
+        connections: at the same time. Those beyond are refused.
+        subscriptions: of all connections together.
+    """
+
+    payload: int | None = None
+    connections: int | None = None
+    subscriptions: int | None = None
+
+
+class Permitted(NamedTuple):
+    """What a user may do."""
+
+    user: str
+    role: str
+    tenant: str | None
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...]
+    limits: Mapping[str, int]
+
+
+class Authorization:
+    """The users of a server. Passwords are kept as hashes: a login can be given out once, not looked up."""
+
+    def __init__(self, accounts: dict[str, Any]) -> None:
+        self._accounts = accounts
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """What the file says; where there is none, nobody may log in yet.
+
+        Raises:
+            NotOurs: the file was not written by `text`.
+        """
+        try:
+            said = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return cls({ACCOUNT: _main_account()})
+        try:
+            authorization = cls(json.loads(said[said.index(_HEAD) + len(_HEAD) :]))
+        except ValueError as error:
+            raise NotOurs(f"{path} was not written by `mnemon auth`: name another file") from error
+
+        for user in authorization._main["users"]:
+            if user["user"] == "worker":  # a file of an earlier version lets it do more
+                user["permissions"] = _WORKER
+        return authorization
+
+    def text(self) -> str:
+        """The file, as nats-server includes it."""
+        # Its strings are those of JSON, but for the escapes of letters.
+        return f"{_HEAD}{json.dumps(self._accounts, ensure_ascii=False, indent=2)}\n"
+
+    def has(self, role: Role) -> bool:
+        """Whether somebody may log in as that."""
+        return any(user["user"] == role for user in self._main["users"])
+
+    def issue(self, role: Role) -> Login:
+        """A new login of a process of ours, or of a person; the former one holds no more."""
+        login = Login(role, secrets.token_urlsafe(24))
+        user: dict[str, Any] = {"user": role, "password": _hash(login.password)}
+        if role == "worker":
+            user |= {"permissions": _WORKER}
+        users = self._main["users"]
+        users[:] = [*(other for other in users if other["user"] != role), user]
+        return login
+
+    def issue_tenant(self, tenant: str) -> Login:
+        """A new login of a tenant's bots; the former one holds no more.
+
+        Raises:
+            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        """
+        login = Login(_user(tenant), secrets.token_urlsafe(24))
+        filters = tenant_filters(tenant)
+        permissions = {
+            "publish": {"allow": list(filters)},
+            "subscribe": {"allow": [f"{inbox_prefix(tenant)}.>"]},
+        }
+        former = self._accounts.get(login.user, {})
+        self._accounts[login.user] = {
+            **({_LIMITS: former[_LIMITS]} if _LIMITS in former else {}),
+            "users": [{"user": login.user, "password": _hash(login.password), "permissions": permissions}],
+            "imports": [{"service": {"account": ACCOUNT, "subject": each}} for each in filters],
+        }
+        return login
+
+    def limit(self, tenant: str, limits: Limits) -> bool:
+        """Say what the server takes of a tenant, in place of what was said before; False where it is unknown.
+
+        Raises:
+            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        """
+        account = self._accounts.get(_user(tenant))
+        if account is None:
+            return False
+        account.pop(_LIMITS, None)
+        if stated := {f"max_{name}": most for name, most in limits._asdict().items() if most is not None}:
+            account[_LIMITS] = stated
+        return True
+
+    def revoke(self, tenant: str) -> bool:
+        """Take a tenant's login away; False where it has none.
+
+        Raises:
+            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        """
+        return self._accounts.pop(_user(tenant), None) is not None
+
+    def permitted(self) -> list[Permitted]:
+        """Who may do what."""
+        found = []
+        for account in self._accounts.values():
+            for user in account["users"]:
+                may = user.get("permissions", {})
+                publish, subscribe = (
+                    tuple(may.get(what, {}).get("allow", (">",))) for what in ("publish", "subscribe")
+                )
+                tenant = decode_token(publish[0].split(".")[1]) if "imports" in account else None
+                role = "bot" if tenant is not None else user["user"]
+                limits = {name.removeprefix("max_"): most for name, most in account.get(_LIMITS, {}).items()}
+                found.append(Permitted(user["user"], role, tenant, publish, subscribe, limits))
+        return found
+
+    @property
+    def _main(self) -> dict[str, Any]:
+        main: dict[str, Any] = self._accounts[ACCOUNT]
+        return main
+
+
+class NotOurs(Exception):
+    """The file holds something else."""
+
+
+def anybody() -> str:
+    """The same account where nobody has to log in, so that what is stored need not move once they have to."""
+    accounts = {ACCOUNT: _main_account() | {"users": [{"user": "anybody"}]}}
+    return f"{_HEAD}{json.dumps(accounts)}\nno_auth_user: anybody\n"
+
+
+def quoted(text: str) -> str:
+    """A text as the server's configuration wants it: JSON, but for the escapes of letters, unknown to it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _main_account() -> dict[str, Any]:
+    return {
+        "jetstream": "enabled",
+        "users": [],
+        # Open to every account: they are all in this file, and each takes its own subjects only.
+        "exports": [{"service": "chat.>"}, {"service": "ask.>"}],
+    }
+
+
+def _user(tenant: str) -> str:
+    return f"tenant-{ascii_name(tenant)}"
+
+
+def _hash(password: str) -> str:
+    import bcrypt
+
+    # The least of rounds: nobody guesses 24 random bytes, and each connection costs one.
+    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()

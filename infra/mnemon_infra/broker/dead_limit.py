@@ -1,0 +1,98 @@
+"""A consumer that gives up too much stops for a while: then it is hardly the messages that are wrong."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import DEAD
+from mnemon_contracts.subjects import dead_filter
+from mnemon_infra.broker.outcomes import Dead, Outcome, Retry
+
+log = structlog.get_logger("broker")
+
+WINDOW: Final = 60.0
+"""Seconds in which dead letters are counted together."""
+
+PAUSE: Final = 300.0
+"""Seconds that a consumer stops for. Then it goes on by itself: nobody may be there to have it do so."""
+
+
+class DeadLimit:
+    """What a consumer gives up in this process. Of what is too much nothing is: it waits in its stream.
+
+    Args:
+        stream: where it takes from.
+        consumer: its name on the server.
+        letters: how many dead letters within a `WINDOW` are not too many yet.
+    """
+
+    def __init__(self, stream: str, consumer: str, letters: int) -> None:
+        self._stream = stream
+        self._consumer = consumer
+        self._letters = letters
+        self._given_up: deque[tuple[float, str]] = deque()
+        self._stopped_until = 0.0
+
+    async def heed(self, connection: Client, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+        """The outcomes with no more dead letters than there may be. Stops the consumer when there are more.
+
+        The server stops it, for all processes: those that share its work would only stop later.
+        """
+        if Dead not in map(type, outcomes):
+            return outcomes
+        now = asyncio.get_running_loop().time()
+        while self._given_up and self._given_up[0][0] <= now - WINDOW:
+            self._given_up.popleft()
+        heeded = [self._heeded(outcome, now) for outcome in outcomes]
+        if heeded != list(outcomes) and now >= self._stopped_until:
+            await self._stop(connection, now)
+        return heeded
+
+    def _heeded(self, outcome: Outcome, now: float) -> Outcome:
+        if not isinstance(outcome, Dead):
+            return outcome
+        if len(self._given_up) >= self._letters:
+            return Retry()
+        self._given_up.append((now, outcome.reason))
+        return outcome
+
+    async def _stop(self, connection: Client, now: float) -> None:
+        until = f"{datetime.now(UTC) + timedelta(seconds=PAUSE):%Y-%m-%dT%H:%M:%SZ}"
+        try:
+            await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
+        except nats.errors.Error as error:
+            log.warning("too many dead letters, and the consumer cannot be stopped", error=repr(error))
+            return
+        self._stopped_until = now + PAUSE
+        ((reason, count),) = Counter(reason for _, reason in self._given_up).most_common(1)
+        log.error(
+            "too many dead letters: the consumer stops, and what it has not handled waits",
+            consumer=self._consumer,
+            letters=len(self._given_up),
+            within_seconds=WINDOW,
+            commonest_reason=reason,
+            of_this_reason=count,
+            goes_on_at=until,
+            next_step=f"mnemon dead list --consumer {self._consumer}",
+        )
+
+
+async def is_paused_by_dead_letters(connection: Client, consumer: str, until: datetime) -> bool:
+    """Whether a consumer that is paused has made a dead letter when such a pause would have begun.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        newest = await connection.jetstream().get_last_msg(DEAD, dead_filter(consumer))
+    except NotFoundError:
+        return False
+    begun = until - timedelta(seconds=PAUSE)
+    return newest.time is not None and abs(newest.time - begun) <= timedelta(seconds=WINDOW)

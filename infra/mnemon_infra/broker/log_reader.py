@@ -1,0 +1,207 @@
+"""Reading straight from a stream, many messages with one request: one user's events, say."""
+
+import asyncio
+import json
+from base64 import b64decode
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from datetime import datetime
+from typing import Final
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import NoRespondersError
+from nats.js.api import Header
+from nats.js.errors import APIError, NotFoundError
+
+from mnemon_contracts.base import Event
+from mnemon_contracts.decode import decode
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import Address, parse, user_filters
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.patches import parse_header_lines
+
+TAIL_LIMIT = 500
+"""Events of one user that are read past the projections, at most."""
+
+PAGE = 256
+"""Events of one answer, at most."""
+
+PAGE_BYTES: Final = 4 * 1024 * 1024
+TIMEOUT = 5.0
+"""Seconds between two messages of an answer, at most."""
+
+_UNAVAILABLE = "503"
+
+
+async def user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
+    """The user's events beyond a log position, in log order, `TAIL_LIMIT` at most.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    tails = await asyncio.gather(
+        *(_first(connection, pattern, after) for pattern in user_filters(tenant, user))
+    )
+    return sorted((each for tail in tails for each in tail), key=lambda each: each.sequence)[:TAIL_LIMIT]
+
+
+async def _first(connection: Client, pattern: str, after: int) -> list[Delivery]:
+    found: list[Delivery] = []
+    async with aclosing(pages(connection, pattern, after)) as answers:
+        async for page in answers:
+            found += page
+            if len(found) >= TAIL_LIMIT:
+                break
+    return found
+
+
+async def last_position(connection: Client, pattern: str) -> int:
+    """The log position of the last event of a subject pattern; 0 when there is none.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        return (await connection.jetstream().get_last_msg(LOG, pattern)).seq or 0
+    except NotFoundError:
+        return 0
+
+
+async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
+    """The events of a subject pattern beyond a log position, in log order, page by page.
+
+    All that the log has acknowledged: of a cluster, any server answers that has a copy, which may be behind,
+    so that the one which leads the log has the last word.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    more = True
+    while more:
+        async with aclosing(stored(connection, LOG, pattern, after)) as answers:
+            async for page in answers:
+                yield [delivery_of(message) for message in page]
+                after = int((page[-1].headers or {})["Nats-Sequence"])
+        beyond = await _next(connection, pattern, after) if _is_cluster(connection) else None
+        if beyond is not None:
+            yield [beyond]
+            after = beyond.sequence
+        more = beyond is not None
+
+
+def _is_cluster(connection: Client) -> bool:
+    return "cluster" in connection._server_info
+
+
+async def _next(connection: Client, pattern: str, after: int) -> Delivery | None:
+    """The next event of a subject pattern, as the server has it that leads the log."""
+    try:
+        return await _of_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
+    except NotFoundError:
+        return None
+
+
+async def delivery_at(connection: Client, position: int) -> Delivery:
+    """The event at a log position.
+
+    Raises:
+        nats.js.errors.NotFoundError: there is none.
+        nats.errors.Error: the server does not answer.
+    """
+    return await _of_leader(connection, {"seq": position})
+
+
+async def _of_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
+    """Asked without nats-py, which cuts the time to microseconds."""
+    subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
+    reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
+    answer = json.loads(reply.data)
+    if "error" in answer:
+        raise APIError.from_error(answer["error"])
+    found = answer["message"]
+    _, _, lines = b64decode(found.get("hdrs", "")).partition(b"\r\n")
+    headers = parse_header_lines(lines)
+    return Delivery(
+        subject=found["subject"],
+        body=b64decode(found.get("data", "")),
+        message_id=headers.get("Nats-Msg-Id"),
+        stream=LOG,
+        sequence=found["seq"],
+        deliveries=1,
+        stored_at=seconds_of(found["time"]),
+        traceparent=headers.get("traceparent"),
+    )
+
+
+async def stored(
+    connection: Client, stream: str, pattern: str, after: int, most: int = PAGE
+) -> AsyncGenerator[list[Msg], None]:
+    """What a stream holds of a subject pattern beyond a position, `most` at a time, as the server gives it.
+
+    Subject, position and time are in the headers `Nats-Subject`, `Nats-Sequence` and `Nats-Time-Stamp`.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    inbox = connection.new_inbox()
+    answers = await connection.subscribe(inbox)
+    try:
+        more = True
+        while more:
+            request = {"seq": after + 1, "next_by_subj": pattern, "batch": most, "max_bytes": PAGE_BYTES}
+            await connection.publish(
+                f"$JS.API.DIRECT.GET.{stream}", json.dumps(request).encode(), reply=inbox
+            )
+            page: list[Msg] = []
+            while "Nats-Sequence" in (headers := (message := await answers.next_msg(TIMEOUT)).headers or {}):
+                page.append(message)
+            if headers.get(Header.STATUS) == _UNAVAILABLE:
+                raise NoRespondersError
+            if page:
+                after = int((page[-1].headers or {})["Nats-Sequence"])
+                yield page
+            more = bool(page) and headers.get("Nats-Num-Pending", "0") != "0"
+    finally:
+        await answers.unsubscribe()
+
+
+async def events(
+    connection: Client, pattern: str, after: int
+) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
+    """The events of a subject pattern beyond a log position, in log order, each with where it came.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+        InvalidSubject, UnknownEvent, InvalidBody: one of them is none.
+    """
+    async with aclosing(pages(connection, pattern, after)) as answers:
+        async for page in answers:
+            for delivery in page:
+                address = parse(delivery.subject)
+                yield delivery, address, decode(address, delivery.body)
+
+
+def delivery_of(message: Msg) -> Delivery:
+    """A message that `stored` gave, as a consumer would have it."""
+    headers = message.headers or {}
+    return Delivery(
+        subject=headers["Nats-Subject"],
+        body=message.data or b"",
+        message_id=headers.get("Nats-Msg-Id"),
+        stream=headers["Nats-Stream"],
+        sequence=int(headers["Nats-Sequence"]),
+        deliveries=1,
+        stored_at=seconds_of(headers["Nats-Time-Stamp"]),
+        traceparent=headers.get("traceparent"),
+    )
+
+
+def seconds_of(stamp: str) -> float:
+    """A time that the server wrote to the nanosecond, in seconds since 1970: as consumers have it.
+
+    Another microsecond would make another row of the same event.
+    """
+    seconds = int(datetime.fromisoformat(stamp).replace(microsecond=0).timestamp())
+    fraction = stamp.partition(".")[2].removesuffix("Z")
+    return int(f"{seconds}{fraction:0<9}") / 1e9

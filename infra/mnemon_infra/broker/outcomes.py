@@ -1,0 +1,153 @@
+"""How a message ends. A consumer decides it; here, and only here, it becomes what NATS is told."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from mnemon_contracts.streams import DEAD
+from mnemon_contracts.subjects import dead_subject
+from mnemon_infra.broker.bulk import publish_all
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.headers import header_value
+from mnemon_infra.telemetry import metrics, tracing
+
+log = structlog.get_logger("broker")
+
+DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
+"""Seconds before the next delivery, by how often a message was delivered; the last one for all later ones."""
+
+LONGEST_SUBJECT = 3000
+"""Bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a whole command."""
+
+HEADROOM = 1024
+"""Bytes that nats-py adds to our headers, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Its effect is durable, or it has none. `reason` says why it has none."""
+
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Not now: deliver it again after `delay` seconds; None takes the delay by number of deliveries."""
+
+    delay: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """Never: keep it as a dead letter. `reason` is for a program, `error` for a person.
+
+    `is_confidential`: the letter leaves out headers and body, which the message's stream has.
+    """
+
+    reason: str
+    error: str
+    is_confidential: bool = False
+
+
+Outcome = Ack | Retry | Dead
+ACK = Ack()
+
+
+def delay_after(deliveries: int) -> float:
+    """Seconds to wait after so many deliveries."""
+    return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
+
+
+def ends(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many ended how, in the words of `mnemon_infra.telemetry.metrics`."""
+    applied = outcomes.count(ACK)
+    if applied == len(outcomes):  # most of the time, and then at the price of a look at each
+        return {"applied": applied}
+    return dict(Counter(map(end_of, outcomes)))
+
+
+def end_of(outcome: Outcome) -> str:
+    """How one ended."""
+    match outcome:
+        case Ack(reason):
+            return "applied" if reason is None else "nothing"
+        case Retry():
+            return "retried"
+        case Dead():
+            return "dead"
+
+
+async def settle(connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, Outcome]]) -> None:
+    """Tell NATS how each message ended. Dead letters are stored before their message is given up.
+
+    A message whose dead letter cannot be stored is retried.
+    """
+    acknowledged: list[tuple[str, bytes]] = []
+    dead: list[tuple[Msg, Delivery, Dead]] = []
+    for message, delivery, outcome in settled:
+        match outcome:
+            case Ack():
+                acknowledged.append((message.reply, b""))
+            case Retry(delay):
+                await message.nak(delay_after(delivery.deliveries) if delay is None else delay)
+            case Dead():
+                dead.append((message, delivery, outcome))
+    await publish_all(connection, acknowledged)
+    stream_context = connection.jetstream()
+    for start in range(0, len(dead), 64):
+        await asyncio.gather(*(_bury(stream_context, consumer, *each) for each in dead[start : start + 64]))
+
+
+async def _bury(
+    stream_context: JetStreamContext, consumer: str, message: Msg, delivery: Delivery, outcome: Dead
+) -> None:
+    subject = delivery.subject.encode()[:LONGEST_SUBJECT].decode(errors="ignore").rstrip(".")
+    headers, body = _letter(consumer, message, delivery, outcome)
+    try:
+        await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
+    except Exception as error:  # whatever it is, the message must stay
+        log.warning("dead letter not stored, will be tried again", seq=delivery.sequence, error=repr(error))
+        await message.nak(delay_after(delivery.deliveries))
+        return
+    metrics.DEAD_LETTERS.add(consumer, outcome.reason)
+    log.warning(
+        "dead letter",
+        consumer=consumer,
+        seq=delivery.sequence,
+        event_id=header_value(delivery.message_id or f"{delivery.stream}:{delivery.sequence}", 255),
+        reason=outcome.reason,
+        error=outcome.error,
+        **tracing.logged_of(delivery),
+    )
+    await message.term()
+
+
+def _letter(consumer: str, message: Msg, delivery: Delivery, outcome: Dead) -> tuple[dict[str, str], bytes]:
+    """The headers and the body of a dead letter.
+
+    A server that is sent more than it takes closes the connection for good. The letter of a message that is
+    too large or confidential has neither headers nor body of the original, which is in its stream, at its
+    sequence.
+    """
+    headers = {
+        # A redelivery of the same message must not make a second letter.
+        "Nats-Msg-Id": f"{consumer}:{delivery.stream}:{delivery.sequence}",
+        "Mnemon-Consumer": consumer,
+        "Mnemon-Reason": outcome.reason,
+        "Mnemon-Error": header_value(outcome.error),
+        "Mnemon-Subject": delivery.subject,
+        "Mnemon-Stream": delivery.stream,
+        "Mnemon-Sequence": str(delivery.sequence),
+    }
+    whole = headers | {"Mnemon-Headers": json.dumps(message.headers or {})}
+    size = len(message.data) + sum(len(name) + len(value.encode()) + 4 for name, value in whole.items())
+    if outcome.is_confidential or size + HEADROOM > message._client.max_payload:
+        return headers | {"Mnemon-Left-Out": "headers and body"}, b""
+    return whole, message.data

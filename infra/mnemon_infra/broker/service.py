@@ -1,0 +1,310 @@
+"""Answering requests: an endpoint per verb on FastStream, which stock NATS tools list and measure."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import structlog
+from faststream import AckPolicy
+from faststream.nats import NatsBroker
+from faststream.nats.message import NatsMessage
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
+from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConfig, ServiceInfo, ServiceStats
+
+from mnemon_contracts.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
+from mnemon_contracts.base import Contract, InvalidBody
+from mnemon_contracts.registry import VERBS
+from mnemon_contracts.subjects import Address, InvalidSubject, ask_pattern, parse
+from mnemon_contracts.tools import SearchReplyV2
+from mnemon_infra.broker.admission import Admission
+from mnemon_infra.broker.headers import header_value
+from mnemon_infra.broker.lifetime import subscribed
+from mnemon_infra.broker.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.precedence import answering
+from mnemon_infra.telemetry import metrics, tracing
+from mnemon_infra.telemetry.tracing import Served
+
+log = structlog.get_logger("service")
+
+_EVERYTHING_ASKED: Final = "ask.>"
+
+_WARNINGS: Final = 10
+"""Unknown fields of a request that are named at most."""
+
+_SHOWN_OF_A_NAME: Final = 64
+"""Characters of an unknown field's name that are repeated."""
+
+MAX_WAITING = 512
+"""Requests that may wait for something at the same time; beyond it, those that follow wait in line."""
+
+
+class Refusal(Exception):
+    """A request that gets an error for a reply."""
+
+    def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.error = AskError(code=code, message=message, retryable=retryable)
+
+
+Answered = Reply | bytes
+"""A reply, or one that is JSON already."""
+
+Answer = Callable[[Address, bytes], Answered | Coroutine[Any, Any, Answered]]
+"""Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    """What answers one version of a verb."""
+
+    verb: str
+    version: int
+    subject: str
+    answer: Answer
+    request: type[Contract]
+    reply: type[Reply]
+    requests: int = 0
+    errors: int = 0
+    nanoseconds: int = 0
+    last_error: str = ""
+
+    @property
+    def name(self) -> str:
+        """As stock tools list it."""
+        return self.verb if self.version == 1 else f"{self.verb}-v{self.version}"
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request in hand; `begun` in nanoseconds of the performance counter."""
+
+    endpoint: _Endpoint
+    message: Msg
+    begun: int
+    trace: Served
+
+
+@dataclass(slots=True)
+class AskService:
+    """The endpoints of one process. Endpoints are added before the broker starts."""
+
+    broker: NatsBroker
+    name: str
+    version: str
+    admission: Admission
+    _endpoints: dict[tuple[str, int], _Endpoint] = field(default_factory=dict)
+    _waiting: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # In the queue group of the endpoints: a request is delivered once, here or to its endpoint. A second
+        # copy would use up the one reply that a login may send.
+        self._subscribe(_EVERYTHING_ASKED, self._dispatch)
+
+    def endpoint(self, verb: str, answer: Answer) -> None:
+        """Answer a verb in all its versions; other processes that do so share the requests."""
+        contract = VERBS[verb]
+        for version, (request, reply) in enumerate(
+            zip(contract.requests, contract.replies, strict=True), start=1
+        ):
+            endpoint = _Endpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
+            self._endpoints[verb, version] = endpoint
+            self._subscribe(endpoint.subject, partial(self._handle, endpoint))
+        metrics.REQUESTS.add(verb, "ok", by=0)
+
+    def _subscribe(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
+        async def handle(message: NatsMessage) -> None:
+            await take(message.raw_message)
+
+        self.broker.subscriber(
+            subject,
+            queue=self.name,
+            parser=_unparsed,
+            decoder=_undecoded,
+            no_reply=True,  # the reply is sent here, because it may come from a task
+            ack_policy=AckPolicy.MANUAL,
+        )(handle)
+
+    @asynccontextmanager
+    async def listed(self) -> AsyncIterator[None]:
+        """Show the endpoints to `nats service` and its like; the broker has started."""
+        connection = self.broker.config.connection_state.connection
+        config = ServiceConfig(
+            name=self.name, version=self.version, description="Long-term memory for chat bots"
+        )
+        async with _Listing(connection, config, list(self._endpoints.values())):
+            await subscribed(connection)
+            yield
+
+    @asynccontextmanager
+    async def completed(self) -> AsyncIterator[None]:
+        """On exit the requests in hand are answered: to be left after the subscribers stop."""
+        try:
+            yield
+        finally:
+            if self._waiting:
+                await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
+
+    async def _dispatch(self, message: Msg) -> None:
+        """Hand a request to its endpoint, or answer that there is none."""
+        try:
+            address = parse(message.subject)
+        except InvalidSubject as invalid:
+            error = AskError(code="bad_request", message=str(invalid), retryable=False)
+        else:
+            endpoint = self._endpoints.get((address.name, address.version))
+            if endpoint is not None:
+                await self._handle(endpoint, message)
+                return
+            error = AskError(code="unknown_verb", message=_unknown_verb(address), retryable=False)
+        if message.reply:
+            connection: Client = self.broker.config.connection_state.connection
+            headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+            await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
+
+    async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
+        """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
+        asked = _Asked(
+            endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
+        )
+        endpoint.requests += 1
+        with asked.trace:
+            try:
+                address = parse(message.subject)
+                if too_much := self.admission.refusal(address):
+                    raise Refusal("unavailable", too_much, retryable=True)
+                reply = endpoint.answer(address, message.data)
+            except Exception as error:
+                await self._send(asked, _error_reply(error))
+                return
+            if isinstance(reply, Answered):
+                await self._send(asked, reply)
+                return
+            turn = self.admission.begin(address)
+            task = asyncio.create_task(self._finish(asked, reply, turn))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+        task.add_done_callback(lambda _: self.admission.end(address))
+        if len(self._waiting) >= MAX_WAITING:
+            await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _finish(self, asked: _Asked, pending: Awaitable[Answered], turn: asyncio.Semaphore) -> None:
+        async with turn:
+            with answering():
+                try:
+                    reply = await pending
+                except Exception as error:
+                    reply = _error_reply(error)
+                await self._send(asked, reply)
+
+    async def _send(self, asked: _Asked, reply: Answered) -> None:
+        endpoint, to = asked.endpoint, asked.message.reply
+        nanoseconds = time.perf_counter_ns() - asked.begun
+        endpoint.nanoseconds += nanoseconds
+        connection: Client = self.broker.config.connection_state.connection
+        if unknown := endpoint.request.unknown_fields(asked.message.data):
+            reply = _with_warning(endpoint, reply, unknown)
+        body = reply if isinstance(reply, bytes) else _json(reply)
+        if len(body) > connection.max_payload:
+            problem = (
+                f"a reply of {len(body):,} bytes, the server takes {connection.max_payload:,}: ask for less"
+            )
+            reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
+            body = _json(reply)
+        headers = dict(asked.trace.headers)
+        error = reply.error if isinstance(reply, Reply) else None
+        if error is not None:
+            endpoint.errors += 1
+            endpoint.last_error = error.message
+            headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+        asked.trace.end(error.code if error else None)
+        _count(endpoint.verb, reply, nanoseconds / 1e9)
+        if to:
+            await connection.publish(to, body, headers=headers or None)
+
+
+class _Listing(Service):
+    """The services protocol over endpoints that FastStream serves."""
+
+    def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_Endpoint]) -> None:
+        super().__init__(connection, config)
+        self._shown = endpoints
+
+    def info(self) -> ServiceInfo:
+        info = super().info()
+        info.endpoints = [EndpointInfo(each.name, each.subject, self._name) for each in self._shown]
+        return info
+
+    def stats(self) -> ServiceStats:
+        stats = super().stats()
+        stats.endpoints = [
+            EndpointStats(
+                name=each.name,
+                subject=each.subject,
+                queue_group=self._name,
+                num_requests=each.requests,
+                num_errors=each.errors,
+                processing_time=each.nanoseconds,
+                average_processing_time=each.nanoseconds // max(each.requests, 1),
+                last_error=each.last_error,
+            )
+            for each in self._shown
+        ]
+        return stats
+
+
+def _count(verb: str, reply: Answered, seconds: float) -> None:
+    metrics.REQUEST_SECONDS.observe(seconds, verb)
+    error = None if isinstance(reply, bytes) else reply.error
+    metrics.REQUESTS.add(verb, "ok" if error is None else error.code)
+    if isinstance(reply, ContextReplyV1 | SearchReplyV2):
+        for part in reply.degraded:
+            metrics.DEGRADED.add(verb, part)
+
+
+def _json(reply: Reply) -> bytes:
+    return reply.__pydantic_serializer__.to_json(reply, exclude_none=True)
+
+
+def _with_warning(endpoint: _Endpoint, reply: Answered, unknown: Sequence[str]) -> Reply:
+    if isinstance(reply, bytes):
+        reply = endpoint.reply.model_validate_json(reply)
+    fields = ", ".join(endpoint.request.model_fields)
+    warnings = tuple(
+        f"{endpoint.verb} has no field {name[:_SHOWN_OF_A_NAME]!a}, which is ignored; its fields: {fields}"
+        for name in unknown[:_WARNINGS]
+    )
+    return reply.model_copy(update={"warnings": warnings})
+
+
+def _unknown_verb(address: Address) -> str:
+    contract = VERBS.get(address.name)
+    if contract is None:
+        return f"there is no verb {address.name!r}; there are: {', '.join(VERBS)}"
+    latest = len(contract.requests)
+    return f"there is no version {address.version} of {address.name}; the latest is v{latest}"
+
+
+def _error_reply(error: Exception) -> ErrorReply:
+    match error:
+        case Refusal():
+            return ErrorReply(error=error.error)
+        case InvalidBody() | InvalidSubject():
+            return ErrorReply(error=AskError(code="bad_request", message=str(error), retryable=False))
+    log.error("request failed", exc_info=error)
+    return ErrorReply(
+        error=AskError(code="internal", message="an error in mnemon; its log says more", retryable=True)
+    )
+
+
+async def _unparsed(message: Msg) -> NatsMessage:
+    return NatsMessage(raw_message=message, body=message.data, reply_to=message.reply)
+
+
+async def _undecoded(message: NatsMessage) -> NatsMessage:
+    return message

@@ -1,0 +1,185 @@
+"""Reading a stream from one end to the other, as fast as one reader can, in little memory."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from datetime import datetime
+from typing import Any, Final, Self
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.delivery import Delivery
+
+Read = tuple[Msg, Delivery]
+"""A message as it was sent, and what the stream says of it."""
+
+PAGE: Final = 1000
+"""Messages of a page, at most, where nothing else is asked for."""
+
+PAGE_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a page, at most: more than the largest message that a server takes here."""
+
+PATIENCE: Final = 10.0
+"""Seconds that a page may take before the rest of the stream is asked for anew."""
+
+TRIES: Final = 6
+"""How often it is begun anew without a single message."""
+
+FORGOTTEN_AFTER: Final = 60.0
+"""Seconds after which the server drops the place of a reader that is gone."""
+
+
+async def whole(
+    connection: Client,
+    stream: str,
+    *,
+    up_to: int,
+    after: int = 0,
+    page: int = PAGE,
+    headers_only: bool = False,
+    subject: str | None = None,
+) -> AsyncGenerator[list[Read], None]:
+    """All messages of a stream up to a position, in its order, page by page; none twice, none left out.
+
+    While a page is in use the next one comes; no more than these two are held.
+
+    Args:
+        connection: where the stream is.
+        stream: its name.
+        up_to: the last position that is read.
+        after: it begins with what comes after this position.
+        page: messages of a page, at most.
+        headers_only: leave the bodies where they are.
+        subject: only messages that it matches.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no such stream.
+    """
+    tries = 0
+    while after < up_to and tries < TRIES:
+        place = await open_consumer(
+            connection,
+            stream,
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=after + 1,
+            headers_only=headers_only or None,
+            filter_subject=subject,
+        )
+        tries += 1
+        try:
+            if not place.num_pending:
+                return
+            async with aclosing(_from(connection, place, page)) as pages:
+                async for read in pages:
+                    after, tries = read[-1][1].sequence, 0
+                    if wanted := [each for each in read if each[1].sequence <= up_to]:
+                        yield wanted
+                    if after >= up_to:
+                        return
+        finally:
+            with suppress(nats.errors.Error):  # the server drops it by itself, later
+                await connection.jetstream().delete_consumer(stream, place.name)
+    if after < up_to:
+        raise nats.errors.TimeoutError
+
+
+async def position_at(connection: Client, moment: datetime) -> int:
+    """The log position of the last event that the log took before a moment; 0 without one.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    place = await open_consumer(
+        connection, LOG, deliver_policy=DeliverPolicy.BY_START_TIME, opt_start_time=moment
+    )
+    await connection.jetstream().delete_consumer(LOG, place.name)
+    return place.delivered.stream_seq if place.delivered else 0
+
+
+async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
+    """A place that the server keeps for this reader."""
+    config = ConsumerConfig(
+        ack_policy=AckPolicy.NONE,
+        mem_storage=True,
+        num_replicas=1,
+        inactive_threshold=FORGOTTEN_AFTER,
+        **start,
+    )
+    return await connection.jetstream().add_consumer(stream, config)
+
+
+async def _from(connection: Client, place: ConsumerInfo, page: int) -> AsyncGenerator[list[Read], None]:
+    """The pages from a place on, until the stream is over or a message was lost on its way."""
+    async with _Pages(connection, place, page) as pages:
+        while read := await pages.next():
+            yield read
+
+
+class _Pages:
+    """Pages from a place on; the next one is asked for when one is taken."""
+
+    def __init__(self, connection: Client, place: ConsumerInfo, page: int) -> None:
+        self._connection = connection
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{place.stream_name}.{place.name}"
+        self._request = json.dumps({"batch": page, "max_bytes": PAGE_BYTES, "no_wait": True}).encode()
+        self._page = page
+        self._inbox = connection.new_inbox()
+        self._arrived: list[Msg] = []
+        self._is_whole = asyncio.Event()
+        self._remaining = place.num_pending or 0
+        self._taken = 0
+
+    async def __aenter__(self) -> Self:
+        self._subscription = await self._connection.subscribe(self._inbox, cb=self._take)
+        await self._ask()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with suppress(nats.errors.Error):
+            await self._subscription.unsubscribe()
+
+    async def next(self) -> list[Read]:
+        """The next page; empty when the stream is over, or something of it was lost on its way."""
+        if not self._remaining:
+            return []
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_whole.wait(), PATIENCE)
+        arrived, self._arrived = self._arrived, []
+        read: list[Read] = []
+        for message in arrived:
+            number, self._remaining = consumer_count(message)
+            self._taken += 1
+            if number != self._taken:
+                self._remaining = 0
+                return read
+            read.append((message, Delivery.of(message)))
+        if not self._is_whole.is_set():
+            self._remaining = 0
+        elif read and self._remaining:
+            await self._ask()
+        return read
+
+    async def _ask(self) -> None:
+        self._is_whole.clear()
+        await self._connection.publish(self._subject, self._request, reply=self._inbox)
+
+    async def _take(self, message: Msg) -> None:
+        if not message.reply:  # the server says why there is no more of it: all is sent, or it is too much
+            self._is_whole.set()
+            return
+        self._arrived.append(message)
+        if len(self._arrived) >= self._page:
+            self._is_whole.set()
+
+
+def consumer_count(message: Msg) -> tuple[int, int]:
+    """The number of a message among all that were sent to this place, and how many are still to come."""
+    fields = message.reply.split(".")
+    if len(fields) > 9:  # with a domain, as in `Delivery.of`
+        fields = fields[2:]
+    return int(fields[6]), int(fields[8])

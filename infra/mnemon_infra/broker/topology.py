@@ -1,0 +1,291 @@
+"""The streams, consumers and buckets of a deployment, as data, and how they come to be."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DeliverPolicy,
+    DiscardPolicy,
+    KeyValueConfig,
+    RetentionPolicy,
+    StorageType,
+    StreamConfig,
+)
+from nats.js.errors import APIError, NotFoundError
+
+from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
+from mnemon_contracts.subjects import event_filter
+
+STATEMENT_TIMEOUT = 10.0
+"""Seconds after which the database gives a statement up."""
+
+GRACEFUL_TIMEOUT = 15.0
+"""Seconds a consumer has to finish the batch in hand: longer than a statement may take."""
+
+ACK_WAIT = 20.0
+"""Seconds after which an unanswered message is given to another: longer than a graceful end."""
+
+MODEL_WAIT = 180.0
+"""The same where a language model is asked: longer than it may take to answer, with all repetitions."""
+
+SETTINGS_KEPT = 64
+"""Former settings of everybody, and as many of each tenant, that the bucket keeps."""
+
+MAINTAIN = "work.maintain"
+"""What the server's schedules trigger."""
+
+BATCHES = "work.batches"
+"""The same, for batches that a provider has."""
+
+STREAMS = (
+    StreamConfig(
+        name=LOG,
+        description="The truth: events of the bots, and events derived from them",
+        subjects=["chat.>", "memory.>"],
+        retention=RetentionPolicy.LIMITS,
+        storage=StorageType.FILE,
+        duplicate_window=120,
+        allow_direct=True,
+        allow_atomic=True,
+    ),
+    StreamConfig(
+        name=WORK,
+        description="Triggers and schedules: can be lost and derived again",
+        subjects=["work.>", "schedule.>"],
+        retention=RetentionPolicy.WORK_QUEUE,
+        storage=StorageType.FILE,
+        # One trigger per user and consumer waits at a time: a newer one says all that the older one said.
+        max_msgs_per_subject=1,
+        discard=DiscardPolicy.OLD,
+        allow_msg_schedules=True,
+        allow_msg_ttl=True,
+    ),
+    StreamConfig(
+        name=DEAD,
+        description="Dead letters, with reason, error and origin",
+        subjects=["dead.>"],
+        retention=RetentionPolicy.LIMITS,
+        storage=StorageType.FILE,
+        allow_direct=True,
+    ),
+)
+
+
+def _consumer_config(name: str, description: str, **options: Any) -> ConsumerConfig:
+    return ConsumerConfig(
+        durable_name=name,
+        description=description,
+        deliver_policy=DeliverPolicy.ALL,
+        ack_policy=AckPolicy.EXPLICIT,
+        max_deliver=-1,
+        **{"ack_wait": ACK_WAIT} | options,
+    )
+
+
+CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
+    LOG: (
+        _consumer_config(
+            "persist",
+            "Projects the log into PostgreSQL",
+            max_ack_pending=20_000,
+            # No filter: it takes the whole log, and a filter makes the server half as fast.
+        ),
+        _consumer_config("index", "Makes the log searchable", max_ack_pending=20_000),
+        _consumer_config(
+            "dedupe",
+            "Decides what is kept",
+            filter_subjects=[event_filter("fact.proposed"), event_filter("fact.compared")],
+            # What one user has proposed too much of is put off, and counts: it must not keep others out.
+            max_ack_pending=1_000_000,
+        ),
+    ),
+    WORK: (
+        _consumer_config(
+            "persist-sweep",
+            "Removes the content of what was cleared or discarded",
+            filter_subject="work.persist.>",
+        ),
+        _consumer_config(
+            "index-sweep",
+            "Brings a user's vectors to what the projections say",
+            filter_subject="work.index.>",
+        ),
+        _consumer_config(
+            "dedupe-limits",
+            "Looks whether a user has too many facts, or facts of discarded messages",
+            filter_subject="work.dedupe.>",
+        ),
+        _consumer_config(
+            "maintain", "Removes what has expired", filter_subject=f"{MAINTAIN}.>", max_ack_pending=1
+        ),
+        _consumer_config("compact-said", "Looks who has said enough", filter_subject="work.compact.*"),
+        _consumer_config(
+            "compact",
+            "Writes summaries of conversations",
+            filter_subject="work.compact.*.*.*",
+            ack_wait=MODEL_WAIT,
+            # Those that wait for a model or for a budget count: they must not keep others out.
+            max_ack_pending=1_000_000,
+        ),
+        _consumer_config("extract-said", "Looks who has said something", filter_subject="work.extract.*"),
+        _consumer_config(
+            "extract",
+            "Reads conversations that rest",
+            filter_subject="work.extract.*.*",
+            ack_wait=MODEL_WAIT,
+        ),
+        _consumer_config(
+            "extract-batches",
+            "Submits batches, and fetches their results",
+            filter_subject=f"{BATCHES}.>",
+            ack_wait=MODEL_WAIT,
+        ),
+    ),
+}
+
+BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=SETTINGS_KEPT),)
+
+
+_TOO_FEW = frozenset({10005, 10074})
+"""Errors of a server: nowhere to put all copies of a stream, or no cluster at all."""
+
+
+class TooFewServers(Exception):
+    """There are to be more copies than there are servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one stream, consumer or bucket, or what would become of it."""
+
+    what: str
+    action: Literal["created", "updated", "unchanged"]
+    detail: str = ""
+
+
+async def provision(connection: Client, replicas: int | None = None) -> list[Change]:
+    """Bring the server to what this module says: create what is absent, update what differs.
+
+    Args:
+        connection: to any server of a cluster.
+        replicas: how many servers keep a copy of each stream and bucket; a consumer goes with its stream.
+            None, for who only makes anew what is absent: as many as there are.
+
+    Raises:
+        TooFewServers: there cannot be so many copies.
+        nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
+    """
+    try:
+        return await _reconcile(connection, replicas, change=True)
+    except APIError as error:
+        if error.err_code not in _TOO_FEW:
+            raise
+        problem = f"no {replicas} copies of each stream can be kept: {error.description}"
+        raise TooFewServers(f"{problem}. Set MNEMON_REPLICAS to what the NATS servers can keep") from error
+
+
+async def drift(connection: Client, replicas: int | None = None) -> list[Change]:
+    """What `provision` would do, without doing it."""
+    return await _reconcile(connection, replicas, change=False)
+
+
+async def begin_again(connection: Client, stream: str, name: str) -> int:
+    """Have a consumer read its stream from the start; returns how many messages wait for it then.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or refuses.
+    """
+    stream_context = connection.jetstream()
+    with suppress(NotFoundError):
+        await stream_context.delete_consumer(stream, name)
+    await provision(connection)
+    return (await stream_context.consumer_info(stream, name)).num_pending or 0
+
+
+async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[Change]:
+    stream_context = connection.jetstream()
+    changes = [
+        await _stream(stream_context, config.evolve(num_replicas=replicas), change) for config in STREAMS
+    ]
+    for stream, consumers in CONSUMERS.items():
+        changes += [await _consumer(stream_context, stream, config, change) for config in consumers]
+    changes += [await _bucket(stream_context, config, replicas, change) for config in BUCKETS]
+    return changes
+
+
+async def _stream(stream_context: JetStreamContext, config: StreamConfig, change: bool) -> Change:
+    what = f"stream {config.name}"
+    try:
+        info = await stream_context.stream_info(str(config.name))
+    except NotFoundError:
+        if change:
+            await stream_context.add_stream(config)
+        return Change(what, "created")
+    return _changed(what, await _updated(stream_context, info.config, config, change))
+
+
+async def _consumer(
+    stream_context: JetStreamContext, stream: str, config: ConsumerConfig, change: bool
+) -> Change:
+    what = f"consumer {config.durable_name} of {stream}"
+    try:
+        info = await stream_context.consumer_info(stream, str(config.durable_name))
+    except NotFoundError:
+        if change:
+            await stream_context.add_consumer(stream, config)
+        return Change(what, "created")
+    actual = info.config.as_dict() if info.config else {}
+    difference = _difference(_stated(config), actual)
+    if difference and change:
+        await stream_context.add_consumer(stream, config)
+    return _changed(what, difference)
+
+
+async def _bucket(
+    stream_context: JetStreamContext, config: KeyValueConfig, replicas: int | None, change: bool
+) -> Change:
+    what = f"bucket {config.bucket}"
+    try:
+        info = await stream_context.stream_info(f"KV_{config.bucket}")
+    except NotFoundError:
+        if change:
+            await stream_context.create_key_value(config.evolve(replicas=replicas or 1))
+        return Change(what, "created")
+    ours = StreamConfig(num_replicas=replicas)  # the rest of it is nats-py's
+    return _changed(what, await _updated(stream_context, info.config, ours, change))
+
+
+async def _updated(
+    stream_context: JetStreamContext, actual: StreamConfig, wanted: StreamConfig, change: bool
+) -> list[str]:
+    """What differs; where `change` says so, the stream is brought to what is wanted."""
+    stated = _stated(wanted)
+    difference = _difference(stated, actual.as_dict())
+    if difference and change:
+        await stream_context.update_stream(actual.evolve(**{name: getattr(wanted, name) for name in stated}))
+    return difference
+
+
+def _stated(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+    """What we say about it; what we leave open is the server's own business."""
+    defaults = type(config)().as_dict()
+    return {name: value for name, value in config.as_dict().items() if value != defaults.get(name)}
+
+
+def _difference(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name}: {actual.get(name)!r} should be {value!r}"
+        for name, value in wanted.items()
+        if actual.get(name) != value
+    ]
+
+
+def _changed(what: str, difference: Iterable[str]) -> Change:
+    detail = "; ".join(difference)
+    return Change(what, "updated" if detail else "unchanged", detail)

@@ -1,0 +1,104 @@
+"""Clocks of the servers held against that of this process: facts expire by the log's time, for good."""
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from nats.aio.client import Client
+from nats.js.errors import APIError
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.database.engine import Connection, Database
+
+MAX_SKEW: Final = 60.0
+"""Seconds by which clocks may differ; more is a fault of one of them, not of the network."""
+
+_TIMEOUT: Final = 5.0
+"""Seconds for the broker to answer."""
+
+
+class Clocks(NamedTuple):
+    """How many seconds clocks are ahead of this process's; below 0 they are behind.
+
+    Attributes:
+        broker: the clock that stamps the events of the log.
+        database: the clock of PostgreSQL.
+        log: how many seconds the newest event is ahead of the broker's clock; 0 for none.
+    """
+
+    broker: float
+    database: float
+    log: float
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong, and what to do; None where the clocks agree."""
+        if self.log > MAX_SKEW:
+            wrong = f"the newest event of LOG is stamped {self.log:,.0f} s ahead of the broker's clock"
+        elif min(self.broker, self.database) > MAX_SKEW or max(self.broker, self.database) < -MAX_SKEW:
+            wrong = f"this machine's clock is {_shown(-self.broker)} those of the broker and the database"
+        elif abs(self.broker) > MAX_SKEW:
+            wrong = f"the broker's clock is {_shown(self.broker)} this machine's"
+        elif abs(self.database) > MAX_SKEW:
+            wrong = f"the database's clock is {_shown(self.database)} this machine's"
+        else:
+            return None
+        return f"{wrong}: no fact expires until they agree. Set the clocks, by NTP for instance"
+
+
+async def compare_clocks(connection: Client, database: Database) -> Clocks:
+    """Ask the servers for their time.
+
+    Raises:
+        nats.errors.Error: the broker does not answer.
+        DatabaseUnavailable: the database does not answer.
+    """
+    begun = time.time()
+    broker, newest = await _log_times(connection)
+    broker_answered = time.time()
+    database_time = await database.read(_database_time)
+    return Clocks(
+        broker=_ahead(broker, begun, broker_answered),
+        database=_ahead(database_time, broker_answered, time.time()),
+        log=max(0.0, newest - broker),
+    )
+
+
+async def log_time(connection: Client) -> datetime:
+    """The time with which the log would stamp an event now.
+
+    Raises:
+        nats.errors.Error: the broker does not answer, or has no log.
+    """
+    broker, _ = await _log_times(connection)
+    return datetime.fromtimestamp(broker, UTC)
+
+
+async def _log_times(connection: Client) -> tuple[float, float]:
+    """The clock of the broker, and the stamp of the newest event of the log, in seconds since 1970."""
+    # nats-py leaves the clock out of what it makes of this answer.
+    reply = await connection.request(f"$JS.API.STREAM.INFO.{LOG}", timeout=_TIMEOUT)
+    said = json.loads(reply.data)
+    if "error" in said:
+        APIError.from_error(said["error"])
+    return _seconds(said["ts"]), _seconds(said["state"]["last_ts"])
+
+
+async def _database_time(connection: Connection) -> float:
+    row = await (await connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def _ahead(theirs: float, asked: float, answered: float) -> float:
+    """Seconds by which a clock is ahead at least, as the answer may have taken any part of the time."""
+    return max(0.0, theirs - answered) - max(0.0, asked - theirs)
+
+
+def _shown(ahead: float) -> str:
+    return f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'}"
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.fromisoformat(stamp).timestamp()

@@ -1,0 +1,190 @@
+"""Where the servers are, and how hard to work: fixed while a process runs, read from the environment."""
+
+import json
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+
+class Deployment(BaseSettings):
+    """One deployment: its servers and the sizes of pools and batches.
+
+    Run-time settings that may change under a running process are in `mnemon_contracts.settings`.
+    """
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="ignore",
+        populate_by_name=True,
+        env_prefix="MNEMON_",
+        env_ignore_empty=True,  # a file of variables names what it does not set
+    )
+
+    nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
+    log_key: SecretStr | None = Field(
+        default=None, description="Key that the embedded broker encrypts what it stores with."
+    )
+    replicas: int = Field(default=1, description="NATS servers that keep a copy of all streams: 1, 3 or 5.")
+    qdrant_url: str | None = Field(default=None, description="Qdrant server.")
+    qdrant_api_key: SecretStr | None = Field(default=None, description="Key of the Qdrant server.")
+    vectors_folder: Path | None = Field(
+        default=None, description="Folder of the embedded vector engine, where there is no Qdrant server."
+    )
+    embedding_url: str | None = Field(
+        default=None,
+        description="Endpoint that embeds, compatible with OpenAI's, such as http://host:11434/v1.",
+    )
+    embedding_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MNEMON_EMBEDDING_API_KEY", "OPENAI_API_KEY", "embedding_api_key"),
+    )
+
+    model_url: str | None = Field(
+        default=None,
+        description="Language models that answer as OpenAI's do, such as http://host:11434/v1.",
+    )
+    model_api_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
+    )
+    anthropic_url: str | None = Field(default=None, description="Where Anthropic's models are asked.")
+    anthropic_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key")
+    )
+    google_url: str | None = Field(default=None, description="Where Google's models are asked.")
+    google_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key")
+    )
+    model_timeout: float = Field(
+        default=60, gt=0, le=3600, description="Seconds that a language model is waited for, each try."
+    )
+    model_requests: int = Field(
+        default=8, ge=1, le=1000, description="Calls of language models in flight per process."
+    )
+
+    database_dsn: str | None = Field(
+        default=None, validation_alias=AliasChoices("DATABASE_URL", "database_dsn")
+    )
+    pg_host: str | None = Field(default=None, validation_alias=AliasChoices("PG_HOST", "pg_host"))
+    pg_port: int | None = Field(default=None, validation_alias=AliasChoices("PG_PORT", "pg_port"))
+    pg_db: str | None = Field(default=None, validation_alias=AliasChoices("PG_DB", "pg_db"))
+    pg_user: str | None = Field(default=None, validation_alias=AliasChoices("PG_USER", "pg_user"))
+    pg_password: str | None = Field(default=None, validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))
+
+    database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
+    pg_pool_min: int = Field(default=1, ge=0, description="Connections kept open per process.")
+    pg_pool_max: int = Field(default=10, ge=1, description="Connections at most per process.")
+
+    persist_batch: int = Field(default=1000, ge=1, le=5000, description="Messages per transaction at most.")
+    persist_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long a batch may collect.")
+    persist_writers: int = Field(default=2, ge=1, le=16, description="Batches in flight per process.")
+    index_batch: int = Field(default=500, ge=1, le=5000, description="Events that are indexed at a time.")
+    index_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long such a batch may collect.")
+    index_writers: int = Field(default=2, ge=1, le=16, description="Such batches in flight per process.")
+    dedupe_users: int = Field(
+        default=2, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
+    )
+    maintain_seconds: float = Field(
+        default=60,
+        ge=1,
+        le=86_400,
+        description="How often expired facts are removed; set by the last to start.",
+    )
+    extract_seconds: float = Field(
+        default=5,
+        ge=1,
+        le=3600,
+        description="How often batches are looked after; set by the last to start.",
+    )
+    extract_resume_seconds: float = Field(
+        default=60,
+        ge=0,
+        le=86_400,
+        description="How long a batch that a killed process was submitting may take to appear.",
+    )
+    dead_limit: int = Field(
+        default=1000,
+        ge=1,
+        description="Dead letters of one consumer within a minute, beyond which it stops for a while.",
+    )
+    admin_token: SecretStr | None = Field(
+        default=None, min_length=16, description="What the admin page asks for; without it: a kept one."
+    )
+    metrics_port: int | None = Field(
+        default=None, ge=1, le=65_535, description="Port of `/metrics`, `/healthz` and `/readyz`."
+    )
+    metrics_host: str = Field(default="127.0.0.1", description="Address that they are shown at.")
+    cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
+
+    def spelled(self) -> str:
+        """All of it as JSON, secrets included: for another process of ours, and for nothing else."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return json.dumps(values, default=_plain)
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """The deployment that `spelled` gave. It is whole: the environment has no say."""
+        return cls(**json.loads(text))
+
+    @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
+    @classmethod
+    def _can_be_asked(cls, url: str | None) -> str | None:
+        if url is None or re.match(r"https?://[^/?#]", url):
+            return url
+        raise ValueError("expected something like http://host:11434/v1")
+
+    @field_validator("replicas")
+    @classmethod
+    def _can_have_a_majority(cls, replicas: int) -> int:
+        if replicas in (1, 3, 5):
+            return replicas
+        raise ValueError("expected 1, 3 or 5")
+
+    @field_validator("log_key")
+    @classmethod
+    def _is_one_line(cls, key: SecretStr | None) -> SecretStr | None:
+        if key is None or key.get_secret_value().isprintable():
+            return key
+        raise ValueError("expected printable characters only, such as `openssl rand -base64 32` gives")
+
+    @field_validator("database_dsn")
+    @classmethod
+    def _is_an_address(cls, dsn: str | None) -> str | None:
+        if dsn is None:
+            return None
+        # Not above: it takes a second, and a command that knows NATS only has no use for it.
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError
+
+        try:
+            return make_url(dsn).render_as_string(hide_password=False)
+        except ArgumentError as error:
+            raise ValueError("expected something like postgresql://user:password@host:5432/name") from error
+
+    @cached_property
+    def database_url(self) -> "URL | None":
+        """The database as SQLAlchemy wants it; None when none is configured. One `PG_*` configures it."""
+        from sqlalchemy.engine import URL, make_url
+
+        if self.database_dsn:
+            return make_url(self.database_dsn).set(drivername="postgresql+psycopg")
+        given = self.pg_host, self.pg_port, self.pg_db, self.pg_user, self.pg_password
+        if all(each is None for each in given):
+            return None
+        host, port = self.pg_host or "localhost", self.pg_port or 5432
+        login = "postgresql+psycopg", self.pg_user or "postgres", self.pg_password
+        database = self.pg_db or "mnemon"
+        if host.startswith("/"):  # the folder of a socket
+            return URL.create(*login, database=database, query={"host": host, "port": str(port)})
+        return URL.create(*login, host, port, database)
+
+
+def _plain(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)

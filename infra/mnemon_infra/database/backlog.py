@@ -1,0 +1,128 @@
+"""How much extraction has in hand, over all tenants."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import DateTime, Select, bindparam, func, select, text
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.tables import DIED, IS_OPEN, WAITS, batches, memory_events, windows
+
+
+class OpenBatches(NamedTuple):
+    """Batches that are not over, of one state.
+
+    Attributes:
+        state: `claimed`, `intended` or `submitted`.
+        batches: how many.
+        lines: how many they have together.
+        age: of the oldest of them.
+    """
+
+    state: str
+    batches: int
+    lines: int
+    age: timedelta
+
+
+class Backlog(NamedTuple):
+    """Stretches of conversations that were cut, and what holds them.
+
+    Attributes:
+        due: they wait for a batch, or to be asked for.
+        later: they failed, and wait to be tried again.
+        in_batches: batches that are not over have them.
+        dead: those that nobody could read, since a moment.
+        batches: by state.
+    """
+
+    due: int
+    later: int
+    in_batches: int
+    dead: int
+    batches: Sequence[OpenBatches]
+
+
+class InHand(NamedTuple):
+    """What extraction has in hand of a tenant. `oldest`: when its first stretch was cut."""
+
+    tenant: str
+    due: int
+    later: int
+    in_batches: int
+    oldest: datetime
+
+
+_NOW: Final = bindparam("now", type_=DateTime(timezone=True))
+
+
+def _counted() -> Select[Any]:
+    waiting = select(func.count()).select_from(windows).where(text(WAITS))
+    open_batches = select(batches.c.batch_id).where(text(IS_OPEN))
+    in_batches = windows.c.batch_id.in_(open_batches) & ~windows.c.is_answered
+    dead = (
+        select(func.count())
+        .select_from(memory_events)
+        .where(text(DIED), memory_events.c.at >= bindparam("since", type_=DateTime(timezone=True)))
+    )
+    return select(
+        waiting.where(windows.c.due_at <= _NOW).scalar_subquery(),
+        waiting.where(windows.c.due_at > _NOW).scalar_subquery(),
+        select(func.count()).select_from(windows).where(in_batches).scalar_subquery(),
+        dead.scalar_subquery(),
+    )
+
+
+def _open_batches() -> Select[Any]:
+    return (
+        select(
+            batches.c.state,
+            func.count(),
+            func.sum(batches.c.lines),
+            _NOW - func.min(batches.c.created_at),
+        )
+        .where(text(IS_OPEN))
+        .group_by(batches.c.state)
+    )
+
+
+def _by_tenant() -> Select[Any]:
+    waits = text(WAITS)
+    return (
+        select(
+            windows.c.tenant,
+            func.count().filter(waits, windows.c.due_at <= _NOW),
+            func.count().filter(waits, windows.c.due_at > _NOW),
+            func.count().filter(windows.c.batch_id.is_not(None)),
+            func.min(windows.c.cut_at),
+        )
+        .where(~windows.c.is_answered)
+        .group_by(windows.c.tenant)
+    )
+
+
+_COUNTED = Lookup(_counted())
+_OPEN_BATCHES = Lookup(_open_batches())
+_BY_TENANT = Lookup(_by_tenant())
+
+
+def backlog(now: datetime, since: datetime) -> Query[Backlog]:
+    """What extraction has in hand now, and what it gave up since a moment."""
+
+    async def query(connection: Connection) -> Backlog:
+        ((counted,),) = await _COUNTED.rows(connection, [{"now": now, "since": since}])
+        (found,) = await _OPEN_BATCHES.rows(connection, [{"now": now}])
+        return Backlog._make((*counted[1:], sorted(OpenBatches(*row[1:]) for row in found)))
+
+    return query
+
+
+def by_tenant(now: datetime) -> Query[list[InHand]]:
+    """What extraction has in hand now of each tenant, sorted."""
+
+    async def query(connection: Connection) -> list[InHand]:
+        (found,) = await _BY_TENANT.rows(connection, [{"now": now}])
+        return sorted(InHand(*row[1:]) for row in found)
+
+    return query

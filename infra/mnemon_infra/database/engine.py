@@ -1,0 +1,336 @@
+"""The connection pool, and what database errors mean to a caller."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any, NamedTuple, Self, TypeVar
+
+import msgspec
+import psycopg
+from psycopg.sql import SQL, Identifier
+from psycopg.types.json import Json
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from sqlalchemy import Select
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.sql.elements import ClauseElement
+
+from mnemon_infra.broker.topology import STATEMENT_TIMEOUT
+from mnemon_infra.cancelling import abandon_quietly
+from mnemon_infra.config import Deployment
+from mnemon_infra.database import pools
+
+CONNECTION_WAIT = 2.0
+"""Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
+
+ANSWER_WAIT = 2.0
+"""Seconds for which a bot that listens for three is made to wait for an answer."""
+
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+Value = TypeVar("Value")
+Query = Callable[[Connection], Awaitable[Value]]
+"""Something to be read on a connection."""
+
+_KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+"""A connection that only listens finds out within 25 s that its server is gone."""
+
+_DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+
+
+class DatabaseUnavailable(Exception):
+    """Not now: no connection, a deadlock, a time-out, a server that restarts. The same may work later."""
+
+
+class _ConnectionLost(DatabaseUnavailable):
+    """The connection ended under the statement; another one may stand."""
+
+
+class DatabaseRefused(Exception):
+    """Never: the values cannot be stored. The same will fail again."""
+
+
+class DatabaseNotConfigured(Exception):
+    """Neither DATABASE_URL nor PG_HOST is set."""
+
+
+def is_storable(identifier: str) -> bool:
+    """Whether a row can have this id. Points of earlier versions may have one that PostgreSQL cannot hold."""
+    return "\0" not in identifier
+
+
+async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
+    """The answer, if it comes soon. Otherwise the database is left alone with it.
+
+    The driver cannot be told to stop: it would wait for the database to confirm that.
+
+    Raises:
+        DatabaseUnavailable: it takes too long.
+    """
+    asked = asyncio.ensure_future(answer)
+    asked.add_done_callback(abandon_quietly)
+    try:
+        return await asyncio.wait_for(asyncio.shield(asked), ANSWER_WAIT)
+    except TimeoutError as error:
+        raise too_late() from error
+
+
+def too_late() -> DatabaseUnavailable:
+    """What is said of an answer that does not come."""
+    return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
+
+
+class _Compiled(NamedTuple):
+    sql: str
+    constants: dict[str, Any]
+
+
+class Statement:
+    """A statement of SQLAlchemy Core, run by psycopg: half the time of a round trip.
+
+    It is compiled once, and not before it is needed: a process runs few of those that it imports.
+    """
+
+    def __init__(self, clause: ClauseElement) -> None:
+        self._clause = clause
+
+    @cached_property
+    def compiled(self) -> _Compiled:
+        compiled = self._clause.compile(dialect=_DIALECT)
+        return _Compiled(str(compiled), dict(compiled.params))
+
+    async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The one row that it gives.
+
+        Raises:
+            LookupError: it gives another number of rows.
+        """
+        sql, constants = self.compiled
+        cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
+        rows = await cursor.fetchall()
+        if len(rows) != 1:
+            raise LookupError(f"{len(rows)} rows instead of one")
+        return rows[0]
+
+    async def change(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
+        """Run it with each of the parameters; returns how many rows were changed."""
+        sql, constants = self.compiled
+        async with connection.cursor() as cursor:
+            await cursor.executemany(sql, [{**constants, **each} for each in parameters])
+            return cursor.rowcount
+
+
+class Lookup:
+    """A query that is asked for many sets of parameters in one round trip. Compiled as a `Statement` is.
+
+    Starting a query takes PostgreSQL longer than finding a user's rows: each of 64 users costs a quarter.
+    """
+
+    def __init__(self, clause: Select[Any]) -> None:
+        self._clause = clause
+
+    @cached_property
+    def compiled(self) -> _Compiled:
+        compiled = self._clause.compile(dialect=_DIALECT)
+        types = {
+            name: parameter.type.compile(_DIALECT)
+            for parameter, name in compiled.bind_names.items()
+            if parameter.required
+        }
+
+        def column(parameter: re.Match[str]) -> str:
+            return f"w.{parameter[1]}" if parameter[1] in types else parameter[0]
+
+        each = re.sub(r"%\((\w+)\)s(::\w+( WITH TIME ZONE)?(\[\])?)?", column, str(compiled))
+        columns = "".join(f", {name} {type_}" for name, type_ in types.items())
+        sql = f"""
+            SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer{columns})
+            CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
+        constants = {name: value for name, value in compiled.params.items() if name not in types}
+        # psycopg reads a statement once only if it has 4096 characters at most: a third of a read otherwise.
+        return _Compiled(" ".join(sql.split()), constants)
+
+    async def rows(
+        self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """For each set of parameters its rows, each after the number of the set, in no order."""
+        # One parameter for all sets: psycopg takes ten times as long for arrays.
+        sets = Json(
+            [{"place": place, **each} for place, each in enumerate(wanted)], dumps=msgspec.json.encode
+        )
+        sql, constants = self.compiled
+        # In binary, numbers and times need no parsing.
+        cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
+        found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
+        for row in await cursor.fetchall():
+            found[row[0]].append(row)
+        return found
+
+
+class Database:
+    """A pool of connections to one generation of the projections (one schema).
+
+    Attributes:
+        lock_places: whoever holds a lock holds a connection, and needs another one for what it is held for:
+            should locks take them all, nobody would come to an end.
+    """
+
+    def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
+        if deployment.database_url is None:
+            raise DatabaseNotConfigured(
+                "set DATABASE_URL, or one of PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD"
+            )
+        url = deployment.database_url.set(drivername="postgresql")
+        settings = {
+            "search_path": deployment.database_schema,
+            "statement_timeout": f"{STATEMENT_TIMEOUT * 1000:.0f}",
+            # Planning anew takes longer than what is planned: no plan here depends on the values.
+            "plan_cache_mode": "force_generic_plan",
+            "jit": "off",
+        }
+        self._address = url.render_as_string(hide_password=False)
+        self._shown = url.render_as_string(hide_password=True)
+        self._options: dict[str, Any] = {
+            "autocommit": True,
+            "connect_timeout": 5,
+            "application_name": name,
+            "client_encoding": "utf8",
+            "options": " ".join(f"-c{name}={value}" for name, value in settings.items()),
+        }
+        connections = max(deployment.pg_pool_min, deployment.pg_pool_max, 2)
+        self.lock_places = asyncio.Semaphore(connections // 2)
+        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+            self._address,
+            min_size=deployment.pg_pool_min,
+            max_size=connections,
+            timeout=CONNECTION_WAIT,
+            open=False,
+            kwargs=self._options,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Raises what `open` raises."""
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Make the first connection.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer, or has not been migrated.
+        """
+        try:
+            # Directly: the pool would try for ever, and not say why.
+            first = await psycopg.AsyncConnection.connect(self._address, **self._options)
+        except (psycopg.Error, OSError) as error:
+            raise no_connection(self._shown, error) from error
+        try:
+            async with first:
+                await first.execute("SELECT FROM memory_events LIMIT 0")
+        except (psycopg.Error, OSError) as error:
+            raise meaning(error) from error
+        await self._pool.open()
+        pools.opened[self._pool] = self._options["application_name"]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        pools.opened.pop(self._pool, None)
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def transaction(self, *, keep: bool = True) -> AsyncIterator[Connection]:
+        """A connection in a transaction, which is committed at the end of the block, or rolled back.
+
+        Raises:
+            DatabaseUnavailable: the database cannot do it now.
+            DatabaseRefused: the database will never take these values.
+        """
+        async with self._connection() as connection, connection.transaction(force_rollback=not keep):
+            yield connection
+
+    async def read(self, query: Query[Value]) -> Value:
+        """What a query finds.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+        """
+        try:
+            async with self._connection() as connection:
+                return await query(connection)
+        except _ConnectionLost:
+            # It was from before a restart of the database; the pool has looked at the others meanwhile.
+            async with self._connection() as connection:
+                return await query(connection)
+
+    async def notices(self, channel: str) -> AsyncIterator[str | None]:
+        """Listen to a channel of PostgreSQL on a connection outside the pool.
+
+        Yields:
+            None once it listens, then the payload of each notice.
+
+        Raises:
+            DatabaseUnavailable: it does not listen any more; notices may be missed from now on.
+        """
+        try:
+            listener = await psycopg.AsyncConnection.connect(self._address, **self._options, **_KEEPALIVES)
+            async with listener:
+                await listener.execute(SQL("LISTEN {}").format(Identifier(channel)))
+                yield None
+                async for notice in listener.notifies():
+                    yield notice.payload
+        except (psycopg.Error, OSError) as error:
+            raise meaning(error) from error
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        try:
+            async with self._pool.connection() as connection:
+                try:
+                    yield connection
+                except (psycopg.OperationalError, OSError) as error:
+                    # An OSError may be of something else that is done while the connection is held.
+                    if not connection.closed:
+                        raise
+                    await self._pool.check()
+                    raise _ConnectionLost(str(error).strip()) from error
+        except (psycopg.Error, PoolTimeout) as error:
+            means = meaning(error)
+            raise means from (None if isinstance(means, DatabaseRefused) else error)
+
+
+# https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is a value that a type cannot
+# hold, 23 a broken constraint, 54 a program limit (an index row too long, nesting too deep).
+_VALUES = ("22", "23", "54")
+_UNDEFINED_TABLE = "42P01"
+_NEXT_STEP = {
+    _UNDEFINED_TABLE: "run `mnemon migrate`",
+    "42501": "allow it to the role, or name another one in DATABASE_URL",
+    "53100": "make room on the disk of the database",
+}
+
+
+def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
+    """What is said where none came about: PostgreSQL's own reason, such as a wrong password."""
+    lines = str(error).removeprefix("connection failed: ").splitlines()
+    said = "; ".join(line.strip() for line in lines if line.strip())
+    return DatabaseUnavailable(
+        f"no connection to the database {address}: {said or type(error).__name__}. "
+        "Look at DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
+    )
+
+
+def meaning(error: Exception) -> Exception:
+    """What an error of the driver means to a caller, with the next step where a person has to do it."""
+    state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
+    said = str(error).strip().partition("\n")[0]
+    if state.startswith(_VALUES):
+        # Errors of values quote them, and are logged.
+        return DatabaseRefused(re.sub('".*"', "…", said))
+    if state in _NEXT_STEP:
+        return DatabaseUnavailable(f"{said}: {_NEXT_STEP[state]}")
+    if isinstance(error, psycopg.ProgrammingError):
+        return error
+    return DatabaseUnavailable(said or type(error).__name__)

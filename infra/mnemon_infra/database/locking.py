@@ -1,0 +1,74 @@
+"""One at a time, over all processes."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+
+from sqlalchemy import BigInteger, bindparam, func, select
+
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement
+
+_KEY = bindparam("key", type_=BigInteger)
+_LOCK = Statement(select(func.pg_advisory_xact_lock(_KEY).is_(None)))
+_LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
+
+
+@asynccontextmanager
+async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
+    """Hold a lock as long as the block lasts; it ends with its process, or with the database.
+
+    Yields the connection that holds it.
+
+    Args:
+        database: where all who want it look.
+        of: what is locked, such as a tenant and a user.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer, or somebody else held the lock for too long.
+    """
+    async with database.lock_places, database.transaction() as connection:
+        await _LOCK.row(connection, {"key": _key(of)})
+        yield connection
+
+
+@asynccontextmanager
+async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
+    """As `locked`, without waiting for it: False where somebody else holds the lock.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer.
+    """
+    async with database.lock_places, database.transaction() as connection:
+        (is_mine,) = await lock_those_free(connection, [of])
+        yield is_mine
+
+
+async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
+    """Take what locks are free of several, until the end of the connection's transaction; which they are."""
+    found = await _LOCK_IF_FREE.rows(connection, [{"key": _key(of)} for of in all_of])
+    return [is_mine for ((_, is_mine),) in found]
+
+
+async def is_locked(database: Database, *of: str) -> bool:
+    """Whether somebody holds a lock now. Unlike an attempt to take it, this is in nobody's way.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer.
+    """
+    key = _key(of)
+
+    async def query(connection: Connection) -> bool:
+        # A key of 64 bits is shown as its two halves.
+        cursor = await connection.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+            " AND classid = %s::bigint::oid AND objid = %s::bigint::oid"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+            (key >> 32 & 0xFFFFFFFF, key & 0xFFFFFFFF),
+        )
+        return await cursor.fetchone() == (True,)
+
+    return await database.read(query)
+
+
+def _key(of: Sequence[str]) -> int:
+    return int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)

@@ -1,0 +1,94 @@
+"""Going through all users of a tenant, page by page: how far it has come outlasts whoever does it."""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import BigInteger, FromClause, Select, String, bindparam, select, true
+from sqlalchemy.dialects.postgresql import insert
+
+from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.tables import messages, rounds
+
+
+class Round(NamedTuple):
+    """A tenant's last round.
+
+    Attributes:
+        begun_at: None: there was none yet.
+        reached: the user that it has come to; None: it is over.
+    """
+
+    tenant: str
+    begun_at: datetime | None = None
+    reached: str | None = None
+
+
+def _tenants() -> Select[Any]:
+    """From one tenant to the next by the index, a step each."""
+    others = messages.alias("others")
+    first = select(messages.c.tenant).order_by(messages.c.tenant).limit(1).cte("tenants", recursive=True)
+    following = (
+        select(others.c.tenant)
+        .where(others.c.tenant > first.c.tenant)
+        .order_by(others.c.tenant)
+        .limit(1)
+        .lateral("following")
+    )
+    tenants = first.union_all(select(following.c.tenant).select_from(first.join(following, true())))
+    return select(tenants.c.tenant, rounds.c.begun_at, rounds.c.reached).outerjoin_from(
+        tenants, rounds, rounds.c.tenant == tenants.c.tenant
+    )
+
+
+def _users() -> Select[Any]:
+    """The same, from one user of a tenant to the next."""
+
+    def beyond(user: Any, table: FromClause) -> Select[Any]:
+        return (
+            select(table.c.user_id)
+            .where(table.c.tenant == bindparam("of_tenant", type_=String), table.c.user_id > user)
+            .order_by(table.c.user_id)
+            .limit(1)
+        )
+
+    users = beyond(bindparam("reached", type_=String), messages).cte("users", recursive=True)
+    following = beyond(users.c.user_id, messages.alias("others")).lateral("following")
+    users = users.union_all(select(following.c.user_id).select_from(users.join(following, true())))
+    return select(users.c.user_id).limit(bindparam("at_most", type_=BigInteger))
+
+
+def _reached() -> Any:
+    insertion = insert(rounds).values({column.name: bindparam(column.name) for column in rounds.c})
+    changed = {name: insertion.excluded[name] for name in ("begun_at", "reached")}
+    return insertion.on_conflict_do_update(index_elements=["tenant"], set_=changed)
+
+
+_TENANTS = Lookup(_tenants())
+_USERS = Lookup(_users())
+_REACHED = Statement(_reached())
+
+
+def last_rounds() -> Query[list[Round]]:
+    """The last round of every tenant of whom there are messages."""
+
+    async def query(connection: Connection) -> list[Round]:
+        (found,) = await _TENANTS.rows(connection, [{}])
+        return [Round._make(row[1:]) for row in found]
+
+    return query
+
+
+def users_beyond(tenant: str, reached: str, at_most: int) -> Query[list[str]]:
+    """The next users of a tenant, in an order that stays; "" is before the first."""
+
+    async def query(connection: Connection) -> list[str]:
+        wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
+        (found,) = await _USERS.rows(connection, [wanted])
+        return [user for _, user in found]
+
+    return query
+
+
+async def note(connection: Connection, reached: Round) -> None:
+    """Note how far a round has come."""
+    await _REACHED.change(connection, [reached._asdict()])

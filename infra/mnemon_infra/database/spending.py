@@ -1,0 +1,167 @@
+"""What was spent on models."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Date,
+    DateTime,
+    Double,
+    Select,
+    String,
+    bindparam,
+    cast,
+    func,
+    select,
+    text,
+)
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.tables import IS_OPEN, OF_BATCHES, batches
+from mnemon_infra.database.tables import memory_events as events
+from mnemon_infra.database.tables import model_calls as calls
+
+
+class Calls(NamedTuple):
+    """Calls of one day (UTC) that have all of this in common, and what they took together.
+
+    Attributes:
+        calls: how many.
+        unpriced: of them, those whose model had no price then; they are not in `usd`.
+        input: tokens of the requests, cached ones included.
+        cached: of them, those that the provider had cached.
+        output: tokens of the answers.
+        usd: US dollars.
+    """
+
+    tenant: str
+    purpose: str
+    day: date
+    provider: str
+    model: str
+    in_batch: bool
+    calls: int
+    unpriced: int
+    input: int
+    cached: int
+    output: int
+    usd: float
+
+
+BELIEVED: Final = 1_000_000_000.0
+"""US dollars that one event counts for at most: a sum of some larger ones is no number to PostgreSQL."""
+
+_SINCE: Final = calls.c.at >= bindparam("since", type_=DateTime(timezone=True))
+_OF_TENANT: Final = calls.c.tenant == bindparam("of_tenant", type_=String)
+
+
+def _total(usd: ColumnElement[float]) -> Any:
+    return func.coalesce(func.sum(func.least(usd, BELIEVED)).filter(usd.isnot(None)), 0.0)
+
+
+def _usd() -> Any:
+    return _total(calls.c.usd)
+
+
+def _spent() -> Select[Any]:
+    return select(_usd()).where(_OF_TENANT, _SINCE)
+
+
+def _spent_by_tenant() -> Select[Any]:
+    return select(calls.c.tenant, _usd()).where(_SINCE).group_by(calls.c.tenant)
+
+
+def _usage() -> Select[Any]:
+    day = cast(func.timezone("UTC", calls.c.at), Date)
+    common = (calls.c.tenant, calls.c.purpose, day, calls.c.provider, calls.c.model, calls.c.in_batch)
+    return (
+        select(
+            *common,
+            func.count(),
+            func.count().filter(calls.c.usd.is_(None)),
+            *map(func.sum, (calls.c.input_tokens, calls.c.cached_tokens, calls.c.output_tokens)),
+            _usd(),
+        )
+        .where(_SINCE, calls.c.at < bindparam("until", type_=DateTime(timezone=True)))
+        .group_by(*common)
+    )
+
+
+def _reserved() -> Select[Any]:
+    return (
+        select(_total(cast(events.c.body["usd"].astext, Double)))
+        .select_from(events.join(batches, batches.c.batch_id == events.c.item))
+        .where(
+            text(IS_OPEN),
+            text(OF_BATCHES),
+            events.c.event == "batch.intended",
+            events.c.tenant == bindparam("of_tenant", type_=String),
+        )
+    )
+
+
+_SPENT = Lookup(_spent())
+_RESERVED = Lookup(_reserved())
+_SPENT_BY_TENANT = Lookup(_spent_by_tenant())
+_USAGE = Lookup(_usage())
+_USAGE_OF_TENANT = Lookup(_usage().where(_OF_TENANT))
+
+
+def spent_since(tenant: str, since: datetime) -> Query[float]:
+    """US dollars that a tenant's calls cost since then; those without a price cost nothing."""
+
+    async def query(connection: Connection) -> float:
+        ((row,),) = await _SPENT.rows(connection, [{"of_tenant": tenant, "since": since}])
+        return float(row[1])
+
+    return query
+
+
+def reserved_in_batches(tenant: str) -> Query[float]:
+    """US dollars that a tenant's lines of batches may cost that are not over."""
+
+    async def query(connection: Connection) -> float:
+        ((row,),) = await _RESERVED.rows(connection, [{"of_tenant": tenant}])
+        return float(row[1])
+
+    return query
+
+
+def spent_by_tenant(since: datetime) -> Query[dict[str, float]]:
+    """As `spent_since`, of every tenant that asked a model since then."""
+
+    async def query(connection: Connection) -> dict[str, float]:
+        (rows,) = await _SPENT_BY_TENANT.rows(connection, [{"since": since}])
+        return {tenant: usd for _, tenant, usd in rows}
+
+    return query
+
+
+def usage(tenant: str | None, since: datetime, until: datetime) -> Query[list[Calls]]:
+    """What was asked from one moment up to another, of a tenant or of all, sorted."""
+
+    async def query(connection: Connection) -> list[Calls]:
+        found = []
+        # Day by day: a busy month would take longer than any statement may.
+        for begin, end in _days(since, until):
+            period: dict[str, Any] = {"since": begin, "until": end}
+            if tenant is None:
+                (rows,) = await _USAGE.rows(connection, [period])
+            else:
+                (rows,) = await _USAGE_OF_TENANT.rows(connection, [{**period, "of_tenant": tenant}])
+            # A sum of bigints is numeric, which Python reads as Decimal.
+            found += [Calls._make((*row[1:9], *map(int, row[9:12]), row[12])) for row in rows]
+        return sorted(found)
+
+    return query
+
+
+def _days(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+    begin = since.astimezone(UTC)
+    while begin < until:
+        midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+        end = min(midnight + timedelta(days=1), until)
+        yield begin, end
+        begin = end.astimezone(UTC)

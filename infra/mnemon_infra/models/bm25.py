@@ -1,0 +1,127 @@
+"""Words as sparse vectors: BM25 by Qdrant's own encoder, in the language of each script.
+
+The engine multiplies by inverse document frequency; here go term frequency and length. The same text gives
+the same vector in every process.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, Language, SparseVector, StopwordsSet, TokenizerType
+
+from mnemon_infra.vectors.port import Sparse
+
+K = 0.9
+"""How soon a repeated word stops to count: messages are short, and repeat little."""
+
+B = 0.1
+"""How much a long text is held against it: little, for the same reason."""
+
+USUAL_WORDS = 24.0
+"""Words of a usual text, stop words left out."""
+
+RUSSIAN_STOP_WORDS = """
+ага будем будете будешь буду будут будучи вами ваш ваша ваше вашего вашей вашем ваши вашу вообще всем всеми
+всему дабы едва ежели ею ибо именно иначе итак ихний каждая каждое каждые каждый какие каким каких каково
+какого какое какую кем кого кому которая которого которое которой котором которому которую которые который
+которым которых кроме ладно либо лишь мной мною мое моего моей моем моему мои моим моих мою нами наш наша
+наше нашего нашей нашем наши наших нашу нею ними однако оно очень пожалуйста пока поскольку почему поэтому
+просто пускай пусть ради сами самим само самого свое своего своей своем свои своим своих сколько спасибо
+такая также таки такие таков такого такое твое твоего твоей твоем твои твоим твоих твой твою твоя тебе тобой
+тобою той тому тою туда хотя чей чему чье чьи чья эта этим этими этих это
+"""
+"""Beside Qdrant's list, which is short. Its English one is left alone: with a longer one less was found."""
+
+CYRILLIC = re.compile(r"[\u0400-\u052f]+")
+GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]+")
+ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]+")
+
+HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = re.compile(rf"[{HAN}\u3040-\u30ff\uac00-\ud7a3\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+"""Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer: words run into each other, or into what follows."""
+
+HAN_CHARACTER = re.compile(f"[{HAN}]")
+
+YO = str.maketrans("ёЁ", "еЕ")
+
+
+def document(text: str) -> Sparse:
+    """What a text is found by: a weight per word. Empty where there is no word, as in an emoji."""
+    return _merged(encoder.embed_document(words) for encoder, words in _by_script(text))
+
+
+def query(text: str) -> Sparse:
+    """What a query asks for: each word once."""
+    return _merged(encoder.embed_query(words) for encoder, words in _by_script(text))
+
+
+def _encoder(language: str, stop_words: StopwordsSet | None = None, *, ascii_folding: bool = False) -> Bm25:
+    return Bm25(
+        Bm25Config(
+            k=K,
+            b=B,
+            avg_len=USUAL_WORDS,
+            language=language,
+            stopwords=stop_words,
+            ascii_folding=ascii_folding,
+        )
+    )
+
+
+_OTHERS = _encoder("english", ascii_folding=True)
+"""Latin, numbers, and scripts without an entry below: English stems and stop words do not touch those."""
+
+_LANGUAGES = (
+    (
+        CYRILLIC,
+        _encoder("russian", StopwordsSet({Language.Russian}, set(RUSSIAN_STOP_WORDS.split()))),
+    ),
+    (GREEK, _encoder("greek")),
+    (ARABIC, _encoder("arabic")),
+)
+
+_GRAMS = Bm25(
+    Bm25Config(
+        k=K,
+        b=B,
+        avg_len=USUAL_WORDS,
+        tokenizer=TokenizerType.Whitespace,
+        stemmer=DisabledStemmer(),
+        stopwords=StopwordsSet(),
+    )
+)
+
+
+def _by_script(text: str) -> Iterator[tuple[Bm25, str]]:
+    """The words of a text, with the encoder for each script."""
+    if text.isascii():
+        yield _OTHERS, text
+        return
+    rest = unicodedata.normalize("NFKC", text).translate(YO)
+    for script, encoder in _LANGUAGES:
+        if words := script.findall(rest):
+            yield encoder, " ".join(words)
+            rest = script.sub(" ", rest)
+    if runs := UNSPACED.findall(rest):
+        yield _GRAMS, " ".join(gram for run in runs for gram in _grams(run))
+        rest = UNSPACED.sub(" ", rest)
+    yield _OTHERS, rest
+
+
+def _grams(run: str) -> Iterator[str]:
+    """Every two neighbours, and every Chinese character: a segmenter splits a query otherwise than a text."""
+    yield from map("".join, pairwise(run))
+    yield from HAN_CHARACTER.findall(run)
+
+
+def _merged(vectors: Iterable[SparseVector]) -> Sparse:
+    first, *others = vectors
+    if not others:
+        return Sparse(first.indices, first.values)
+    weights = dict(zip(first.indices, first.values, strict=True))
+    for vector in others:
+        for index, value in zip(vector.indices, vector.values, strict=True):
+            weights[index] = weights.get(index, 0.0) + value
+    return Sparse(list(weights), list(weights.values()))

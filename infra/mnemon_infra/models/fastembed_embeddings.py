@@ -1,0 +1,90 @@
+"""Vectors from transformers that run in this process, by the package `fastembed` (extra `fastembed`).
+
+It downloads a model when it first runs. Neither is possible where mnemon is tested: what stands here is
+held against the package's documented interface, and has not been run with the package itself.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon_infra.models.embedding import (
+    TRANSFORMER,
+    CorpusStatistics,
+    EmbeddingNotConfigured,
+    EmbeddingUnavailable,
+    of_length_1,
+)
+
+USUAL_MODEL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+"""50 languages, 384 numbers, 220 MB."""
+
+
+class TextEmbedding(Protocol):
+    """What is used of `fastembed.TextEmbedding`."""
+
+    def passage_embed(self, texts: Sequence[str]) -> Iterator[NDArray[np.float32]]: ...
+
+    def query_embed(self, query: str) -> Iterator[NDArray[np.float32]]: ...
+
+
+class FastEmbed:
+    """A transformer in this process. Every call computes in another thread.
+
+    Attributes:
+        model, dimension, thresholds: see `Embedder`.
+    """
+
+    thresholds = TRANSFORMER
+
+    def __init__(self, name: str, transformer: TextEmbedding) -> None:
+        self.model = f"fastembed/{name}"
+        self.dimension = len(next(iter(transformer.query_embed("dimension"))))
+        self._transformer = transformer
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors to be stored, a row each, of length 1; all zeros for white space."""
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        said = {row: text for row, text in enumerate(texts) if text.strip()}
+        if said:
+            found = await asyncio.to_thread(
+                lambda: list(self._transformer.passage_embed(list(said.values())))
+            )
+            vectors[list(said)] = of_length_1(np.asarray(found, dtype=np.float32))
+        return vectors
+
+    async def statistics(self, texts: Sequence[str]) -> None:
+        """None: a transformer weighs words itself."""
+
+    async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
+        """The vector to search with, of length 1, or all zeros for white space."""
+        if not text.strip():
+            return np.zeros(self.dimension, dtype=np.float32)
+        (found,) = await asyncio.to_thread(lambda: list(self._transformer.query_embed(text)))
+        return of_length_1(np.asarray(found, dtype=np.float32))
+
+
+@cache
+def fastembed(name: str = USUAL_MODEL) -> FastEmbed:
+    """The model, loaded once per process; the first time on a machine it is downloaded.
+
+    Raises:
+        EmbeddingNotConfigured: the package is not installed, or has no such model.
+        EmbeddingUnavailable: the model cannot be loaded now.
+    """
+    try:
+        package = import_module("fastembed")
+    except ModuleNotFoundError:
+        raise EmbeddingNotConfigured('fastembed is not installed: pip install "mnemon[fastembed]"') from None
+    known = {str(model["model"]) for model in package.TextEmbedding.list_supported_models()}
+    if name not in known:
+        raise EmbeddingNotConfigured(f"fastembed has no model {name}; it has {', '.join(sorted(known))}")
+    try:
+        return FastEmbed(name, package.TextEmbedding(model_name=name))
+    except Exception as error:  # of its download: requests', huggingface's or its own
+        raise EmbeddingUnavailable(f"fastembed cannot load {name}: {error}") from error

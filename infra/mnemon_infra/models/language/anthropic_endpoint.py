@@ -1,0 +1,225 @@
+"""How Anthropic's API is asked and understood: requests, answers, and what goes wrong."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+from anthropic import (
+    AnthropicError,
+    APIRequest,
+    APIStatusError,
+    AsyncAnthropic,
+    AsyncAPIResponse,
+    AsyncCallNext,
+    transform_schema,
+)
+from anthropic.types import Message, ModelInfo, OutputConfigParam, ThinkingConfigParam
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+
+from mnemon_infra.models.language.port import (
+    NO_KEY,
+    Answer,
+    ModelBusy,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+    RequestRefused,
+    Usage,
+)
+from mnemon_infra.models.language.provider_error import ProviderError
+from mnemon_infra.models.language.retry_after import retry_after
+
+LONGEST_WAIT = 60.0
+"""Seconds between two tries. The SDK would wait for weeks, were it told to."""
+
+BUSY = (429, 529)
+"""What the provider says when too much is asked of it, by us or by all."""
+
+TAKES_TIMEOUT = 5.0
+"""Seconds that it is waited for what a model takes; it is asked again when it matters."""
+
+THINKING = 4000
+"""Tokens left, besides the answer's, to a model that cannot be kept from thinking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """What a model takes; left out, what is guessed of one that the provider says nothing of.
+
+    Attributes:
+        thinking: what keeps it from thinking: thoughts cost what answers do, and count against their length.
+        effort: how hard it shall think, where nothing keeps it from that.
+    """
+
+    schema: bool = True
+    thinking: ThinkingConfigParam | None = None
+    effort: Literal["low"] | None = None
+    thinking_tokens: int = 0
+
+
+class Endpoint:
+    """One model at one address.
+
+    Its errors carry neither the key nor what was asked: servers have been seen to repeat both.
+
+    Attributes:
+        has_batches: until the server says, or shows, that it has none.
+    """
+
+    def __init__(self, client: AsyncAnthropic, model: str, timeout: float) -> None:
+        self.client = client
+        self.model = model
+        self.has_batches = True
+        self._timeout = min(TAKES_TIMEOUT, timeout)
+        self._takes: Takes | None = None
+
+    @property
+    def at(self) -> str:
+        return f"Anthropic at {self.client.base_url.netloc.decode()}"
+
+    async def takes(self) -> Takes:
+        """What the model takes; asked once. Where that is refused, the next request says what is wrong."""
+        if self._takes is None:
+            client = self.client.with_options(max_retries=0, timeout=self._timeout)
+            try:
+                with self.told():
+                    info = await client.models.retrieve(self.model)
+            except (ModelRefused, RequestRefused):
+                self._takes = Takes()
+                return self._takes
+            try:
+                self.has_batches = info.capabilities is None or info.capabilities.batch.supported
+                self._takes = _takes(info)
+            except AttributeError:  # servers of one's own say less than Anthropic
+                self._takes = Takes()
+        return self._takes
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """What goes wrong within is told in the port's words.
+
+        Raises:
+            ModelUnavailable: the provider does not answer, or with something else.
+            ModelRefused: it answers that it will not.
+            RequestRefused: it will not take this request.
+        """
+        try:
+            yield
+        except APIStatusError as error:
+            raise self._refused(error) from None
+        except (AnthropicError, httpx2.HTTPError, AttributeError, TypeError, ValueError) as error:
+            raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
+
+    def _refused(self, error: APIStatusError) -> Exception:
+        status, wait = error.status_code, retry_after(error.response.headers)
+        if status == 402 or error.error_code == "enforced_spend_limit_reached":
+            return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
+        match status:
+            case 401 | 403 if self.client.api_key == NO_KEY:
+                return ModelRefused(
+                    f"{self.at} wants a key, and no key is set (HTTP {status}): set ANTHROPIC_API_KEY"
+                )
+            case 401 | 403:
+                return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
+            case 404:
+                return ModelRefused(
+                    f"{self.at} has no model {self.model}, or not what it is asked for (HTTP 404): "
+                    "see the setting of the model, and MNEMON_ANTHROPIC_URL"
+                )
+            case _ if status in BUSY:
+                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
+            case 408 | 409:
+                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
+            case 400 | 413 | 422:
+                return RequestRefused(
+                    f"{self.at} refuses a request (HTTP {status})", ProviderError.of_body(error.body)
+                )
+            case _ if status < 500:
+                return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
+            case _:
+                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
+
+
+def params(
+    request: Request, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
+) -> MessageCreateParamsNonStreaming:
+    """A request as Anthropic wants it; what is the same every time stands first, to be cached."""
+    asked: MessageCreateParamsNonStreaming = {
+        "model": model,
+        "max_tokens": request.most_tokens + takes.thinking_tokens,
+        "system": [
+            {
+                "type": "text",
+                "text": request.instructions,
+                "cache_control": {"type": "ephemeral", "ttl": cached_for},
+            }
+        ],
+        "messages": [{"role": "user", "content": request.text}],
+    }
+    output: OutputConfigParam = {}
+    if request.schema is not None and takes.schema:
+        output["format"] = {"type": "json_schema", "schema": transform_schema(dict(request.schema))}
+    if takes.effort is not None:
+        output["effort"] = takes.effort
+    if output:
+        asked["output_config"] = output
+    if takes.thinking is not None:
+        asked["thinking"] = takes.thinking
+    return asked
+
+
+def outcome(message: Message) -> Answer:
+    """What a message says, which may be nothing: it is paid for all the same.
+
+    Raises:
+        AttributeError, TypeError: it is none.
+    """
+    content, given = getattr(message, "content", None), getattr(message, "usage", None)
+    if content is None and given is None:
+        raise TypeError("neither content nor usage")
+    usage, end = _usage(given), getattr(message, "stop_reason", None)
+    if end == "refusal":
+        return Answer("", usage, problem="the model will not answer this", is_refused=True)
+    is_cut = end in ("max_tokens", "model_context_window_exceeded")
+    try:
+        text = "".join(block.text for block in content or () if block.type == "text")
+    except (AttributeError, TypeError):
+        text = ""
+    return Answer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
+
+
+def _usage(given: object) -> Usage:
+    """Nothing where the provider says nothing. What is cached, and written to the cache, was asked too."""
+    names = "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
+    counts = [Usage.of_counts(getattr(given, name, None), 0, 0).input for name in names]
+    new, cached, written, output = counts
+    return Usage.of_counts(new + cached + written, cached, output)
+
+
+async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
+    """Between the SDK and the network: a long wait is the caller's matter, not the SDK's.
+
+    Raises:
+        ModelUnavailable, ModelBusy: the provider has no time, and for longer than `LONGEST_WAIT`.
+    """
+    response = await call_next(request)
+    wait = retry_after(response.http_response.headers)
+    if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
+        await response.close()
+        of = ModelBusy if response.status_code in BUSY else ModelUnavailable
+        raise of(f"Anthropic has no time (HTTP {response.status_code})", wait)
+    return response
+
+
+def _takes(info: ModelInfo) -> Takes:
+    can = info.capabilities
+    if can is None:
+        return Takes()
+    schema = can.structured_outputs.supported
+    if can.thinking.types.disabled.supported:
+        return Takes(schema, thinking={"type": "disabled"})
+    if can.thinking.types.between_tools.supported:  # without tools: never
+        return Takes(schema, thinking={"type": "between_tools"})
+    return Takes(schema, None, "low" if can.effort.low.supported else None, THINKING)

@@ -1,0 +1,276 @@
+"""Vectors from OpenAI, or from anything that speaks its `/embeddings`: Ollama, LM Studio, vLLM, TEI."""
+
+import asyncio
+import base64
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+from openai import APIStatusError, AsyncOpenAI, OpenAIError
+from openai.types import CreateEmbeddingResponse
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.embedding import (
+    TRANSFORMER,
+    CorpusStatistics,
+    EmbeddingNotConfigured,
+    EmbeddingRefused,
+    EmbeddingUnavailable,
+    of_length_1,
+)
+from mnemon_infra.telemetry import metrics
+
+USUAL_MODEL = "text-embedding-3-small"
+OPENAI = "https://api.openai.com/v1"
+
+DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+"""Of models that need not be asked for it."""
+
+TIMEOUT, RETRIES = 10.0, 3
+"""Seconds for one try, and how often it is repeated. In between the SDK waits, as long as the server says."""
+
+REQUESTS = 4
+"""Batches in flight at most. A query does not wait behind them."""
+
+TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
+"""OpenAI takes 8,192 tokens a text and 300,000 a request, and a token is a byte at least."""
+
+NO_KEY = "none"
+"""Sent where no key is set: a server of one's own may ask for none, and the SDK wants one."""
+
+SHORTEST = 200
+"""Characters of a refused text that are tried last; then it has no vector."""
+
+log = structlog.get_logger("embeddings")
+
+Batch = dict[int, str]
+"""Texts by their row."""
+
+
+class _Endpoint:
+    """One model at one address.
+
+    Its errors carry neither the key nor what the server said: servers have been seen to repeat the key.
+    """
+
+    def __init__(self, client: AsyncOpenAI, model: str) -> None:
+        self._client = client
+        self._model = model
+
+    async def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row per text, of whatever length.
+
+        Raises:
+            EmbeddingUnavailable: it does not answer, or not with a vector for each text.
+            EmbeddingRefused: it answers that it will not.
+        """
+        begun, outcome = time.perf_counter(), "unavailable"
+        try:
+            found = await self._vectors(texts)
+            outcome = "answered"
+            metrics.EMBEDDING_TEXTS.add(by=len(texts))
+        except EmbeddingRefused:
+            outcome = "refused"
+            raise
+        finally:
+            metrics.EMBEDDING_SECONDS.observe(time.perf_counter() - begun)
+            metrics.EMBEDDING_CALLS.add(outcome)
+        return found
+
+    async def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        try:
+            answer = await self._client.embeddings.create(
+                input=list(texts), model=self._model, encoding_format="base64"
+            )
+        except APIStatusError as error:
+            raise self._refused(error.status_code) from None
+        except (OpenAIError, ValueError) as error:
+            raise EmbeddingUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
+        try:
+            return _rows(answer, len(texts))
+        except (AttributeError, TypeError, ValueError):
+            raise EmbeddingUnavailable(f"{self._at} does not answer with a vector for each text") from None
+
+    def refused(self, why: str) -> EmbeddingRefused:
+        return EmbeddingRefused(f"{self._at} {why}")
+
+    @property
+    def _at(self) -> str:
+        return f"the embedding endpoint at {self._client.base_url.host}"
+
+    def _refused(self, status: int) -> EmbeddingUnavailable:
+        match status:
+            case 401 | 403 if self._client.api_key == NO_KEY:
+                return self.refused(
+                    f"wants a key, and no key is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
+                )
+            case 401 | 403:
+                return self.refused(f"refuses the key (HTTP {status}): see MNEMON_EMBEDDING_API_KEY")
+            case 404:
+                return self.refused(f"has no model {self._model}, or no /embeddings (HTTP 404)")
+            case 408 | 409 | 429:
+                return EmbeddingUnavailable(f"{self._at} has no time (HTTP {status})")
+            case 400 | 413 | 422:
+                return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
+            case _ if status < 500:
+                return self.refused(f"refuses what model {self._model} is asked (HTTP {status})")
+            case _:
+                return EmbeddingUnavailable(f"{self._at} fails (HTTP {status})")
+
+
+class OpenAIEmbeddings:
+    """A model behind an endpoint. Of a long text the first 8,000 bytes count.
+
+    Attributes:
+        model, dimension, thresholds: see `Embedder`.
+    """
+
+    thresholds = TRANSFORMER
+
+    def __init__(self, endpoint: _Endpoint, model: str, dimension: int) -> None:
+        self.model = f"openai/{model}"
+        self.dimension = dimension
+        self._endpoint = endpoint
+        self._free = asyncio.Semaphore(REQUESTS)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors to be stored, a row each, of length 1; white space is all zeros, and not asked about.
+
+        Raises:
+            EmbeddingUnavailable: the endpoint does not answer.
+            EmbeddingRefused: it answers that it will not.
+        """
+        vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        try:
+            async with asyncio.TaskGroup() as requests:
+                for batch in _batches(texts):
+                    requests.create_task(self._embed(batch, vectors))
+        except* EmbeddingUnavailable as errors:
+            first = errors.exceptions[0]
+        else:
+            return vectors
+        raise first
+
+    async def statistics(self, texts: Sequence[str]) -> None:
+        """None: a transformer weighs words itself."""
+
+    async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
+        """The vector to search with, of length 1, or all zeros for white space.
+
+        Raises:
+            EmbeddingUnavailable: the endpoint does not answer.
+            EmbeddingRefused: it answers that it will not.
+        """
+        vectors = np.zeros((1, self.dimension), dtype=np.float32)
+        for batch in _batches([text]):
+            await self._fill(batch, vectors)
+        (vector,) = vectors
+        return vector
+
+    async def _embed(self, batch: Batch, vectors: NDArray[np.float32]) -> None:
+        async with self._free:
+            await self._fill(batch, vectors)
+
+    async def _fill(self, batch: Batch, vectors: NDArray[np.float32]) -> None:
+        try:
+            found = await self._endpoint.vectors(list(batch.values()))
+        except _TextRefused as error:
+            await self._fill_in_part(batch, vectors, error)
+            return
+        if found.shape[1] != self.dimension:
+            raise self._endpoint.refused(
+                f"answers with {found.shape[1]} numbers a text; {self.model} has {self.dimension}"
+            )
+        vectors[list(batch)] = of_length_1(found)
+
+    async def _fill_in_part(
+        self, batch: Batch, vectors: NDArray[np.float32], refused: "_TextRefused"
+    ) -> None:
+        """One text must not keep the others from being embedded, nor its length itself."""
+        await self._endpoint.vectors(["dimension"])  # were this refused too, no text would be the reason
+        rows = list(batch)
+        if len(rows) > 1:
+            for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+                await self._fill({row: batch[row] for row in half}, vectors)
+            return
+        (row,) = rows
+        if len(batch[row]) > SHORTEST:
+            await self._fill({row: batch[row][: len(batch[row]) // 2]}, vectors)
+            return
+        log.warning("a text is found by its words only", error=str(refused))
+
+
+class _TextRefused(EmbeddingRefused):
+    """Of some texts at least one is refused: too long, perhaps."""
+
+
+@asynccontextmanager
+async def open_openai(
+    model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
+) -> AsyncIterator[OpenAIEmbeddings]:
+    """The model, until the end of the block. One that is not OpenAI's is asked for its dimension first.
+
+    Raises:
+        EmbeddingNotConfigured: there is no key, or one that no request can carry.
+        EmbeddingUnavailable: the endpoint does not answer.
+        EmbeddingRefused: it answers that it will not.
+    """
+    name = model or USUAL_MODEL
+    async with AsyncOpenAI(
+        api_key=_key(deployment),
+        base_url=deployment.embedding_url or OPENAI,
+        timeout=try_seconds,
+        max_retries=retries,
+    ) as client:
+        endpoint = _Endpoint(client, name)
+        dimension = DIMENSIONS.get(name) or (await endpoint.vectors(["dimension"])).shape[1]
+        yield OpenAIEmbeddings(endpoint, name, dimension)
+
+
+def _key(deployment: Deployment) -> str:
+    secret = deployment.embedding_api_key
+    key = "" if secret is None else secret.get_secret_value().strip()
+    if not key and deployment.embedding_url is None:
+        raise EmbeddingNotConfigured(
+            "no key is set: embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL"
+        )
+    if not (key.isascii() and key.isprintable()):
+        raise EmbeddingNotConfigured("the key for embeddings has characters that no key has")
+    return key or NO_KEY
+
+
+def _batches(texts: Sequence[str]) -> Iterator[Batch]:
+    batch: Batch = {}
+    room = REQUEST_BYTES
+    for row, text in enumerate(texts):
+        body = text.strip().encode(errors="replace")[:TEXT_BYTES]
+        if not body:
+            continue
+        if len(body) > room or len(batch) == REQUEST_TEXTS:
+            yield batch
+            batch, room = {}, REQUEST_BYTES
+        batch[row] = body.decode(errors="ignore")
+        room -= len(body)
+    if batch:
+        yield batch
+
+
+def _rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
+    """The vectors in the order of the texts; ValueError and its like where the answer is something else."""
+    by_index = {item.index: _numbers(item.embedding) for item in answer.data}
+    if len(answer.data) != wanted or by_index.keys() != set(range(wanted)):
+        raise ValueError("not a vector for each text")
+    rows = np.stack([by_index[index] for index in range(wanted)])
+    if not np.isfinite(rows).all():
+        raise ValueError("not numbers")
+    return rows
+
+
+def _numbers(vector: list[float] | str) -> NDArray[np.float32]:
+    """Some servers answer with numbers, whatever they are asked for."""
+    if isinstance(vector, str):
+        return np.frombuffer(base64.b64decode(vector), dtype="<f4")
+    return np.asarray(vector, dtype=np.float32)

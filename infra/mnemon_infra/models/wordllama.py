@@ -1,0 +1,174 @@
+"""Static vectors that ship in the `wordllama` wheel: one per token, added up. No network, no wait."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingNotConfigured, Thresholds, of_length_1
+from mnemon_infra.models.llama_tokenizer import llama_tokenizer, package_folder
+
+MODEL = "l2_supercat_256"
+
+THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other=1.0)
+"""Thresholds by `mnemon calibrate bench/mnemon_bench/pairs.jsonl`, over the pairs that alignment leaves open.
+
+Of English ones, 95 % are alike from 0.66 on; none that differs reaches 0.72. Of Russian ones, no similarity
+tells those that are alike from others, so that it decides nothing.
+"""
+
+LONGEST = 8_000
+"""Characters that are read of a text: the mean of more tokens says nothing in particular."""
+
+AT_ONCE = 256
+"""Texts that go to the tokenizer at once: it holds the interpreter while it takes them over."""
+
+IN_PLACE = 8_000
+"""Characters that are embedded in the caller's thread: 2 ms. More go to another thread."""
+
+SIF_A = 1e-3
+"""A token that is this share of all tokens counts half (smooth inverse frequency)."""
+
+PRIOR_TOKENS = 5_000
+"""So many tokens of the tenant weigh as much as what is known of every language: a few hundred messages."""
+
+FIRST_MERGED, FIRST_CHARACTER = 259, 29_871
+"""Before them stand bytes, then what was merged, then single characters; the two latter by frequency."""
+
+Result = TypeVar("Result")
+
+
+class WordLlama:
+    """The mean of a text's tokens; of a query's tokens, the rare ones count more.
+
+    Only the query is weighted, so that nothing has to be embedded anew when a tenant's words change.
+
+    Attributes:
+        model, dimension, thresholds: see `Embedder`.
+    """
+
+    model = f"wordllama/{MODEL}"
+    thresholds = THRESHOLDS
+
+    def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
+        """`table` has a row for each token."""
+        self._tokenizer = tokenizer
+        self._table = table
+        self._prior = _zipf(len(table)) * PRIOR_TOKENS
+        self._even = np.ones(LONGEST * 5, dtype=np.float32)
+        self._usual = self._rarity(np.zeros(len(table)))
+
+    @property
+    def dimension(self) -> int:
+        return int(self._table.shape[1])
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors to be stored, a row each, of length 1.
+
+        The same text gives the same vector, whatever stands beside it. Of a long text the first 8,000
+        characters count. A text of nothing but white space is all zeros: near to nothing.
+        """
+        return await _apart(self._embed, texts)
+
+    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics:
+        """What is rare among texts of a tenant."""
+        return CorpusStatistics(self._rarity(await _apart(self._counts, texts)))
+
+    async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
+        """The vector to search with, of length 1, or all zeros for white space.
+
+        Without statistics, tokens are as rare as they are in general.
+        """
+        weights = self._usual if statistics is None else statistics.weights
+        (tokens,) = self._tokens([text])
+        return of_length_1(weights[tokens] @ self._table.take(tokens, axis=0))
+
+    def embed_word(self, word: str) -> NDArray[np.float32]:
+        """Return the vector of one word, of length 1."""
+        (vector,) = self._embed([word])
+        return np.asarray(vector, dtype=np.float32)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        sums = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for row, tokens in enumerate(self._tokens(texts)):
+            sums[row] = self._even[: len(tokens)] @ self._table.take(tokens, axis=0)
+        return of_length_1(sums)
+
+    def _counts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        counts = np.zeros(len(self._table))
+        for tokens in self._tokens(texts):
+            np.add.at(counts, tokens, 1)
+        return counts
+
+    def _rarity(self, counts: NDArray[np.float64]) -> NDArray[np.float32]:
+        share = (counts + self._prior) / (counts.sum() + PRIOR_TOKENS)
+        weights: NDArray[np.float32] = (SIF_A / (SIF_A + share)).astype(np.float32)
+        return weights
+
+    def _tokens(self, texts: Sequence[str]) -> Iterator[NDArray[np.int32]]:
+        for start in range(0, len(texts), AT_ONCE):
+            some = [text[:LONGEST].strip() for text in texts[start : start + AT_ONCE]]
+            for encoding in self._tokenizer.encode_batch_fast(some, add_special_tokens=False):
+                yield np.asarray(encoding.ids, dtype=np.int32)
+
+
+@cache
+def wordllama() -> WordLlama:
+    """The model, loaded once per process, in 0.1 s.
+
+    Raises:
+        EmbeddingNotConfigured: the package is not installed.
+    """
+    folder, tokenizer = package_folder(), llama_tokenizer()
+    if folder is None or tokenizer is None:
+        raise EmbeddingNotConfigured(
+            'wordllama is not installed: pip install "mnemon[server]", or set another embedding.provider'
+        )
+    from safetensors.numpy import load_file  # comes with wordllama
+
+    weights = load_file(folder / "weights" / f"{MODEL}.safetensors")["embedding.weight"]
+    return WordLlama(tokenizer, weights.astype(np.float32))
+
+
+WORDS = 20_000
+"""Words whose vectors a process keeps: 20 MB."""
+
+
+@cache
+def word_similarity() -> Callable[[str, str], float] | None:
+    """Return the cosine similarity of words by static vectors; None where the package is not installed."""
+    try:
+        model = wordllama()
+    except EmbeddingNotConfigured:
+        return None
+
+    @lru_cache(maxsize=WORDS)
+    def vector(word: str) -> NDArray[np.float32]:
+        return model.embed_word(word)
+
+    @lru_cache(maxsize=10 * WORDS)
+    def similarity(a: str, b: str) -> float:
+        return float(vector(a) @ vector(b))
+
+    return similarity
+
+
+async def _apart(work: Callable[[Sequence[str]], Result], texts: Sequence[str]) -> Result:
+    """Do it in another thread unless it is done in no time."""
+    if sum(map(len, texts)) <= IN_PLACE:
+        return work(texts)
+    return await asyncio.to_thread(work, texts)
+
+
+def _zipf(tokens: int) -> NDArray[np.float64]:
+    """The share that each token has in text, going by its place in the vocabulary."""
+    place = np.arange(tokens, dtype=np.float64)
+    rank = np.where(place < FIRST_CHARACTER, place - FIRST_MERGED + 1, place - FIRST_CHARACTER + 1)
+    rank[:FIRST_MERGED] = tokens
+    share: NDArray[np.float64] = 1 / rank
+    share /= share.sum()
+    return share

@@ -1,0 +1,193 @@
+"""The settings bucket, and the newest that it has."""
+
+import asyncio
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js.api import Header
+from nats.js.errors import (
+    APIError,
+    BucketNotFoundError,
+    KeyNotFoundError,
+    KeyWrongLastSequenceError,
+    NotFoundError,
+)
+from nats.js.kv import KeyValue
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import DEFAULT_KEY
+from mnemon_contracts.settings_document import NOTHING, Document, in_force, read_document
+from mnemon_contracts.streams import SETTINGS
+
+log = structlog.get_logger("settings")
+
+TIMEOUT = 5.0
+"""Seconds for the server to answer."""
+
+_BY: Final = "Mnemon-By"
+"""The header that has the name of the connection by which an entry was set, such as `mnemon-admin`."""
+
+_OVERTAKEN: Final = (10071, 10164)
+"""What the server calls it when a key has changed since it was read."""
+
+
+class SettingsNotProvisioned(Exception):
+    """The bucket is absent: run `mnemon provision`."""
+
+
+class Newest(NamedTuple):
+    """The newest entry of a key."""
+
+    document: Document
+    """What is set, which may come from an older entry where this one is not valid."""
+    revision: int
+    """0 where the key was never written."""
+    body: bytes
+    """As it is stored."""
+
+
+async def open_bucket(connection: Client) -> KeyValue:
+    """The bucket.
+
+    Raises:
+        SettingsNotProvisioned: it is absent.
+    """
+    try:
+        return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
+    except BucketNotFoundError as error:
+        raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error
+
+
+async def newest_default(bucket: KeyValue) -> Newest:
+    """The settings of everybody. Where the newest entry is not valid, those of the newest that is."""
+    body, revision = await _newest(bucket, DEFAULT_KEY)
+    try:
+        return Newest(valid_default(body), revision, body)
+    except InvalidBody as error:
+        say_invalid(DEFAULT_KEY, revision, error)
+    for former in reversed(await entries(bucket, DEFAULT_KEY)):
+        with suppress(InvalidBody):
+            return Newest(valid_default(former.value), revision, body)
+    return Newest(NOTHING, revision, body)
+
+
+async def newest_of_tenant(bucket: KeyValue, key: str) -> Newest:
+    """What a tenant has of its own; nothing where the newest entry is no document."""
+    body, revision = await _newest(bucket, key)
+    try:
+        return Newest(read_document(body), revision, body)
+    except InvalidBody as error:
+        say_invalid(key, revision, error)
+        return Newest(NOTHING, revision, body)
+
+
+async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
+    try:
+        # A tenant may be spelled with more than nats-py takes for a key; the server takes any token.
+        entry = await bucket.get(key, validate_keys=False)
+    except KeyNotFoundError as error:
+        return b"", error.entry.revision if error.entry else 0  # what was deleted has a revision too
+    return entry.value or b"", entry.revision or 0
+
+
+async def put(connection: Client, key: str, body: bytes, last: int) -> int:
+    """Write an entry, with who does; nats-py's `update` has no room for that.
+
+    Returns:
+        Its revision.
+
+    Raises:
+        KeyWrongLastSequenceError: the newest entry is not `last` any more.
+        nats.errors.Error: it is not known whether it is written.
+    """
+    headers = {
+        Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: str(last),
+        _BY: str(connection.options["name"] or ""),
+    }
+    try:
+        acknowledged = await connection.jetstream(timeout=TIMEOUT).publish(
+            f"$KV.{SETTINGS}.{key}", body, headers=headers
+        )
+    except APIError as error:
+        if error.err_code in _OVERTAKEN:
+            raise KeyWrongLastSequenceError(description=error.description) from error
+        raise
+    return acknowledged.seq
+
+
+async def set_by(connection: Client, revision: int) -> str | None:
+    """The name of the connection by which an entry was set; None where nobody has said.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        message = await connection.jetstream(timeout=TIMEOUT).get_msg(f"KV_{SETTINGS}", revision)
+    except NotFoundError:
+        return None
+    return (message.headers or {}).get(_BY) or None
+
+
+async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
+    """All that is kept of a key, oldest first; deletions too.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    watcher = await bucket.watch(key, include_history=True)
+    try:
+        return await entries_so_far(watcher)
+    finally:
+        await stop(watcher)
+
+
+async def entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
+    """What is there of all that is watched, as a watch begins.
+
+    nats-py marks the end of it too early where the server says that it has sent all, and the last of that
+    has not arrived yet: so the marks are passed over, and what the server says of each entry tells.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    assert watcher._sub is not None
+    consumer = await watcher._sub.consumer_info()
+    sent = consumer.delivered.consumer_seq if consumer.delivered else 0
+    found: list[KeyValue.Entry] = []
+    if not sent and not consumer.num_pending:
+        return found
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            async for entry in watcher:
+                if entry is not None:
+                    found.append(entry)
+                    if not entry.delta:
+                        break
+    except TimeoutError as error:
+        raise nats.errors.TimeoutError from error
+    return found
+
+
+async def stop(watcher: KeyValue.KeyWatcher) -> None:
+    """End a watch, also where its connection has ended before."""
+    with suppress(nats.errors.Error):
+        await watcher.stop()  # type: ignore[no-untyped-call]
+
+
+def valid_default(body: bytes | None) -> Document:
+    """A document of the default.
+
+    Raises:
+        InvalidBody: it cannot be in force.
+    """
+    document = read_document(body)
+    in_force(document)
+    return document
+
+
+def say_invalid(key: str, revision: int | None, error: ValueError) -> None:
+    """Say in the log that an entry is left alone, and why."""
+    log.error("settings are invalid and not taken over", key=key, revision=revision, error=str(error))

@@ -1,0 +1,137 @@
+"""What was set before, and the way back to it."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from nats.aio.client import Client
+from nats.js.errors import BadRequestError, KeyNotFoundError
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import DEFAULT_KEY, SettingsV1, settings_key
+from mnemon_contracts.settings_document import NOTHING, Document, flat, in_force, read_document
+from mnemon_infra.broker.topology import SETTINGS_KEPT
+from mnemon_infra.settings.bucket import entries, newest_default, open_bucket, set_by
+from mnemon_infra.settings.store import change
+
+
+class NoSuchRevision(Exception):
+    """There is nothing to go back to: another key's revision, a deletion, or no longer kept."""
+
+
+class Changed(NamedTuple):
+    """What became of one setting. A tuple of one value, or an empty one where it was not set."""
+
+    setting: str
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One entry of the history."""
+
+    revision: int
+    at: datetime
+    changes: tuple[Changed, ...]
+    """Against the entry before; of the oldest that is kept: all that it sets."""
+    deleted: bool = False
+    problem: str | None = None
+    """Why it could not be in force now."""
+    by: str | None = None
+    """The name of the connection that set it, such as `mnemon-admin`; None where another client has."""
+
+
+async def history(connection: Client, tenant: str | None = None) -> list[Revision]:
+    """What was set, oldest first: the last 64 entries.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    key = settings_key(tenant)
+    bucket = await open_bucket(connection)
+    default = (await newest_default(bucket)).document
+    revisions = []
+    before = NOTHING
+    found = await entries(bucket, key)
+    setters = await asyncio.gather(*(set_by(connection, entry.revision or 0) for entry in found))
+    for entry, by in zip(found, setters, strict=True):
+        changes: tuple[Changed, ...] = ()
+        problem = None
+        try:
+            document = read_document(entry.value)
+            changes = tuple(_changes(before, document))
+            before = document
+            in_force(document) if tenant is None else in_force(default, document)
+        except InvalidBody as error:
+            problem = str(error)
+        at: Any = entry.created  # nats-py calls it an int
+        is_deletion = entry.operation is not None
+        revisions.append(Revision(entry.revision or 0, at, changes, is_deletion, problem, by))
+    return revisions
+
+
+async def in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
+    """What was in force for a tenant at a former moment; None where that is not kept, or was not valid.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        nats.errors.Error: the server does not answer.
+    """
+    bucket = await open_bucket(connection)
+    documents = []
+    for key in (DEFAULT_KEY, settings_key(tenant)):
+        found: Any = await entries(bucket, key)
+        former = [entry for entry in found if entry.created <= moment]
+        if not former and len(found) >= SETTINGS_KEPT:
+            return None
+        is_set = former and former[-1].operation is None
+        try:
+            documents.append(read_document(former[-1].value) if is_set else NOTHING)
+        except InvalidBody:
+            return None
+    try:
+        return in_force(*documents)
+    except InvalidBody:
+        return None
+
+
+async def rollback(connection: Client, revision: int, tenant: str | None = None) -> int:
+    """Set again what was set at a revision of the history, and nothing else.
+
+    Returns:
+        The revision that is in force now.
+
+    Raises:
+        NoSuchRevision: the history has no such entry.
+        InvalidBody: what was set then is not valid now.
+        SettingsNotProvisioned: the bucket is absent.
+        SettingsContended: others change the same settings all the time.
+        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    bucket = await open_bucket(connection)
+    try:
+        entry = await bucket.get(settings_key(tenant), revision, validate_keys=False)
+    except (KeyNotFoundError, BadRequestError) as error:
+        whose = "" if tenant is None else f" --tenant {tenant}"
+        raise NoSuchRevision(
+            f"there is no revision {revision} to go back to; see: mnemon settings history{whose}"
+        ) from error
+    document = read_document(entry.value)
+    return await change(connection, lambda _: document, tenant)
+
+
+def _changes(before: Document, after: Document) -> Iterator[Changed]:
+    old, new = flat(before), flat(after)
+    for name in {**old, **new}:
+        changed = Changed(name, _value(old, name), _value(new, name))
+        if changed.before != changed.after:
+            yield changed
+
+
+def _value(values: dict[str, Any], name: str) -> tuple[Any, ...]:
+    return (values[name],) if name in values else ()

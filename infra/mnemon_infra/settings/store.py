@@ -1,0 +1,282 @@
+"""The settings bucket: read, watched and written."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import NamedTuple
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
+from nats.js.kv import KeyValue
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
+from mnemon_contracts.settings_document import NOTHING, Document, document_of, in_force, read_document, stored
+from mnemon_contracts.streams import SETTINGS
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.broker.connect import reconnects
+from mnemon_infra.settings.bucket import (
+    entries_so_far,
+    newest_default,
+    newest_of_tenant,
+    open_bucket,
+    put,
+    say_invalid,
+    stop,
+    valid_default,
+)
+
+log = structlog.get_logger("settings")
+
+PAUSE = 0.2
+"""Seconds before a server that has just come back is asked again."""
+
+CHECK_INTERVAL = 5.0
+"""Seconds between two looks whether the bucket is there, and watched."""
+
+ATTEMPTS = 50
+"""How often a change is made anew because somebody else's came before it."""
+
+BACK_OFF = 0.002
+"""Seconds more before each of them: a copy of the bucket may be behind."""
+
+
+class SettingsContended(Exception):
+    """Others change the same settings all the time."""
+
+
+class LiveSettings:
+    """The settings as they are now: `value` is the default, `of` a tenant's.
+
+    Both change by themselves while `watched` is open. An entry of the default that is not valid is not taken
+    over. A tenant whose entry is not valid, or does not go with the default any more, has the default.
+    """
+
+    def __init__(self) -> None:
+        self.value = SettingsV1()
+        self._default = NOTHING
+        self._bodies: dict[str, bytes] = {}
+        self._of: dict[str, SettingsV1] = {}
+
+    def of(self, tenant: str) -> SettingsV1:
+        """What is in force for a tenant."""
+        return self._of.get(tenant, self.value)
+
+    def all(self) -> Iterable[SettingsV1]:
+        """What is in force for anybody."""
+        return [self.value, *self._of.values()]
+
+    def tenants(self) -> Iterable[str]:
+        """Those that have settings of their own."""
+        return list(self._of)
+
+    @asynccontextmanager
+    async def watched(self, connection: Client) -> AsyncIterator[None]:
+        """Follow the bucket. The first values are there on enter.
+
+        Raises:
+            SettingsNotProvisioned: there is no bucket to follow.
+            nats.errors.Error: the server does not answer.
+        """
+        bucket = await open_bucket(connection)
+        with reconnects(connection) as reconnected:
+            watch = await self._catch_up(connection, bucket)
+            following = asyncio.create_task(self._follow(connection, bucket, watch, reconnected))
+            try:
+                yield
+            finally:
+                following.cancel()
+                with suppress(asyncio.CancelledError):
+                    await following
+
+    async def _follow(
+        self, connection: Client, bucket: KeyValue, watch: "_Watch", reconnected: asyncio.Event
+    ) -> None:
+        """Take over what comes. After a reconnect, and after a loss of the bucket, begin anew.
+
+        A server that was restarted has forgotten the watch, and nats-py needs up to 20 s to find that out. A
+        bucket that was deleted and made anew it never finds.
+        """
+        while True:
+            taking = asyncio.create_task(self._take_all(watch.watcher))
+            ends = [asyncio.create_task(reconnected.wait()), asyncio.create_task(_lost(connection, watch))]
+            try:
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (taking, *ends):
+                    task.cancel()
+                await stop(watch.watcher)
+            reconnected.clear()
+            watch = await self._catch_up_patiently(connection, bucket)
+
+    async def _take_all(self, watcher: KeyValue.KeyWatcher) -> None:
+        async for entry in watcher:
+            if entry is not None:
+                self._take(entry)
+
+    async def _catch_up_patiently(self, connection: Client, bucket: KeyValue) -> "_Watch":
+        said: str | None = None
+        while True:
+            try:
+                return await self._catch_up(connection, bucket)
+            except nats.errors.Error as error:
+                problem = repr(error)
+                if isinstance(error, NotFoundError):
+                    problem = f"the bucket `{SETTINGS}` was deleted: run `mnemon provision`, then set again"
+                if problem != said:
+                    log.error("settings cannot be read, the former stay in force", problem=problem)
+                said = problem
+                await asyncio.sleep(PAUSE)
+
+    async def _catch_up(self, connection: Client, bucket: KeyValue) -> "_Watch":
+        """Take over all that is in the bucket; what comes later comes by the watcher."""
+        created = (await connection.jetstream().stream_info(f"KV_{SETTINGS}")).created
+        watcher = await bucket.watchall()
+        try:
+            entries = await entries_so_far(watcher)
+            default = (await newest_default(bucket)).document
+        except BaseException:
+            await stop(watcher)
+            raise
+        self._bodies = {
+            tenant: entry.value or b"" for entry in entries if (tenant := _tenant(entry)) is not None
+        }
+        self._of = {}
+        self._put_in_force(default)
+        return _Watch(watcher, created)
+
+    def _take(self, entry: KeyValue.Entry) -> None:
+        if entry.key == DEFAULT_KEY:
+            try:
+                default = valid_default(entry.value)
+            except InvalidBody as error:
+                say_invalid(entry.key, entry.revision, error)
+                return
+            self._put_in_force(default)
+        elif (tenant := _tenant(entry)) is not None:
+            self._bodies[tenant] = entry.value or b""
+            self._renew(tenant)
+        log.info("settings changed", key=entry.key, revision=entry.revision)
+
+    def _put_in_force(self, default: Document) -> None:
+        self._default, self.value = default, in_force(default)
+        for tenant in self._bodies:
+            self._renew(tenant)
+
+    def _renew(self, tenant: str) -> None:
+        self._of.pop(tenant, None)
+        try:
+            own = read_document(self._bodies[tenant])
+            if own:
+                self._of[tenant] = in_force(self._default, own)
+        except InvalidBody as error:
+            log.error("a tenant's settings are invalid; it has the default", tenant=tenant, error=str(error))
+
+
+class _Watch(NamedTuple):
+    """A watch, and when the bucket was made that it is on."""
+
+    watcher: KeyValue.KeyWatcher
+    created: datetime | None
+
+
+async def _lost(connection: Client, watch: _Watch) -> None:
+    """Return when the bucket is not the one that is watched any more, or the server watches it no more."""
+    assert watch.watcher._sub is not None
+    while True:
+        await asyncio.sleep(CHECK_INTERVAL)
+        try:
+            info = await connection.jetstream().stream_info(f"KV_{SETTINGS}")
+            if info.created != watch.created:
+                log.warning("settings bucket replaced, reading it anew")
+                return
+            await watch.watcher._sub.consumer_info()
+        except NotFoundError:
+            return
+        except nats.errors.Error as error:  # after a reconnect all is read anew
+            log.warning("settings bucket check failed, retrying", error=repr(error))
+
+
+def _tenant(entry: KeyValue.Entry) -> str | None:
+    try:
+        return tenant_of(entry.key)
+    except InvalidSubject as error:
+        say_invalid(entry.key, entry.revision, error)
+        return None
+
+
+async def read(connection: Client, tenant: str | None = None) -> SettingsV1:
+    """The settings in force: the default, or a tenant's.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    default, own = await documents(connection, tenant)
+    try:
+        return in_force(default, own)
+    except InvalidBody:
+        return in_force(default)
+
+
+async def documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
+    """What was set for everybody, and what for a tenant besides; they need not go together.
+
+    Raises:
+        SettingsNotProvisioned: the bucket is absent.
+        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    key = settings_key(tenant)
+    bucket = await open_bucket(connection)
+    default = await newest_default(bucket)
+    own = NOTHING if tenant is None else (await newest_of_tenant(bucket, key)).document
+    return default.document, own
+
+
+async def change(connection: Client, edit: Callable[[Document], Document], tenant: str | None = None) -> int:
+    """Change what is set, in every process. What somebody else changes at the same time is kept.
+
+    Args:
+        connection: to the server.
+        edit: makes the new document of the present one; called again where that has changed meanwhile.
+        tenant: whose settings; None: the default.
+
+    Returns:
+        The revision that is in force now.
+
+    Raises:
+        InvalidBody: the outcome is not valid; nothing is changed.
+        SettingsNotProvisioned: the bucket is absent.
+        SettingsContended: others were faster, every time.
+        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+    """
+    key = settings_key(tenant)
+    bucket = await open_bucket(connection)
+    for attempt in range(ATTEMPTS):
+        default = await newest_default(bucket)
+        present = default if tenant is None else await newest_of_tenant(bucket, key)
+        document = edit(present.document)
+        if tenant is None:
+            in_force(document)
+        else:
+            in_force(default.document, document)
+        body = stored(document)
+        if present.revision and body == present.body:
+            return present.revision
+        try:
+            return await put(connection, key, body, present.revision)
+        except KeyWrongLastSequenceError:
+            await asyncio.sleep(attempt * BACK_OFF)
+    raise SettingsContended("others change the same settings all the time; try again")
+
+
+async def write(connection: Client, settings: SettingsV1) -> int:
+    """Put these settings in force as the default, whatever was set before; raises as `change` does.
+
+    Returns:
+        Their revision.
+    """
+    return await change(connection, lambda _: document_of(settings))

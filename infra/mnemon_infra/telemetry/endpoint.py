@@ -1,0 +1,150 @@
+"""A process over HTTP: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever runs it.
+
+In a thread of its own, so that it answers also while the event loop does not turn, and says so.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from threading import Thread
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import structlog
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+from mnemon_infra.telemetry.exposition import registry
+from mnemon_infra.telemetry.host_header import host_name, is_address_or_localhost, is_loopback
+
+log = structlog.get_logger("telemetry")
+
+PATIENCE: Final = 5.0
+"""Seconds for the event loop to look."""
+
+_POLL: Final = 0.1
+"""Seconds until the thread notices that it is to end."""
+
+Look = Callable[[], Coroutine[Any, Any, Sequence[str]]]
+"""Looks how the process fares; why it cannot do its work, or nothing."""
+
+
+class PortTaken(Exception):
+    """Somebody else listens there, or may not be listened there; the message has the next step."""
+
+
+@asynccontextmanager
+async def answering_http(host: str, port: int, look: Look) -> AsyncIterator[None]:
+    """Answer until the end of the block.
+
+    Args:
+        host: address to listen at.
+        port: the same; 0 takes a free one.
+        look: brings what is measured up to date, too.
+
+    Raises:
+        PortTaken: it cannot be listened there.
+    """
+    loop = asyncio.get_running_loop()
+    handler = partial(
+        _Handler, ask=partial(_asked, loop), look=look, shown=registry(), is_local=is_loopback(host)
+    )
+    try:
+        server = _Server((host, port), handler)
+    except OSError as error:
+        raise PortTaken(
+            f"metrics cannot be shown at {host}:{port}: {error.strerror}. "
+            "Name another port: --metrics-port, or MNEMON_METRICS_PORT"
+        ) from error
+    Thread(target=server.serve_forever, args=(_POLL,), name="metrics", daemon=True).start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+
+
+def _asked(loop: asyncio.AbstractEventLoop, look: Look) -> Sequence[str]:
+    """What the event loop sees, asked for by another thread."""
+    asked = asyncio.run_coroutine_threadsafe(look(), loop)
+    try:
+        return asked.result(PATIENCE)
+    except TimeoutError:
+        asked.cancel()
+        return [f"the process finds nothing out within {PATIENCE:g} s"]
+    except CancelledError:
+        return ["it is ending"]
+    except Exception as error:  # what keeps it from finding out is an answer, too
+        log.exception("it cannot be found out how the process fares")
+        return [f"it cannot be found out: {error!r}"]
+
+
+async def _turns() -> Sequence[str]:
+    return []
+
+
+class _Server(ThreadingHTTPServer):
+    def server_bind(self) -> None:
+        # HTTPServer would ask a name server for the host's name, and wait for it.
+        TCPServer.server_bind(self)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def __init__(
+        self,
+        *arguments: Any,
+        ask: Callable[[Look], Sequence[str]],
+        look: Look,
+        shown: CollectorRegistry,
+        is_local: bool,
+    ) -> None:
+        self._ask = ask
+        self._look = look
+        self._shown = shown
+        self._is_local = is_local
+        super().__init__(*arguments)
+
+    def do_GET(self) -> None:
+        # Elsewhere, a scraper uses whatever name the machine has there.
+        if self._is_local and not is_address_or_localhost(host_name(self.headers.get("Host", ""))):
+            error = {"error": "the header Host names another machine: use an address, or localhost"}
+            self._json(HTTPStatus.MISDIRECTED_REQUEST, error)
+            return
+        match urlsplit(self.path).path:
+            case "/metrics":
+                self._ask(self._look)
+                encode, content_type = choose_encoder(self.headers.get("Accept", ""))
+                self._answer(HTTPStatus.OK, encode(self._shown), content_type)
+            case "/healthz":
+                self._reasons("alive", self._ask(_turns))
+            case "/readyz":
+                self._reasons("ready", self._ask(self._look))
+            case _:
+                paths = ["/metrics", "/healthz", "/readyz"]
+                self._json(HTTPStatus.NOT_FOUND, {"error": "there is nothing here", "paths": paths})
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+        """Nothing: each probe would be a line."""
+
+    def _reasons(self, question: str, reasons: Sequence[str]) -> None:
+        status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+        self._json(status, {question: not reasons, "reasons": list(reasons)})
+
+    def _json(self, status: HTTPStatus, value: object) -> None:
+        self._answer(status, json.dumps(value).encode() + b"\n", "application/json")
+
+    def _answer(self, status: HTTPStatus, body: bytes, content_type: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)

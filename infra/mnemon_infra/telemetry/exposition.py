@@ -1,0 +1,58 @@
+"""What is counted, as Prometheus reads it, with what prometheus_client knows of the process."""
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from mnemon_infra.telemetry.metrics import BUILD
+from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram, Metric
+
+
+class _Counted(Collector):
+    """All metrics of this process."""
+
+    def collect(self) -> Iterable[Family]:
+        for metric in list(Metric.all):
+            if metric is not BUILD:
+                yield family(metric)
+        build = GaugeMetricFamily(BUILD.name, BUILD.text, labels=("version",))
+        build.add_metric((version("mnemon"),), 1)
+        yield build
+
+
+def registry() -> CollectorRegistry:
+    """All that a process shows."""
+    shown = CollectorRegistry()
+    ProcessCollector(registry=shown)
+    PlatformCollector(registry=shown)
+    GCCollector(registry=shown)
+    shown.register(_Counted())
+    return shown
+
+
+def family(metric: Metric) -> Family:
+    """A metric with all its time series."""
+    match metric:
+        case Counter():
+            counter = CounterMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
+            for labels, value in list(metric.values.items()):
+                counter.add_metric(labels, value)
+            return counter
+        case Histogram():
+            histogram = HistogramMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
+            # A copy, since this is another thread than the one that counts.
+            for labels, distribution in list(metric.values.items()):
+                below = accumulate(distribution.counts)
+                bounds = [*(f"{bound:g}" for bound in metric.bounds), "+Inf"]
+                histogram.add_metric(labels, list(zip(bounds, below, strict=True)), distribution.total)
+            return histogram
+    assert isinstance(metric, Gauge)
+    gauge = GaugeMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))
+    for labels, value in list(metric.values.items()):
+        gauge.add_metric(labels, value)
+    return gauge

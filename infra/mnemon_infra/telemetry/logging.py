@@ -1,0 +1,64 @@
+"""Logs: for a person where one is watching, JSON lines otherwise."""
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from mnemon_infra.telemetry.tracing import logged
+
+_OURS = "mnemon"
+
+
+def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
+    """Send all logs to one stream: ours from `level` on, those of libraries from WARNING on.
+
+    A terminal gets coloured lines; a file or a pipe gets one JSON object per line, with `timestamp` in UTC,
+    `level`, `logger` and `event`.
+    """
+    person = stream.isatty()
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        _traced,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if person else "iso", utc=not person),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=_logger,
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *(_for_person() if person else _for_program()),
+            ],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger(_OURS).setLevel(level)
+
+
+def _logger(name: str = "") -> logging.Logger:
+    return logging.getLogger(f"{_OURS}.{name}" if name else _OURS)
+
+
+def _traced(_: object, __: str, line: EventDict) -> EventDict:
+    """Say to which trace a line belongs, where something is traced."""
+    return {**logged(), **line}
+
+
+def _for_person() -> list[Processor]:
+    # Not the tracebacks that show local variables: there are people's messages in them.
+    return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+
+
+def _for_program() -> list[Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]

@@ -1,0 +1,132 @@
+"""Spans, by OpenTelemetry's SDK, sent by OTLP over HTTP. Imported where something is traced only."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import Token
+from os import environ
+from typing import Final, Self
+
+from opentelemetry import context as contexts
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.trace import Span, SpanKind, StatusCode, get_current_span, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from mnemon_infra.broker.delivery import Delivery
+
+_W3C: Final = TraceContextTextMapPropagator()
+_SAMPLED: Final = 1
+
+
+class Spans:
+    """Makes the spans of this process. Who samples, and where they are sent, OpenTelemetry's variables say.
+
+    No span has a tenant, a user, or a text: a position in the log and the id of an event, which lead there.
+    """
+
+    def __init__(self, version: str, consumers: Sequence[str]) -> None:
+        own = {SERVICE_VERSION: version, "mnemon.consumers": list(consumers)}
+        name = {} if environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: "mnemon"}
+        self._provider = TracerProvider(resource=Resource.create({**own, **name}), shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("mnemon", version)
+
+    def close(self) -> None:
+        """Send what is not sent yet."""
+        self._provider.shutdown()
+
+    def is_sampled(self, trace_id: str) -> bool:
+        """Whether a trace that begins here is kept."""
+        result = self._provider.sampler.should_sample(None, int(trace_id, 16), "event")
+        return result.decision is Decision.RECORD_AND_SAMPLE
+
+    def current(self) -> str | None:
+        """The `traceparent` of what is done now."""
+        return _traceparent(get_current_span())
+
+    def logged(self) -> dict[str, str]:
+        """What is done now, for a line in the log."""
+        of = get_current_span().get_span_context()
+        return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"} if of.is_valid else {}
+
+    @contextmanager
+    def span(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+        """What is done in the block."""
+        with self._tracer.start_as_current_span(name, _context(traceparent), attributes=attributes):
+            yield
+
+    def handled(
+        self,
+        traceparent: str,
+        consumer: str,
+        delivery: Delivery,
+        end: str,
+        together: int,
+        times: tuple[float, float],
+    ) -> None:
+        """What a consumer did with an event, in a batch of so many, from when to when."""
+        if not int(traceparent[-2:], 16) & _SAMPLED:
+            return
+        begun, ended = (int(time * 1e9) for time in times)
+        attributes: dict[str, str | int] = {
+            "messaging.system": "nats",
+            "messaging.operation.type": "process",
+            "messaging.destination.name": delivery.stream,
+            "messaging.consumer.group.name": consumer,
+            "messaging.message.id": delivery.message_id or f"{delivery.stream}:{delivery.sequence}",
+            "messaging.batch.message_count": together,
+            "mnemon.seq": delivery.sequence,
+            "mnemon.deliveries": delivery.deliveries,
+            "mnemon.outcome": end,
+        }
+        span = self._tracer.start_span(
+            f"{consumer} process", _context(traceparent), SpanKind.CONSUMER, attributes, start_time=begun
+        )
+        if end == "dead":
+            span.set_status(StatusCode.ERROR)
+        span.end(ended)
+
+    def serving(self, verb: str, traceparent: str | None) -> "ServedSpan":
+        """A request of this verb."""
+        context = _context(traceparent) if traceparent else Context()
+        attributes = {"rpc.system": "nats", "rpc.service": "mnemon", "rpc.method": verb}
+        return ServedSpan(self._tracer.start_span(f"ask {verb}", context, SpanKind.SERVER, attributes))
+
+
+class ServedSpan:
+    """A request in hand; see `mnemon_infra.telemetry.tracing.Served`."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+        self._before: Token[Context] | None = None
+        traceparent = _traceparent(span)
+        self.headers = {"traceparent": traceparent} if traceparent else {}
+
+    def __enter__(self) -> Self:
+        self._before = contexts.attach(set_span_in_context(self._span))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            contexts.detach(self._before)
+
+    def end(self, error: str | None) -> None:
+        if error is not None:
+            self._span.set_attribute("error.type", error)
+            self._span.set_status(StatusCode.ERROR)
+        self._span.end()
+
+
+def _context(traceparent: str) -> Context:
+    return _W3C.extract({"traceparent": traceparent}, Context())
+
+
+def _traceparent(span: Span) -> str | None:
+    of = span.get_span_context()
+    if not of.is_valid:
+        return None
+    return f"00-{of.trace_id:032x}-{of.span_id:016x}-{of.trace_flags:02x}"

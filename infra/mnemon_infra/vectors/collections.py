@@ -1,0 +1,182 @@
+"""Collections of a Qdrant server: made, exchanged for others, dropped.
+
+Everybody looks under aliases, `<schema>.<collection>`. What they stand for is called `<schema>_<collection>`,
+or something longer where a switch has left that name to another generation.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import grpc
+from qdrant_client import AsyncQdrantClient
+from qdrant_client.http.exceptions import UnexpectedResponse
+from qdrant_client.models import (
+    CreateAlias,
+    CreateAliasOperation,
+    DeleteAlias,
+    DeleteAliasOperation,
+    Distance,
+    HnswConfigDiff,
+    KeywordIndexParams,
+    KeywordIndexType,
+    Modifier,
+    SparseVectorParams,
+    VectorParams,
+)
+
+from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
+from mnemon_infra.vectors.made_by import MadeBy
+from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.server import CONFLICT, Server, alias, answering
+
+_INDEXES = {
+    TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
+    # It is users that are kept apart: every search is within one.
+    USER: KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True),
+}
+
+
+async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> Server:
+    """The vectors of a schema, their collections created if absent.
+
+    Raises:
+        VectorsOutdated: another model made what is in them.
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        named = await _named(client)
+        for collection in Collection:
+            shown = alias(schema, collection)
+            name = named.get(shown, f"{schema}_{collection}")
+            if shown not in named and name in named.values():
+                name = f"{schema}_{uuid4().hex[:8]}_{collection}"
+            if shown not in named and not await client.collection_exists(name):
+                await _create(client, name, made_by)
+            said = ((await client.get_collection(name)).config.metadata or {}).get("made_by", "")
+            made_by.require(MadeBy.read(said), f"the vectors in {name}")
+            for field, index in _INDEXES.items():
+                await client.create_payload_index(name, field, index)
+            if shown not in named:
+                await client.update_collection_aliases([_alias(name, shown)])
+    return Server(client, schema)
+
+
+async def are_there(client: AsyncQdrantClient, schema: str) -> bool:
+    """Whether a schema has collections.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        return bool(await _names(client, schema))
+
+
+async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
+    """Put the collections of one schema in the place of the live one's, which become the former, at once.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        named = await _named(client)
+        at_live, at_other = await _names(client, live), await _names(client, to)
+        changes: list[CreateAliasOperation | DeleteAliasOperation] = []
+        for collection in Collection:
+            changes += [
+                DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=name))
+                for name in named.keys() & {alias(live, collection), alias(to, collection)}
+            ]
+            changes.append(_alias(at_other[collection], alias(live, collection)))
+            # A former version may not have had it.
+            if collection in at_live:
+                changes.append(_alias(at_live[collection], alias(former, collection)))
+        await client.update_collection_aliases(changes)
+
+
+async def rename(client: AsyncQdrantClient, schema: str, to: str) -> None:
+    """Have the collections of a schema stand for another one, which has none.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        changes: list[CreateAliasOperation | DeleteAliasOperation] = []
+        for collection, name in (await _names(client, schema)).items():
+            gone = DeleteAlias(alias_name=alias(schema, collection))
+            changes += [DeleteAliasOperation(delete_alias=gone), _alias(name, alias(to, collection))]
+        await client.update_collection_aliases(changes)
+
+
+async def made_by(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
+    """Which model made the vectors of a schema; None where it cannot be told, or there are none.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        for name in (await _names(client, schema)).values():
+            metadata = (await client.get_collection(name)).config.metadata
+            return MadeBy.read((metadata or {}).get("made_by", ""))
+    return None
+
+
+async def drop(client: AsyncQdrantClient, schema: str) -> None:
+    """Remove the collections of a schema.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    with answering():
+        for name in (await _names(client, schema)).values():
+            await client.delete_collection(name)
+
+
+async def _named(client: AsyncQdrantClient) -> dict[str, str]:
+    """By alias what it stands for."""
+    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+
+
+async def _names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
+    """What the collections that a schema has are called. Before there were aliases, the name said it."""
+    there = {each.name for each in (await client.get_collections()).collections}
+    named = await _named(client)
+    taken = set(named.values())
+    plain = {each: f"{schema}_{each}" for each in Collection}
+    return {
+        each: named.get(alias(schema, each), plain[each])
+        for each in Collection
+        if alias(schema, each) in named or plain[each] in there - taken
+    }
+
+
+def _alias(collection: str, name: str) -> CreateAliasOperation:
+    return CreateAliasOperation(create_alias=CreateAlias(collection_name=collection, alias_name=name))
+
+
+async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None:
+    size = made_by.dimension
+    dense = {} if size is None else {DENSE: VectorParams(size=size, distance=Distance.COSINE)}
+    compared = COMPARED * (size or 0) * 4 // 1024
+    with _unless_there_is_one():
+        await client.create_collection(
+            name,
+            vectors_config=dense,
+            sparse_vectors_config={SPARSE: SparseVectorParams(modifier=Modifier.IDF)},
+            # A graph of each large user, and none of all.
+            hnsw_config=HnswConfigDiff(m=0, payload_m=16, full_scan_threshold=max(10, compared)),
+            metadata={"made_by": made_by.model_dump_json()},
+        )
+
+
+@contextmanager
+def _unless_there_is_one() -> Iterator[None]:
+    """Pass over what another process has created at the same moment."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        if error.code() != grpc.StatusCode.ALREADY_EXISTS:
+            raise
+    except UnexpectedResponse as error:
+        if error.status_code != CONFLICT:
+            raise

@@ -1,0 +1,307 @@
+"""Qdrant Edge: the engine in this process, its data in a folder that this process alone has open."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from qdrant_edge import (
+    CountRequest,
+    FieldCondition,
+    Filter,
+    HasIdCondition,
+    IdfParams,
+    MatchValue,
+    PayloadSelector,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    Record,
+    ScrollRequest,
+    SearchParams,
+    SparseVector,
+)
+from qdrant_edge import Point as EdgePoint
+
+from mnemon_infra.embedded.folder import FolderInUse, held, replace
+from mnemon_infra.precedence import give_way
+from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, answering, require_room
+from mnemon_infra.vectors.folders import exchange, settle, undo
+from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
+from mnemon_infra.vectors.made_by import RECORD, MadeBy
+from mnemon_infra.vectors.port import (
+    PAGE,
+    Collection,
+    Dense,
+    Hit,
+    IdFilter,
+    Owner,
+    Page,
+    Point,
+    Sparse,
+    Stored,
+    VectorsInUse,
+    VectorsLost,
+)
+
+_PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
+
+
+class Edge:
+    """The vectors of one folder."""
+
+    def __init__(self, shards: Mapping[Collection, Shard]) -> None:
+        self._shards = shards
+
+    def stand_for(self, shards: Mapping[Collection, Shard]) -> None:
+        """Answer from others from now on."""
+        self._shards = shards
+
+    async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
+        shard = self._shards[collection]
+        shard.tenants.update(point.owner[0] for point in points)
+        for start in range(0, len(points), WRITTEN_AT_ONCE):
+            await shard.write([_point(point) for point in points[start : start + WRITTEN_AT_ONCE]])
+
+    async def search(
+        self,
+        collection: Collection,
+        owner: Owner,
+        queries: Sequence[Dense | Sparse],
+        limit: int,
+        where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
+    ) -> list[list[Hit]]:
+        shard = self._shards[collection]
+        within = _within(owner, where, ids)
+        # Counting the terms of one tenant costs a look at each of its points; who is alone is everybody.
+        alone = shard.tenants <= {owner[0]}
+        corpus = None if alone else SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])])))
+        requests = [
+            QueryRequest(
+                limit=limit,
+                query=_query(query),
+                filter=within,
+                with_payload=_PAYLOAD,
+                params=corpus if isinstance(query, Sparse) else None,
+            )
+            for query in queries
+        ]
+        with answering():
+            found = shard.engine.query_batch(QueryBatchRequest(requests))
+        return [[Hit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found]
+
+    async def organised(self) -> None:
+        for shard in self._shards.values():
+            await shard.organised()
+
+    async def require_kept(self) -> None:
+        for shard in self._shards.values():
+            if shard.is_lost:
+                raise VectorsLost(shard.folder)
+
+    async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
+        which = [] if ids is None else [HasIdCondition(set(ids))]
+        within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
+        await self._shards[collection].remove(within)
+
+    async def scroll(
+        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
+    ) -> AsyncIterator[Sequence[Stored]]:
+        within, offset = _within(owner, where), None
+        while True:
+            request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
+            with answering():
+                page, offset = self._shards[collection].engine.scroll(request)
+            if page:
+                yield [Stored(cast("UUID", record.id), record.payload or {}) for record in page]
+            if offset is None:
+                return
+            await give_way()
+
+    async def page(
+        self,
+        collection: Collection,
+        begin: UUID | None = None,
+        most: int = PAGE,
+        owner: Owner | None = None,
+    ) -> Page:
+        await give_way()
+        within = _within(owner, None) if owner else None
+        request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
+        with answering():
+            records, following = self._shards[collection].engine.scroll(request)
+        points = [stored(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records]
+        return Page(points, cast("UUID | None", following))
+
+    async def count(self, collection: Collection, owner: Owner | None = None) -> int:
+        request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)
+        with answering():
+            return self._shards[collection].engine.count(request)
+
+
+class _Opened:
+    """A folder that this process has open, and how many in it use it."""
+
+    def __init__(self, folder: Path, made_by: MadeBy) -> None:
+        self.users = 0
+        self._folder = folder
+        self._made_by = made_by
+        settle(folder)
+        with ExitStack() as failing:
+            failing.enter_context(alone_in(folder))
+            require_room(folder)
+            _claim(folder, made_by)
+            shards = self._loaded(failing)
+            self._ends = failing.pop_all()
+        self._shards = shards
+        self.vectors = Edge(shards)
+
+    async def exchange(self, to: Path) -> None:
+        for shard in self._shards.values():
+            await shard.rest()
+        # In one step of the event loop from here on: who reads finds the one or the other.
+        with ExitStack() as failing:
+            failing.enter_context(alone_in(to))
+            _claim(to, self._made_by)
+            exchange(self._folder, to)
+            with ExitStack() as undoing:
+                undoing.callback(undo, self._folder, to)
+                shards = self._loaded(failing)
+                undoing.pop_all()
+            former, self._ends = self._ends, failing.pop_all()
+        self._shards = shards
+        self.vectors.stand_for(shards)
+        former.close()
+
+    def renew(self) -> None:
+        """Open the folder again, with what is left of it."""
+        former = self._ends
+        former.close()
+        with ExitStack() as failing:
+            failing.enter_context(alone_in(self._folder))
+            _claim(self._folder, self._made_by)
+            shards = self._loaded(failing)
+            self._ends = failing.pop_all()
+        self._shards = shards
+        self.vectors.stand_for(shards)
+
+    def close(self) -> None:
+        self._ends.close()
+
+    def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:
+        shards = {}
+        with answering():
+            for collection in Collection:
+                shards[collection] = Shard(self._folder / collection, self._made_by.dimension)
+                ends.callback(shards[collection].close)
+        return shards
+
+
+_opened: dict[Path, _Opened] = {}
+
+
+@asynccontextmanager
+async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
+    """The vectors of a folder, created if absent. All who open it in one process share them.
+
+    Raises:
+        VectorsInUse: another process has it open.
+        VectorsOutdated: another model made what is in it.
+        VectorsUnavailable: the engine cannot read it.
+    """
+    folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
+    if folder in _opened:
+        _claim(folder, made_by)
+    else:
+        _opened[folder] = _Opened(folder, made_by)
+    opened = _opened[folder]
+    opened.users += 1
+    try:
+        yield opened.vectors
+    finally:
+        opened.users -= 1
+        if not opened.users:
+            del _opened[folder]
+            opened.close()
+
+
+async def take_over(folder: Path, to: Path) -> None:
+    """Have another folder take the place of one that this process has open, while it is searched.
+
+    Nobody may write meanwhile. The former one is beside it, as `folders.former_of` says.
+
+    Raises:
+        VectorsUnavailable: it cannot be done; all is as it was.
+        VectorsInUse, VectorsOutdated: somebody else has the other open, or another model made it.
+    """
+    await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
+
+
+def renew(folder: Path) -> None:
+    """Open a folder again that this process has open, after it was deleted; what is gone is empty.
+
+    Raises:
+        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: it cannot be done now.
+    """
+    _opened[folder.resolve()].renew()
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes out of the folder.
+
+    Raises:
+        VectorsInUse: one is in it.
+    """
+    try:
+        with held(folder):
+            yield
+    except FolderInUse as error:
+        raise VectorsInUse(
+            f"{error}. The embedded vector engine serves one process: run index, dedupe and retrieve "
+            "together in it, or set MNEMON_QDRANT_URL to a Qdrant server, which serves any number"
+        ) from None
+
+
+def _claim(folder: Path, made_by: MadeBy) -> None:
+    record = folder / RECORD
+    if record.exists():
+        made_by.require(MadeBy.read(record.read_text(encoding="utf-8")), f"the vectors in {folder}")
+    else:
+        replace(record, made_by.model_dump_json() + "\n")
+
+
+def _is(field: str, value: str | int) -> FieldCondition:
+    return FieldCondition(field, match=MatchValue(value))
+
+
+def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+    tenant, user = owner
+    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    if ids is None:
+        return Filter(must=[*fields])
+    named = HasIdCondition(set(ids.ids))
+    return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
+
+
+def _point(point: Point) -> EdgePoint:
+    vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
+    if point.dense is not None:
+        vectors[DENSE] = point.dense.tolist()
+    return EdgePoint(point.id, vectors, kept(point))
+
+
+def _vectors(record: Record) -> dict[str, Any]:
+    return cast("dict[str, Any]", record.vector)
+
+
+def _query(query: Dense | Sparse) -> Query:
+    if isinstance(query, Sparse):
+        return Query.Nearest(_sparse(query), using=SPARSE)
+    return Query.Nearest(query.tolist(), using=DENSE)
+
+
+def _sparse(vector: Sparse) -> SparseVector:
+    return SparseVector(list(vector.indices), list(vector.values))

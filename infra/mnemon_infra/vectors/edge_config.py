@@ -1,0 +1,44 @@
+"""How a collection of the embedded engine is made."""
+
+from pathlib import Path
+
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    HnswIndexConfig,
+    KeywordIndexParams,
+    Modifier,
+    UpdateOperation,
+)
+
+from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
+
+
+def created(path: Path, dimension: int | None) -> EdgeShard:
+    """An empty shard, open; `dimension` of its vectors is None where it compares words only."""
+    dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
+    compared_kilobytes = max(1, COMPARED * (dimension or 0) * 4 // 1024)
+    shard = EdgeShard.create(
+        str(path),
+        EdgeConfig(
+            vectors=dense,
+            sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+            # Every search is within one user: a graph of each large one, and none of all.
+            hnsw_config=HnswIndexConfig(
+                m=0,
+                payload_m=16,
+                ef_construct=100,
+                full_scan_threshold=compared_kilobytes,
+                max_indexing_threads=1,
+            ),
+            # Else nothing below 10 MB has a graph at all.
+            optimizers=EdgeOptimizersConfig(indexing_threshold=compared_kilobytes),
+        ),
+    )
+    shard.update(UpdateOperation.create_field_index(TENANT, KeywordIndexParams(enable_hnsw=False)))
+    shard.update(UpdateOperation.create_field_index(USER, KeywordIndexParams(is_tenant=True)))
+    return shard

@@ -1,0 +1,286 @@
+"""One collection in the embedded engine: written, flushed, and sorted anew as it grows.
+
+The engine is called on the event loop itself: no call of qdrant-edge-py 0.9.0 lets go of the interpreter's
+lock, so that in a thread it would stop the loop all the same, and wait for its turn besides. Calls are kept
+short instead, and what takes long (`organising`) is done by another process on a copy.
+"""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import structlog
+from qdrant_edge import (
+    EdgeShard,
+    FacetRequest,
+    Filter,
+    Point,
+    UpdateOperation,
+)
+
+from mnemon_infra.embedded.folder import replace
+from mnemon_infra.embedded.room import LEAST, free_bytes, megabytes
+from mnemon_infra.precedence import give_way
+from mnemon_infra.vectors.edge_config import created
+from mnemon_infra.vectors.layout import TENANT
+from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
+
+log = structlog.get_logger("vectors")
+
+_FLUSH_AFTER = 5.0  # seconds
+_ORGANISE_AFTER = 4_000  # points
+_MOST_MISSED = 10_000  # points, where who writes can wait
+WRITTEN_AT_ONCE = 128
+"""Points: about two milliseconds of the event loop."""
+
+
+def require_room(folder: Path, needed: int = 0) -> None:
+    """Stop before the engine writes: into a mapped file without room, it would take this process with it.
+
+    Args:
+        folder: on the disk.
+        needed: bytes, besides those that any disk must have free.
+
+    Raises:
+        VectorsUnavailable: the disk is full.
+        VectorsLost: the folder was deleted.
+    """
+    try:
+        free = free_bytes(folder)
+    except FileNotFoundError:
+        raise VectorsLost(folder) from None
+    if free < LEAST + needed:
+        raise VectorsUnavailable(f"the disk of {folder} is full, {megabytes(free)} are free: make room there")
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Raise `VectorsUnavailable` for what the engine cannot do now."""
+    try:
+        yield
+    except Exception as error:
+        # The engine raises nothing more particular.
+        if type(error) is Exception and str(error).startswith("Service runtime error"):
+            raise VectorsUnavailable(str(error)) from error
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    """What is done while a copy is organised, and the copy has to be told of.
+
+    The points themselves are read from the engine then: held here, the memory for all that a rebuild writes
+    in the meantime would grow with it.
+    """
+
+    written: set[int | UUID | str] = field(default_factory=set)
+    removals: list[UpdateOperation] = field(default_factory=list)
+
+
+class Shard:
+    """A collection, in a folder: its file `current` names the subfolder that the engine has open.
+
+    Attributes:
+        folder: Where it is kept.
+        engine: The engine; another one after every organising.
+        tenants: Whose points it holds, or held since it was opened.
+    """
+
+    def __init__(self, folder: Path, dimension: int | None) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self._current = folder / "current"
+        name = self._current.read_text(encoding="utf-8") if self._current.exists() else None
+        for entry in folder.iterdir():
+            if entry.is_dir() and entry.name != name:
+                shutil.rmtree(entry, ignore_errors=True)  # a killed run's
+        if name:
+            self._path = folder / name
+            self.engine = EdgeShard.load(str(self._path))
+        else:
+            self._path = folder / uuid4().hex
+            self.engine = created(self._path, dimension)
+            replace(self._current, self._path.name)
+        tenants = self.engine.facet(FacetRequest(key=TENANT, limit=2)).hits
+        self.tenants = {str(hit.value) for hit in tenants}
+        vectors = 1 if dimension is None else 2
+        info = self.engine.info()
+        self._unorganised = vectors * info.points_count - info.indexed_vectors_count
+        self._missed: _Missed | None = None
+        self._writing = asyncio.Lock()
+        self._flushing: asyncio.TimerHandle | None = None
+        self._organising: asyncio.Task[None] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the subfolder that the engine has open was deleted, or another one put in its place."""
+        try:
+            return not self._path.is_dir() or self._current.read_text(encoding="utf-8") != self._path.name
+        except FileNotFoundError:
+            return True
+
+    async def write(self, points: Sequence[Point]) -> None:
+        """Add a few points, or write them again, once nobody is kept waiting by it.
+
+        Raises:
+            VectorsUnavailable: the engine cannot do it now.
+        """
+        async with self._turn():
+            self.engine.update(UpdateOperation.upsert_points(list(points)))
+            if self._missed is not None:
+                self._missed.written.update(point.id for point in points)
+        self._unorganised += len(points)
+        if self._organising is None and self._due():
+            self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
+
+    async def remove(self, which: Filter) -> None:
+        """Remove points, once nobody is kept waiting by it.
+
+        Raises:
+            VectorsUnavailable: the engine cannot do it now.
+        """
+        removal = UpdateOperation.delete_points_by_filter(which)
+        async with self._turn():
+            self.engine.update(removal)
+            if self._missed is not None:
+                self._missed.removals.append(removal)
+
+    async def organised(self) -> None:
+        """Return once not much is left that a copy which is being organised has to be told of."""
+        if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
+            await asyncio.wait([self._organising])
+
+    async def rest(self) -> None:
+        """Have all of it on the disk, and nothing going on in the background; searches go on.
+
+        Raises:
+            VectorsUnavailable: the engine cannot do it now.
+        """
+        if self._organising:
+            self._organising.cancel()
+            await asyncio.wait([self._organising])
+        if self._flushing:
+            self._flushing.cancel()
+            self._flushing = None
+        require_room(self._path)
+        with answering():
+            self.engine.flush()
+
+    def close(self) -> None:
+        """Let go of the folder. Background work ends in the next turns of the loop."""
+        if self._flushing:
+            self._flushing.cancel()
+        if self._organising:
+            self._organising.cancel()
+        # Moved to another place, it was flushed before.
+        with suppress(VectorsUnavailable), answering():
+            require_room(self._path)
+            self.engine.flush()
+        self.engine.close()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """For a short piece of work of whoever writes."""
+        await give_way()
+        async with self._writing:
+            require_room(self._path)
+            with answering():
+                yield
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
+
+    def _flush(self) -> None:
+        # What a killed process wrote is in the write-ahead log; this keeps the log short, and is what
+        # stays after a power cut.
+        self._flushing = None
+        try:
+            require_room(self._path)
+            with answering():
+                self.engine.flush()
+        except VectorsUnavailable as error:
+            log.warning("vectors are not flushed", error=str(error))
+
+    def _due(self) -> bool:
+        new = self._unorganised
+        return new >= _ORGANISE_AFTER and new >= self.engine.info().points_count // 3
+
+    async def _keep_organised(self) -> None:
+        try:
+            while self._due():
+                await self._organise()
+        except VectorsUnavailable as error:
+            log.warning("vectors are not organised, searches are slower", error=str(error))
+        except Exception:
+            log.exception("vectors are not organised, searches are slower")
+        finally:
+            self._organising = None
+
+    async def _organise(self) -> None:
+        """Have a copy organised, add what was written meanwhile, and go on with it."""
+        former, draft = self._path, self.folder / uuid4().hex
+        try:
+            async with self._writing:
+                self._unorganised = 0
+                require_room(former, 2 * _size(former))
+                with answering():
+                    self.engine.flush()
+                await asyncio.to_thread(shutil.copytree, former, draft)
+                self._missed = _Missed()
+            await _organised(draft)
+            async with self._writing:
+                await self._switch_to(draft, self._missed)
+        finally:
+            self._missed = None
+            unused = former if self._path == draft else draft
+            await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
+
+    async def _switch_to(self, draft: Path, missed: _Missed) -> None:
+        """What was written again after it was removed is there; so removals go first."""
+        with answering():
+            fresh = EdgeShard.load(str(draft))
+        try:
+            for removal in missed.removals:
+                with answering():
+                    fresh.update(removal)
+                await give_way()
+            written = iter(missed.written)
+            while some := list(islice(written, WRITTEN_AT_ONCE)):
+                with answering():
+                    there = self.engine.retrieve(some, with_payload=True, with_vector=True)
+                    points = [Point(each.id, each.vector or {}, each.payload) for each in there]
+                    fresh.update(UpdateOperation.upsert_points(points))
+                await give_way()
+            replace(self._current, draft.name)
+        except BaseException:
+            fresh.close()
+            raise
+        former, self.engine, self._path = self.engine, fresh, draft
+        former.close()
+
+
+def _size(folder: Path) -> int:
+    """Bytes on the disk; files of the engine have holes."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+async def _organised(folder: Path) -> None:
+    program = Path(__file__).with_name("organising.py")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", str(program), str(folder)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _, said = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        raise VectorsUnavailable(said.decode(errors="replace").strip()[-500:] or str(process.returncode))

@@ -1,0 +1,184 @@
+"""Generations of the vectors: beside the live ones, each with the rows that were made from the same log.
+
+With the embedded engine a generation is a folder beside the live one, on a Qdrant server it is collections.
+"""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.generations import Kind, name_of
+from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.vectors.folders import exchange, settle
+from mnemon_infra.vectors.made_by import RECORD, MadeBy
+from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.port import Vectors, VectorsInUse, VectorsNotMade
+
+_BLOCK: Final = 512
+"""Bytes; files of the engine have holes."""
+
+
+def of_generation(deployment: Deployment, kind: Kind, up_to: int | None = None) -> Deployment:
+    """The same servers, with the rows and the vectors of a generation.
+
+    Raises:
+        NameTooLong: the name of the live one leaves no room.
+    """
+    own: dict[str, object] = {"database_schema": name_of(deployment.database_schema, kind, up_to)}
+    if folder := deployment.vectors_folder:
+        own["vectors_folder"] = folder.with_name(name_of(folder.name, kind, up_to))
+    return deployment.model_copy(update=own)
+
+
+@asynccontextmanager
+async def open_as_of(
+    deployment: Deployment, position: int, *, model: str, dimension: int | None
+) -> AsyncIterator[Vectors]:
+    """The vectors as of a former log position, to be searched. In one process they may be opened many times.
+
+    Args:
+        deployment: the live one.
+        position: that a generation was made of.
+        model: provider and model of the embedder.
+        dimension: of its vectors; None where nothing embeds.
+
+    Raises:
+        VectorsNotMade: there are none.
+        VectorsInUse, VectorsOutdated, VectorsUnavailable, VectorsNotConfigured: as of `open_vectors`.
+    """
+    generation = of_generation(deployment, "as of", position)
+    if not await are_there(generation):
+        raise VectorsNotMade(
+            f"there are no vectors as of position {position}: mnemon rebuild --until {position}"
+        )
+    async with open_vectors(generation, model=model, dimension=dimension) as vectors:
+        yield vectors
+
+
+async def are_there(deployment: Deployment) -> bool:
+    """Whether a deployment, or a generation of it, has vectors.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from mnemon_infra.vectors import collections
+        from mnemon_infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            return await collections.are_there(client, deployment.database_schema)
+    folder = deployment.vectors_folder
+    return folder is not None and (folder / RECORD).exists()
+
+
+async def drop_generation(deployment: Deployment) -> None:
+    """Remove the vectors of a generation that is not live; who searches it goes on until the end.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from mnemon_infra.vectors.collections import drop
+        from mnemon_infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await drop(client, deployment.database_schema)
+    elif deployment.vectors_folder:
+        shutil.rmtree(deployment.vectors_folder, ignore_errors=True)
+
+
+async def rename_generation(deployment: Deployment, to: Deployment) -> None:
+    """Give the vectors of a generation that is not live the name of another, of which there are none.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from mnemon_infra.vectors.collections import rename
+        from mnemon_infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await rename(client, deployment.database_schema, to.database_schema)
+    elif deployment.vectors_folder and to.vectors_folder:
+        deployment.vectors_folder.rename(to.vectors_folder)
+
+
+async def exchange_at_server(deployment: Deployment, to: Deployment) -> None:
+    """Put the collections of a generation in the place of the live ones, which become the former, at once.
+
+    Raises:
+        VectorsUnavailable: it is as it was.
+    """
+    from mnemon_infra.vectors.collections import exchange
+    from mnemon_infra.vectors.server import connected
+
+    former = of_generation(deployment, "former").database_schema
+    assert deployment.qdrant_url, "there is a server"
+    async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        await exchange(client, deployment.database_schema, to.database_schema, former)
+
+
+def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
+    """The same with folders that no process has open.
+
+    Raises:
+        VectorsInUse: one has.
+    """
+    assert deployment.vectors_folder, "they are in a folder"
+    assert to.vectors_folder, "beside it"
+    with alone_in(deployment.vectors_folder):
+        exchange(deployment.vectors_folder, to.vectors_folder)
+
+
+def is_held(deployment: Deployment) -> bool:
+    """Whether a process has the live folder open, this one included; a server serves anybody."""
+    folder = deployment.vectors_folder
+    if deployment.qdrant_url or folder is None or not folder.exists():
+        return False
+    try:
+        with alone_in(folder):
+            return False
+    except VectorsInUse:
+        return True
+
+
+def settle_exchange(deployment: Deployment) -> None:
+    """Put right what a kill has left of an exchange of folders; nobody else may be at it."""
+    if deployment.vectors_folder and not deployment.qdrant_url:
+        settle(deployment.vectors_folder)
+
+
+async def made_by_of(deployment: Deployment) -> MadeBy | None:
+    """Which model made the vectors that are there; None where it cannot be told.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from mnemon_infra.vectors.collections import made_by
+        from mnemon_infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            return await made_by(client, deployment.database_schema)
+    folder = deployment.vectors_folder
+    if folder is None or not (folder / RECORD).exists():
+        return None
+    return MadeBy.read((folder / RECORD).read_text(encoding="utf-8"))
+
+
+def bytes_of(deployment: Deployment) -> int | None:
+    """What the vectors take on this disk; None where they are not in a folder."""
+    folder = deployment.vectors_folder
+    if deployment.qdrant_url or folder is None or not folder.exists():
+        return None
+    return sum(map(_on_disk, folder.rglob("*")))
+
+
+def _on_disk(path: Path) -> int:
+    try:
+        return path.stat().st_blocks * _BLOCK
+    except FileNotFoundError:  # it was there a moment ago
+        return 0

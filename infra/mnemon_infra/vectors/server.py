@@ -1,0 +1,223 @@
+"""A Qdrant server, 1.19 or newer: any number of processes may use it at once."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, cast
+from uuid import UUID
+
+import grpc
+from pydantic import SecretStr
+from qdrant_client import AsyncQdrantClient
+from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from qdrant_client.models import (
+    FieldCondition,
+    Filter,
+    FilterSelector,
+    HasIdCondition,
+    IdfCorpusParams,
+    MatchValue,
+    PayloadSelectorExclude,
+    PointStruct,
+    QueryRequest,
+    SearchParams,
+    SparseVector,
+)
+
+from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
+from mnemon_infra.vectors.port import (
+    PAGE,
+    Collection,
+    Dense,
+    Hit,
+    IdFilter,
+    Owner,
+    Page,
+    Point,
+    Sparse,
+    Stored,
+    VectorsUnavailable,
+)
+
+_TIMEOUT = 10  # seconds
+_WRITTEN_AT_ONCE = 256
+_PAYLOAD = PayloadSelectorExclude(exclude=[TENANT, USER])
+
+_PASSING = {
+    grpc.StatusCode.ABORTED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.INTERNAL,
+    # Somebody dropped the collections, or the key was changed: the same may work once that is mended.
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.UNKNOWN,
+}
+_BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Raise `VectorsUnavailable` for what the server cannot do now."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        if error.code() not in _PASSING:
+            raise
+        raise VectorsUnavailable(f"Qdrant: {error.code().name}: {error.details()}") from error
+    except UnexpectedResponse as error:
+        if error.status_code in (_BAD_REQUEST, CONFLICT, _UNPROCESSABLE):
+            raise
+        raise VectorsUnavailable(f"Qdrant: {error}") from error
+    except (ResponseHandlingException, QdrantException, OSError) as error:
+        raise VectorsUnavailable(f"Qdrant: {error}") from error
+
+
+def alias(schema: str, collection: Collection) -> str:
+    """The name that all look under; which collection it stands for, a switch changes."""
+    return f"{schema}.{collection}"
+
+
+class Server:
+    """The vectors of one schema: its name begins the aliases of the collections."""
+
+    def __init__(self, client: AsyncQdrantClient, schema: str) -> None:
+        self._client = client
+        self._schema = schema
+
+    async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
+        for start in range(0, len(points), _WRITTEN_AT_ONCE):
+            with answering():
+                await self._client.upsert(
+                    alias(self._schema, collection),
+                    [_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]],
+                    wait=True,
+                )
+
+    async def search(
+        self,
+        collection: Collection,
+        owner: Owner,
+        queries: Sequence[Dense | Sparse],
+        limit: int,
+        where: Mapping[str, str | int] | None = None,
+        ids: IdFilter | None = None,
+    ) -> list[list[Hit]]:
+        # A server before 1.19 passes over `idf`, and counts the terms of all tenants.
+        corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_is(TENANT, owner[0])])))
+        within = _within(owner, where, ids)
+        requests = [
+            QueryRequest(
+                query=_sparse(query) if isinstance(query, Sparse) else query.tolist(),
+                using=SPARSE if isinstance(query, Sparse) else DENSE,
+                params=corpus if isinstance(query, Sparse) else None,
+                filter=within,
+                limit=limit,
+                with_payload=_PAYLOAD,
+            )
+            for query in queries
+        ]
+        with answering():
+            found = await self._client.query_batch_points(alias(self._schema, collection), requests)
+        return [
+            [Hit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
+            for response in found
+        ]
+
+    async def organised(self) -> None:
+        """The server sees to it by itself."""
+
+    async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
+        which = [] if ids is None else [HasIdCondition(has_id=list(ids))]
+        within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
+        with answering():
+            await self._client.delete(
+                alias(self._schema, collection), FilterSelector(filter=within), wait=True
+            )
+
+    async def require_kept(self) -> None:
+        """Collections that are dropped at a server are no folder's: its own answers say so."""
+
+    async def scroll(
+        self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
+    ) -> AsyncIterator[Sequence[Stored]]:
+        within, offset = _within(owner, where), None
+        while True:
+            with answering():
+                page, offset = await self._client.scroll(
+                    alias(self._schema, collection), within, limit=PAGE, offset=offset, with_payload=_PAYLOAD
+                )
+            if page:
+                yield [Stored(UUID(str(record.id)), record.payload or {}) for record in page]
+            if offset is None:
+                return
+
+    async def page(
+        self,
+        collection: Collection,
+        begin: UUID | None = None,
+        most: int = PAGE,
+        owner: Owner | None = None,
+    ) -> Page:
+        with answering():
+            records, following = await self._client.scroll(
+                alias(self._schema, collection),
+                _within(owner, None) if owner else None,
+                limit=most,
+                offset=str(begin) if begin else None,
+                with_payload=True,
+                with_vectors=True,
+            )
+        points = [
+            stored(UUID(str(each.id)), each.payload or {}, cast("dict[str, Any]", each.vector))
+            for each in records
+        ]
+        return Page(points, UUID(str(following)) if following is not None else None)
+
+    async def count(self, collection: Collection, owner: Owner | None = None) -> int:
+        within = _within(owner, None) if owner else None
+        with answering():
+            return (await self._client.count(alias(self._schema, collection), within, exact=True)).count
+
+
+@asynccontextmanager
+async def connected(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQdrantClient]:
+    """A client of the server; it need not answer yet."""
+    client = AsyncQdrantClient(
+        url=url,
+        api_key=api_key.get_secret_value() if api_key else None,
+        prefer_grpc=True,
+        timeout=_TIMEOUT,
+        check_compatibility=False,
+    )
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def _is(field: str, value: str | int) -> FieldCondition:
+    return FieldCondition(key=field, match=MatchValue(value=value))
+
+
+def _within(owner: Owner, where: Mapping[str, str | int] | None, ids: IdFilter | None = None) -> Filter:
+    tenant, user = owner
+    fields = [_is(TENANT, tenant), _is(USER, user), *(_is(*field) for field in (where or {}).items())]
+    if ids is None:
+        return Filter(must=[*fields])
+    named = HasIdCondition(has_id=list(ids.ids))
+    return Filter(must=[*fields], must_not=[named]) if ids.is_excluded else Filter(must=[*fields, named])
+
+
+def _point(point: Point) -> PointStruct:
+    vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
+    if point.dense is not None:
+        vectors[DENSE] = point.dense.tolist()
+    return PointStruct(id=str(point.id), vector=vectors, payload=kept(point))
+
+
+def _sparse(vector: Sparse) -> SparseVector:
+    return SparseVector(indices=list(vector.indices), values=list(vector.values))

@@ -1,0 +1,328 @@
+"""The memory of a bot's users: say what was said, ask what to remember."""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import Any, Self
+
+from nats.aio.client import Client
+from pydantic import JsonValue
+
+from mnemon_contracts.ask import (
+    AskError,
+    ContextReplyV1,
+    ContextV1,
+    EventOutcome,
+    Format,
+    HistoryReplyV1,
+    HistoryV1,
+    Reply,
+    StatusReplyV1,
+    StatusV1,
+)
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import ClearedV1, MessageV1, Role, StartedV1, ToolCall
+from mnemon_contracts.registry import VERBS
+from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.tools import EraseReplyV1, EraseV1
+from mnemon_producers.asking import Questioner
+from mnemon_producers.connection import connect
+from mnemon_producers.errors import AskFailed, EventRejected
+from mnemon_producers.events import ChatEvent, check_id
+from mnemon_producers.publishing import Events, Progress, Published, Publisher
+from mnemon_producers.timeouts import DEFAULTS, Timeouts
+from mnemon_producers.tools import MemoryTools
+
+log = logging.getLogger("mnemon.client")
+
+
+class MemoryClient(MemoryTools):
+    """One tenant's users, as their bot sees them.
+
+        async with MemoryClient.connect("nats://127.0.0.1:4222", tenant="acme") as memory:
+            said = await memory.publish("u42", "user", "My sister's name is Vera.")
+            context = await memory.context("u42", query="What is my sister's name?", min_seq=said)
+            answer = await model([message.model_dump(exclude_none=True) for message in context.messages])
+            await memory.publish("u42", "assistant", answer)
+
+    Ids are any strings of up to 255 bytes. `conversation=None` means the user's current one: the one that
+    was started last, by `start` or by its first message.
+
+    A publish is repeated by itself, with the same event id, so an event is stored once even when an answer
+    was lost. It returns the event's log position; a question that carries it as `min_seq` is answered from
+    a state that includes the event.
+
+    What cannot be sent raises `InvalidId` or `InvalidBody` before anything is, and names the argument. What
+    is not answered raises `PublishFailed` or `AskFailed`; only `context` never raises: a bot goes on without
+    its memory.
+
+    Args:
+        connection: an open connection of nats-py, which stays yours to close; `connect` opens one.
+        tenant: whose users these are.
+        timeouts: how long to wait, where the defaults do not suit.
+    """
+
+    def __init__(self, connection: Client, *, tenant: str, timeouts: Timeouts = DEFAULTS) -> None:
+        super().__init__(Questioner(connection, tenant, timeouts))
+        self._publisher = Publisher(connection, tenant, timeouts)
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls,
+        url: str = "nats://127.0.0.1:4222",
+        *,
+        tenant: str,
+        timeouts: Timeouts = DEFAULTS,
+        **options: Any,
+    ) -> AsyncIterator[Self]:
+        """Connect for as long as the block runs; a connection that is lost is restored without end.
+
+        Args:
+            url: NATS servers, comma-separated.
+            tenant: whose users these are.
+            timeouts: how long to wait, where the defaults do not suit.
+            options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`; replies
+                come to an inbox of the tenant's, which is all that `mnemon auth tenant` permits.
+
+        Raises:
+            NotConnected: no server answered, or none took the credentials.
+        """
+        check_id("tenant", tenant)
+        own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
+        connection = await connect(url, **{**own, **options})
+        try:
+            yield cls(connection, tenant=tenant, timeouts=timeouts)
+        finally:
+            with suppress(ConnectionError):  # what it has not sent yet it tries to send, also when it is cut
+                await connection.close()
+
+    async def publish(
+        self,
+        user: str,
+        role: Role,
+        content: str,
+        *,
+        conversation: str | None = None,
+        sent_at: datetime | None = None,
+        name: str | None = None,
+        task_id: str | None = None,
+        tool_calls: Iterable[ToolCall] | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        id: str | None = None,  # noqa: A002
+        wait: bool = False,
+    ) -> int:
+        """Add a message to a conversation.
+
+        Args:
+            user: whose conversation it is.
+            role: who speaks: `user`, `assistant`, `tool` or `system`.
+            content: what was said; may be empty when `tool_calls` is given.
+            conversation: None is the user's current one.
+            sent_at: when it was said, UTC unless it has an offset; None is when the log receives it.
+            name: the speaker's name, where several people speak.
+            task_id: the task that a tool's result belongs to.
+            tool_calls: tools that the assistant used for this answer.
+            metadata: anything of your own; it is kept. Of a message that repeats a context, the context's
+                `metadata`: nothing is learned from it then.
+            id: the event's identity among the user's events, such as the message's id on the chat platform:
+                publishing it again changes nothing, for ever. None makes one that holds for this call.
+            wait: return when the message is applied, not when the log has it.
+
+        Returns:
+            The log position.
+
+        Raises:
+            PublishFailed: the message is not known to be stored.
+            EventRejected: with `wait`, it is stored, and cannot be used.
+            AskFailed: with `wait`, it is stored, and what becomes of it is not known yet.
+        """
+        message = MessageV1.strictly(
+            role=role,
+            content=content,
+            sent_at=sent_at,
+            name=name,
+            task_id=task_id,
+            tool_calls=None if tool_calls is None else tuple(tool_calls),
+            metadata=None if metadata is None else dict(metadata),
+            id=id,
+        )
+        seq = await self._publisher.publish(ChatEvent(user, message, conversation))
+        if wait:
+            await self._await_applied(user, seq)
+        return seq
+
+    async def outcome(self, user: str, seq: int) -> EventOutcome:
+        """What became of the user's event at a log position: `applied`, `rejected` and why, or `waiting`.
+
+        Raises:
+            AskFailed: there is no result.
+        """
+        request = StatusV1.strictly(event_seq=seq)
+        reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
+        if reply.outcome is None:
+            problem = "this mnemon is older, and does not tell what became of an event"
+            raise AskFailed(AskError(code="not_implemented", message=problem, retryable=False))
+        return reply.outcome
+
+    async def _await_applied(self, user: str, seq: int) -> None:
+        outcome = await self.outcome(user, seq)
+        if outcome.rejected is not None:
+            raise EventRejected(outcome.rejected)
+        if outcome.outcome == "waiting":
+            problem = f"event {seq} is stored, and not applied yet"
+            raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
+
+    async def publish_many(self, events: Events, *, progress: Progress | None = None) -> Published:
+        """Add many events, in their order, in atomic batches: for imports.
+
+        Events may come from any iterable, also an asynchronous one; it is read as the log takes them.
+
+        Args:
+            events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on; with
+                ids of their own an import can be repeated.
+            progress: told after each batch how far it has come.
+
+        Raises:
+            InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
+            PublishFailed: an event is not known to be stored; `progress` was told what is.
+        """
+        return await self._publisher.publish_many(events, progress)
+
+    async def start(
+        self,
+        user: str,
+        conversation: str | None = None,
+        *,
+        discard_previous: bool = False,
+        id: str | None = None,  # noqa: A002
+    ) -> int:
+        """Start a conversation, which becomes the current one: what `/new` does. Returns the log position.
+
+        Args:
+            user: whose it is.
+            conversation: its id; None makes a UUID from the event's id.
+            discard_previous: everything the user said before, in every conversation, is gone.
+            id: the event's identity, as in `publish`.
+
+        Raises:
+            PublishFailed: it is not known to be stored.
+        """
+        started = StartedV1.strictly(discard_previous=discard_previous, id=id)
+        return await self._publisher.publish(ChatEvent(user, started, conversation))
+
+    async def clear(
+        self,
+        user: str,
+        conversation: str | None = None,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> int:
+        """Remove all messages of a conversation so far; it stays. Returns the log position.
+
+        Raises:
+            PublishFailed: it is not known to be stored.
+        """
+        return await self._publisher.publish(ChatEvent(user, ClearedV1.strictly(id=id), conversation))
+
+    async def context(
+        self,
+        user: str,
+        *,
+        query: str | None = None,
+        format: Format = "messages",  # noqa: A002
+        budget: int | None = None,
+        min_seq: int | None = None,
+        as_of: datetime | int | None = None,
+        task_id: str | None = None,
+        conversation: str | None = None,
+    ) -> ContextReplyV1:
+        """What to put before a model for its next answer to the user.
+
+        Without an answer the context is empty: `degraded` is `("memory",)` and `error` says why.
+
+        Args:
+            user: whose context.
+            query: the user's message, to find what is relevant to it.
+            format: how it is rendered.
+            budget: at most so many tokens.
+            min_seq: reflect the log up to here: what a publish returned.
+            as_of: as it was then: a time, UTC unless it has an offset, or a log position. There must be rows
+                as of then, which `mnemon rebuild --until` makes.
+            task_id: the task whose results shape the query.
+            conversation: None is the user's current one.
+        """
+        try:
+            request = ContextV1.strictly(
+                query=query,
+                format=format,
+                budget=budget,
+                min_seq=min_seq,
+                as_of=as_of,
+                task_id=task_id,
+                conversation=conversation,
+            )
+            return await self._questioner.ask(user, "context", request, ContextReplyV1)
+        except AskFailed as failed:
+            error = failed.error
+        except ValueError as invalid:
+            error = AskError(code="bad_request", message=str(invalid), retryable=False)
+        log.warning("no context for user %r: %s", user, error.message)
+        return ContextReplyV1(degraded=("memory",), error=error)
+
+    async def history(
+        self,
+        user: str,
+        *,
+        limit: int = 30,
+        conversation: str | None = None,
+        min_seq: int | None = None,
+        as_of: datetime | int | None = None,
+    ) -> HistoryReplyV1:
+        """The last messages of a conversation, oldest first; `as_of` as in `context`.
+
+        Raises:
+            AskFailed: there is no result.
+        """
+        request = HistoryV1.strictly(limit=limit, conversation=conversation, min_seq=min_seq, as_of=as_of)
+        return await self._questioner.ask(user, "history", request, HistoryReplyV1)
+
+    async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
+        """What is kept of the user, and how far behind the log that is.
+
+        Raises:
+            AskFailed: there is no result.
+        """
+        request = StatusV1.strictly(min_seq=min_seq)
+        return await self._questioner.ask(user, "status", request, StatusReplyV1)
+
+    async def erase(
+        self, user: str, *, conversation: str | None = None, verify: bool = False, text: str | None = None
+    ) -> EraseReplyV1:
+        """Forget a user, or one conversation, for good; `verify` looks what is left, and for a text.
+
+        Raises:
+            AskFailed: there is no receipt; whether the user is forgotten is not known.
+        """
+        request = EraseV1.strictly(conversation=conversation, verify=verify, text=text)
+        return await self._questioner.ask(user, "erase", request, EraseReplyV1)
+
+    async def ask(self, user: str, verb: str, **fields: Any) -> Reply:
+        """Ask by the name of a verb, with fields of its latest version.
+
+            await memory.ask("u42", "search", query="tea")
+
+        It is asked in the first version that has these fields. The reply is that verb's, here a
+        `SearchReplyV2`.
+
+        Raises:
+            AskFailed: there is no result.
+        """
+        contract = VERBS.get(verb)
+        if contract is None:
+            raise InvalidBody("verb", f"{verb!r} is not one of {', '.join(VERBS)}")
+        request = contract.requests[-1].strictly(**fields)
+        return await self._questioner.ask(
+            user, verb, request, contract.replies[-1], version=contract.version_of(request)
+        )

@@ -1,0 +1,45 @@
+"""What goes wrong when a bot speaks to its memory, each with the next step."""
+
+from mnemon_contracts.ask import AskError, RejectedEvent
+
+
+class NotConnected(ConnectionError):
+    """No NATS server answered, or none took the credentials."""
+
+
+class PublishFailed(Exception):
+    """An event is not known to be stored.
+
+    It may be: the answer can have been lost. Publishing again with `event_id` is harmless either way.
+    `retryable` says whether the same event may be taken later.
+    """
+
+    def __init__(self, event_id: str, problem: str, *, retryable: bool) -> None:
+        super().__init__(f"event {event_id!r} was not published: {problem}")
+        self.event_id = event_id
+        self.retryable = retryable
+
+
+class EventRejected(Exception):
+    """An event is in the log, and could not be used: it is a dead letter, and changed nothing.
+
+    `seq` is its log position, `reason` the cause for a program, `problem` the cause for a person. Publishing
+    the same again ends the same.
+    """
+
+    def __init__(self, rejected: RejectedEvent) -> None:
+        super().__init__(f"event {rejected.seq} was rejected ({rejected.reason}): {rejected.error}")
+        self.seq = rejected.seq
+        self.reason = rejected.reason
+        self.problem = rejected.error
+
+
+class AskFailed(Exception):
+    """A request got no result. `retryable` says whether the same request may succeed later."""
+
+    def __init__(self, error: AskError) -> None:
+        super().__init__(f"{error.code}: {error.message}")
+        self.error = error
+        self.code = error.code
+        self.message = error.message
+        self.retryable = error.retryable

@@ -1,0 +1,293 @@
+"""The facts of a user: kept, read, searched, changed, forgotten and restored."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.memory import Kind, Origin, Tier
+from mnemon_contracts.registry import VERBS
+from mnemon_contracts.tools import (
+    FactsReplyV1,
+    ForgetReplyV1,
+    ForgetV1,
+    FoundScope,
+    GetReplyV1,
+    GetV2,
+    Importance,
+    ReadV1,
+    SaveReplyV1,
+    SaveV1,
+    Scope,
+    SearchReplyV2,
+    SearchScope,
+    SearchV2,
+    UpdateReplyV2,
+    UpdateV2,
+)
+from mnemon_producers.asking import Questioner
+
+_DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
+
+_PAGE: Final = 500
+"""Facts that are read at once where all are read: with long texts they still are one NATS message."""
+
+
+class FactTools:
+    """The verbs about facts; each raises `AskFailed` without a result."""
+
+    def __init__(self, questioner: Questioner) -> None:
+        self._questioner = questioner
+
+    async def save(
+        self,
+        user: str,
+        text: str,
+        *,
+        kind: Kind | None = None,
+        tier: Tier | None = None,
+        importance: int | Importance | None = None,
+        expires_at: datetime | None = None,
+    ) -> SaveReplyV1:
+        """Keep a fact, and return the decision on it.
+
+            reply = await memory.save("u42", "Prefers trains to planes", importance="high")
+            reply.decision, reply.id     # "saved", "pf_007": or "updated", "confirmed", "rejected"
+
+        Args:
+            user: whose fact.
+            text: the fact, one sentence that stands by itself.
+            kind: what sort of fact; None lets it be classified.
+            tier: `profile` is always shown to the model, `working` until its date, `archive` when it is
+                found; None lets it be classified.
+            importance: 1 to 10, or `high`, `normal`, `low`.
+            expires_at: from then on it is not shown, and is removed.
+
+        Returns:
+            The decision, with the `id` of the fact that was saved, or that said it before; or with the
+            `reason` why it was refused, such as a secret in it.
+
+        Raises:
+            AskFailed: nothing is known; with the code `unavailable` it may still be decided. To save the same
+                again is harmless.
+        """
+        request = SaveV1.strictly(
+            text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
+        )
+        return await self._questioner.ask(user, "save", request, SaveReplyV1)
+
+    async def read(
+        self,
+        user: str,
+        *,
+        tier: Tier | None = None,
+        limit: int = 100,
+        min_seq: int | None = None,
+        after: str | None = None,
+    ) -> FactsReplyV1:
+        """Read a page of the facts that have not expired, by tier: profile, working, archive.
+
+        Args:
+            user: whose facts.
+            tier: only this one.
+            limit: at most so many; in each tier the most important first.
+            min_seq: reflect the log up to here: what a publish or a change returned.
+            after: `next` of the page before; None is the first page.
+
+        Returns:
+            The facts; `total` counts those of all pages, and `next` is there where more follow.
+        """
+        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq, after=after)
+        return await self._questioner.ask(user, "read", request, FactsReplyV1)
+
+    async def read_all(
+        self, user: str, *, tier: Tier | None = None, min_seq: int | None = None
+    ) -> FactsReplyV1:
+        """Read all facts that have not expired, page by page; arguments as of `read`.
+
+        A fact that changes while several pages are read may be missing; up to 500 facts are one page.
+        """
+        page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq)
+        facts = {fact.id: fact for fact in page.facts}
+        while page.next is not None:
+            page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq, after=page.next)
+            facts |= {fact.id: fact for fact in page.facts}
+        return page.model_copy(update={"facts": tuple(facts.values()), "total": len(facts)})
+
+    async def search(
+        self,
+        user: str,
+        query: str,
+        *,
+        limit: int | None = None,
+        threshold: float | None = None,
+        scope: Iterable[SearchScope] | None = None,
+        explain: bool = False,
+        min_seq: int | None = None,
+        as_of: datetime | int | None = None,
+        collection: str | None = None,
+        origin: Origin | None = None,
+        conversation: str | None = None,
+    ) -> SearchReplyV2:
+        """Search facts, messages, documents and summaries, best hit first.
+
+            found = await memory.search("u42", "train or plane?", scope=["memories", "messages"])
+            found = await memory.search("u42", "what did we settle?", scope=["medium"])
+
+        Args:
+            user: whose memory.
+            query: what to look for, in any language.
+            limit: at most so many hits; None is what the settings say.
+            threshold: leave out hits that score below it, 0 to 1; None is what the settings say.
+            scope: where to look: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
+                memory: `short` (the newest messages of the conversation), `medium` (summaries and working
+                facts), `long` (other facts, other messages, documents). None is facts, or documents where
+                `collection` or `origin` is given.
+            explain: give the parts of each score.
+            min_seq: reflect the log up to here.
+            as_of: as it was then: a time, UTC unless it has an offset, or a log position.
+            collection: of documents, only those of this collection, such as a repository.
+            origin: of documents, only files that were indexed with a `folder` or a `repository`.
+            conversation: whose newest messages `short` finds and `long` leaves out; None is the current one.
+
+        Returns:
+            The hits; `degraded` names the scopes that could not be searched.
+        """
+        asked = {
+            "limit": limit,
+            "threshold": threshold,
+            "min_seq": min_seq,
+            "as_of": as_of,
+            "collection": collection,
+            "origin": origin,
+            "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
+            "conversation": conversation,
+        }
+        request = SearchV2.strictly(
+            query=query,
+            explain=explain,
+            **{name: value for name, value in asked.items() if value is not None},
+        )
+        version = VERBS["search"].version_of(request)
+        return await self._questioner.ask(user, "search", request, SearchReplyV2, version=version)
+
+    async def get(
+        self,
+        user: str,
+        id: str,  # noqa: A002
+        *,
+        scope: FoundScope | None = None,
+        offset: int = 0,
+        min_seq: int | None = None,
+    ) -> GetReplyV1:
+        """Get one fact, message, document or summary, whole, by its id, such as `pf_007` or that of a hit.
+
+            hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
+            whole = await memory.get("u42", hit.id, scope=hit.scope)
+
+        Args:
+            user: whose.
+            id: the fact, message, document or summary.
+            scope: which of them; None is the first of these that has the id.
+            offset: of a document, the character of its text to begin with: `next_offset` of the reply before.
+            min_seq: reflect the log up to here.
+
+        Returns:
+            A `fact` with its former `versions`, newest first; or a `message`; or a `document`; or a
+            `summary`.
+        """
+        request = GetV2.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
+        version = VERBS["get"].version_of(request)
+        return await self._questioner.ask(user, "get", request, GetReplyV1, version=version)
+
+    async def update(
+        self,
+        user: str,
+        id: str | None = None,  # noqa: A002
+        *,
+        query: str | None = None,
+        text: str | None = None,
+        kind: Kind | None = None,
+        tier: Tier | None = None,
+        importance: int | Importance | None = None,
+        expires_at: datetime | None = None,
+    ) -> UpdateReplyV2:
+        """Change a fact, by its id or by a query that clearly means one fact; what is left out stays.
+
+        What it was is kept as a former version.
+
+        Args:
+            user: whose fact.
+            id: the fact, such as `pf_007`; or
+            query: words that name it, without `id`.
+            text: the fact, one sentence.
+            kind: what sort of fact.
+            tier: how it is kept and shown.
+            importance: 1 to 10, or `high`, `normal`, `low`.
+            expires_at: from then on it is not shown, and is removed.
+
+        Returns:
+            The `fact` as it is from now on. Or, where the query means none clearly, no `fact`, and at most
+            five `candidates`, best first: change one of them by its id.
+
+        Raises:
+            AskFailed: there is no such fact (`not_found`); or such a text is not kept, another fact says the
+                same, or the tier is full (`refused`).
+        """
+        changes: dict[str, Any] = {
+            "text": text,
+            "kind": kind,
+            "tier": tier,
+            "importance": importance,
+            "expires_at": expires_at,
+        }
+        request = UpdateV2.strictly(id=id, query=query, **changes)
+        version = VERBS["update"].version_of(request)
+        return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=version)
+
+    async def forget(
+        self,
+        user: str,
+        id: str | None = None,  # noqa: A002
+        *,
+        query: str | None = None,
+    ) -> ForgetReplyV1:
+        """Remove one fact: by its id, or by a query that clearly means one fact.
+
+            reply = await memory.forget("u42", query="the cello")
+            if reply.id is None:                          # nothing was removed
+                [(each.id, each.text) for each in reply.candidates]
+
+        A removed fact is in no reply from then on, and its text in no store; the log of events keeps it.
+
+        Args:
+            user: whose fact.
+            id: the fact, such as `pf_007`; or
+            query: words that name it, without `id`.
+
+        Returns:
+            The `id` and `text` of the removed fact; `restore` brings it back. Or, where the query means none
+            clearly, no `id`, and at most five `candidates`, best first: forget one of them by its id.
+
+        Raises:
+            AskFailed: there is no such fact, or none that the query may mean (`not_found`).
+        """
+        request = ForgetV1.strictly(id=id, query=query)
+        return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
+
+    async def restore(self, user: str, forgotten: ForgetReplyV1) -> SaveReplyV1:
+        """Bring back the fact that a reply to `forget` says was removed, decided on as any `save` is.
+
+        Returns:
+            What was decided; the fact has a new `id`, and no former versions.
+
+        Raises:
+            InvalidBody: the reply has no `restore`: nothing was removed, or the date of the fact had passed.
+            AskFailed: as for `save`.
+        """
+        if forgotten.restore is None:
+            raise InvalidBody(
+                "restore",
+                "the reply has no fact to restore: none was removed, or its date had passed; `save` its text",
+            )
+        return await self._questioner.ask(user, "save", forgotten.restore, SaveReplyV1)

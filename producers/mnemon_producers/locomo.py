@@ -1,0 +1,138 @@
+"""Conversations of LoCoMo (Maharana et al., 2024) as chat events.
+
+Each sample becomes one user with one conversation, both named as the sample. `speaker_a` is the user and
+`speaker_b` the assistant; the speaker stands in `name`. Sessions without turns are left out.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.chat import MessageV1, Role, StartedV1
+from mnemon_producers.events import ChatEvent
+
+_SESSION = re.compile(r"session_([0-9]+)\Z")
+_TIME = "%I:%M %p on %d %B, %Y"
+
+
+class NotLocomo(ValueError):
+    """The text is not a LoCoMo file; the message says where."""
+
+
+class _Turn(BaseModel):
+    # What else a turn has, such as `blip_caption` of a picture that was sent, is kept as metadata.
+    model_config = ConfigDict(extra="allow")
+
+    speaker: str
+    dia_id: str
+    text: str
+
+
+class _Sample(BaseModel):
+    sample_id: str
+    conversation: dict[str, Any]
+
+
+_SAMPLES = TypeAdapter(_Sample | list[_Sample])
+_TURNS = TypeAdapter(list[_Turn])
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A sample, as the events that tell it: it is started, then each turn is said."""
+
+    name: str
+    sessions: int
+    events: tuple[ChatEvent, ...]
+
+    @property
+    def turns(self) -> int:
+        """How many messages it has."""
+        return len(self.events) - 1
+
+
+def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[Conversation]:
+    """Read a file: one sample, or a list of them as in `locomo10.json`.
+
+    Every event has an id made of tenant, user, sample and turn, so that reading a file again gives the same
+    events. A session has one time, to the minute; its turns are placed a millisecond apart, in their order.
+
+    Args:
+        text: the file.
+        tenant: where the events go.
+        user: whose conversations they become; None names a user after each sample.
+
+    Raises:
+        NotLocomo: it is not such a file, or a turn cannot be a message.
+    """
+    try:
+        samples = _SAMPLES.validate_json(text)
+    except ValidationError as error:
+        raise NotLocomo(_first(error)) from error
+    if isinstance(samples, _Sample):
+        samples = [samples]
+    return [_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples]
+
+
+def _conversation(sample: _Sample, tenant: str, user: str) -> Conversation:
+    name = sample.sample_id
+    prefix = f"locomo:{tenant}:{user}:{name}"
+    sessions = 0
+    try:
+        events = [ChatEvent(user, StartedV1.strictly(id=f"{prefix}:start"), name)]
+        first = sample.conversation["speaker_a"]
+        for session, began, turns in _sessions(sample.conversation):
+            sessions += 1
+            for number, turn in enumerate(turns):
+                role: Role = "user" if turn.speaker == first else "assistant"
+                sent_at = began + timedelta(milliseconds=number)
+                message = _message(f"{prefix}:{turn.dia_id}", role, sent_at, session, turn)
+                events.append(ChatEvent(user, message, name))
+    except KeyError as error:
+        raise NotLocomo(f"{name}: {error.args[0]} is missing") from error
+    except (NotLocomo, InvalidBody) as error:
+        raise NotLocomo(f"{name}: {error}") from error
+    return Conversation(name, sessions, tuple(events))
+
+
+def _message(event_id: str, role: Role, sent_at: datetime, session: int, turn: _Turn) -> MessageV1:
+    try:
+        return MessageV1.strictly(
+            id=event_id,
+            role=role,
+            content=turn.text,
+            name=turn.speaker,
+            sent_at=sent_at,
+            metadata={"dia_id": turn.dia_id, "session": session, **(turn.model_extra or {})},
+        )
+    except InvalidBody as error:
+        raise NotLocomo(f"session_{session} {turn.dia_id}: {error}") from error
+
+
+def _sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[_Turn]]]:
+    numbers = sorted(int(found[1]) for key in conversation if (found := _SESSION.match(key)))
+    for number in numbers:
+        key = f"session_{number}"
+        try:
+            turns = _TURNS.validate_python(conversation[key])
+        except ValidationError as error:
+            raise NotLocomo(f"{key}.{_first(error)}") from error
+        if turns:
+            yield number, _moment(f"{key}_date_time", conversation[f"{key}_date_time"]), turns
+
+
+def _moment(field: str, text: object) -> datetime:
+    try:
+        return datetime.strptime(str(text), _TIME).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise NotLocomo(f"{field}: {text!r} is not a time such as '1:56 pm on 8 May, 2023'") from error
+
+
+def _first(error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in details['loc']) or 'the file'}: {details['msg']}"

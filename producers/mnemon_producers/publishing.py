@@ -1,0 +1,280 @@
+"""From events to the log: one by one or in atomic batches, so that a repeated attempt changes nothing."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from secrets import token_urlsafe
+from typing import TypeAlias
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.api import PubAck
+from nats.js.errors import APIError, NoStreamResponseError
+
+from mnemon_contracts.streams import LOG
+from mnemon_producers import tracing
+from mnemon_producers.connection import denied
+from mnemon_producers.errors import PublishFailed
+from mnemon_producers.events import ChatEvent, Encoded, check_id, encode
+from mnemon_producers.timeouts import Timeouts
+
+BATCH_MESSAGES = 1000
+"""The most that the server takes in one atomic batch."""
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""Where a batch ends before it is full, so that large messages do not pile up in memory."""
+
+# While a batch is written, the loop must turn now and then: the socket is only written to when it does.
+_TURN = 128
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+
+MSG_ID = "Nats-Msg-Id"
+
+_CUT_OFF = (
+    "the connection is closed. Unless the bot did it, the server has, as it does where a message has more "
+    "bytes than it takes of this login. Connect anew, and send less"
+)
+
+# Part of a batch was lost on the way, or was kept aside for more than 10 s.
+_INCOMPLETE_BATCH = 10176
+
+Events: TypeAlias = Iterable[ChatEvent] | AsyncIterable[ChatEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """How far publishing has come.
+
+    Args:
+        count: events that are in the log.
+        duplicates: how many of them were there already.
+        last_seq: the highest of their log positions; 0 before the first.
+    """
+
+    count: int = 0
+    duplicates: int = 0
+    last_seq: int = 0
+
+    def plus(self, other: "Published") -> "Published":
+        """Both together."""
+        return Published(
+            self.count + other.count,
+            self.duplicates + other.duplicates,
+            max(self.last_seq, other.last_seq),
+        )
+
+
+Progress: TypeAlias = Callable[[Published], None]
+
+
+class Publisher:
+    """Publishes chat events of one tenant to the log.
+
+    Args:
+        connection: an open connection; it is not closed.
+        tenant: whose events they are.
+        timeouts: how long to wait; what is repeated keeps its event id.
+    """
+
+    def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:
+        check_id("tenant", tenant)
+        self._connection = connection
+        self._jetstream = connection.jetstream(timeout=timeouts.publish)
+        self._tenant = tenant
+        self._retry_for = timeouts.retry
+
+    async def publish(self, event: ChatEvent) -> int:
+        """Publish one event and return its log position.
+
+        Raises:
+            InvalidId, InvalidBody: it cannot be sent.
+            PublishFailed: it is not known to be stored.
+        """
+        return (await self._single(encode(self._tenant, event, _unique()))).seq
+
+    async def publish_many(self, events: Events, progress: Progress | None = None) -> Published:
+        """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
+
+        While the server makes one batch durable, the next is encoded and handed to it. A batch is committed
+        after the one before it, so that the log has the events in order whatever had to be repeated.
+
+        Raises:
+            InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
+            PublishFailed: an event is not known to be stored; `progress` was told what is.
+        """
+        done = Published()
+        in_flight: deque[asyncio.Task[Published]] = deque()
+
+        async def settle() -> None:
+            nonlocal done
+            done = done.plus(await in_flight[0])
+            in_flight.popleft()
+            if progress:
+                progress(done)
+
+        try:
+            async with aclosing(self._batches(events)) as batches:
+                try:
+                    async for batch in batches:
+                        before = in_flight[-1] if in_flight else None
+                        in_flight.append(asyncio.create_task(self._store(batch, before)))
+                        if before:
+                            await settle()
+                finally:
+                    while in_flight:
+                        await settle()
+        finally:
+            for task in in_flight:
+                task.cancel()
+            await asyncio.gather(*in_flight, return_exceptions=True)
+        return done
+
+    async def _batches(self, events: Events) -> AsyncGenerator[list[Encoded], None]:
+        run = _unique()
+        number = 0
+        batch: list[Encoded] = []
+        size = 0
+        try:
+            async for event in _each(events):
+                number += 1
+                encoded = encode(self._tenant, event, f"{run}:{number}")
+                if len(batch) == BATCH_MESSAGES or (batch and size + len(encoded.body) > BATCH_BYTES):
+                    yield batch
+                    batch, size = [], 0
+                batch.append(encoded)
+                size += len(encoded.body)
+        except Exception:
+            if batch:
+                yield batch  # what came before the event that cannot be sent
+            raise
+        if batch:
+            yield batch
+
+    async def _store(self, batch: list[Encoded], after: asyncio.Task[Published] | None) -> Published:
+        last = batch[-1]
+
+        async def attempt() -> PubAck:
+            headers = await self._stage(batch)
+            if after:
+                await after
+            return await self._jetstream.publish(last.subject, last.body, stream=LOG, headers=headers)
+
+        try:
+            return Published(len(batch), 0, (await self._persistently(batch, attempt)).seq)
+        except APIError:
+            # Most often the batch holds an event that the log has: that refuses the batch as a whole.
+            return await self._one_by_one(batch)
+
+    async def _stage(self, batch: list[Encoded]) -> dict[str, str]:
+        """Send all but the last, which the server keeps aside, and return the headers that commit them."""
+        batch_id, traced = _unique(), tracing.headers()
+        publish = self._connection.publish
+        for number, event in enumerate(batch[:-1], 1):
+            headers = {
+                MSG_ID: event.message_id,
+                "Nats-Batch-Id": batch_id,
+                "Nats-Batch-Sequence": str(number),
+                **traced,
+            }
+            await publish(event.subject, event.body, headers=headers)
+            if not number % _TURN:
+                await asyncio.sleep(0)
+        return {
+            MSG_ID: batch[-1].message_id,
+            "Nats-Batch-Id": batch_id,
+            "Nats-Batch-Sequence": str(len(batch)),
+            "Nats-Batch-Commit": "1",
+            **traced,
+        }
+
+    async def _one_by_one(self, batch: list[Encoded]) -> Published:
+        results = await asyncio.gather(*map(self._single, batch), return_exceptions=True)
+        acknowledged = []
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+            acknowledged.append(result)
+        return Published(
+            len(batch),
+            sum(bool(one.duplicate) for one in acknowledged),
+            max(one.seq for one in acknowledged),
+        )
+
+    async def _single(self, event: Encoded) -> PubAck:
+        traced = tracing.headers()
+
+        async def attempt() -> PubAck:
+            return await self._jetstream.publish(
+                event.subject, event.body, stream=LOG, headers={MSG_ID: event.message_id, **traced}
+            )
+
+        try:
+            return await self._persistently([event], attempt)
+        except APIError as error:
+            raise PublishFailed(event.id, str(error.description), retryable=False) from error
+
+    async def _persistently(self, batch: list[Encoded], attempt: Callable[[], Awaitable[PubAck]]) -> PubAck:
+        """Repeat what may succeed another time.
+
+        Raises:
+            APIError: the server refused it, and will again.
+            PublishFailed: there was no answer in time, or there can be none.
+        """
+        clock = asyncio.get_running_loop().time
+        deadline = None  # it runs from the first failure: a batch may wait long for the one before it
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await attempt()
+            except APIError as error:
+                if error.err_code != _INCOMPLETE_BATCH and (error.code or 500) < 500:
+                    raise
+                failure: Exception = error
+            except (TimeoutError, NoStreamResponseError, nats.errors.OutboundBufferLimitError) as error:
+                failure = error
+            except nats.errors.Error as error:
+                problem = _CUT_OFF if self._connection.is_closed else str(error)
+                raise PublishFailed(batch[0].id, problem, retryable=False) from error
+            if reason := denied(self._connection, *(event.subject for event in batch)):
+                raise PublishFailed(batch[0].id, reason, retryable=False) from failure
+            deadline = deadline or clock() + self._retry_for
+            if clock() + pause > deadline:
+                raise PublishFailed(batch[0].id, await self._explain(failure), retryable=True) from failure
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _explain(self, failure: Exception) -> str:
+        match failure:
+            case APIError():
+                return f"the server said: {failure.description}"
+            case NoStreamResponseError():
+                return f"no stream {LOG} takes it; `mnemon provision` makes it"
+            case nats.errors.OutboundBufferLimitError():
+                return "the connection is down, and too much waits for it already"
+        is_there = False
+        with suppress(nats.errors.Error, TimeoutError):
+            await self._connection.flush(1)
+            is_there = self._connection.is_connected  # while it reconnects, a flush may end without an answer
+        if not is_there:
+            return "the server did not answer in time"
+        # nats-server is silent about what it cannot write.
+        return "the server is there and does not store it; its disk may be full: `mnemon status` tells"
+
+
+def _unique() -> str:
+    return token_urlsafe(15)  # 20 characters: every stored message carries two of them
+
+
+async def _each(events: Events) -> AsyncIterator[ChatEvent]:
+    if isinstance(events, AsyncIterable):
+        async for event in events:
+            yield event
+        return
+    for number, event in enumerate(events, 1):
+        yield event
+        if not number % _TURN:
+            await asyncio.sleep(0)
