@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1, ToolCall
+    from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1, ToolCall
     from mnemon_producers.client import MemoryClient
     from mnemon_producers.errors import AskFailed, EventRejected, NotConnected, PublishFailed
     from mnemon_producers.events import ChatEvent
@@ -29,7 +29,7 @@ _HOMES = {
     "mnemon_producers.errors": ("AskFailed", "EventRejected", "NotConnected", "PublishFailed"),
     "mnemon_producers.events": ("ChatEvent",),
     "mnemon_producers.timeouts": ("Timeouts",),
-    "mnemon_contracts.chat": ("ClearedV1", "MessageV1", "StartedV1", "ToolCall"),
+    "mnemon_contracts.events.chat": ("ClearedV1", "MessageV1", "StartedV1", "ToolCall"),
 }
 
 

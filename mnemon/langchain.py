@@ -20,10 +20,10 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.runtime import Runtime
 
-from mnemon_contracts.ask import ContextReplyV1
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.chat import Role
-from mnemon_contracts.function_tools import TOOLS, FunctionTool
+from mnemon_contracts.events.chat import Role
+from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_contracts.verbs.function_tools import TOOLS, FunctionTool
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 

@@ -11,13 +11,13 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.topology import provision
-from mnemon_infra.cancelling import heed_cancellations
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.process.cancellation import heed_cancellations
 from tests.hypothesis_profiles import load_profiles
 
 load_profiles()

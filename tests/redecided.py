@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from mnemon_consumers.dedupe.comparison import Likeness
-from mnemon_consumers.dedupe.correcting import Change, corrections
 from mnemon_consumers.dedupe.decide import Proposal, decide
-from mnemon_consumers.dedupe.redeciding import FactVectors, decided_anew, texts
-from mnemon_consumers.dedupe.standing import Logged, standing
-from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_consumers.dedupe.redecide.corrections import Change, corrections
+from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_consumers.dedupe.state.log import Logged, standing
 from mnemon_contracts.base import Event
-from mnemon_contracts.memory import FactProposedV1, FactUpdatedV1, Lineage
-from mnemon_contracts.settings import Dedupe, FactLimits, SettingsV1
+from mnemon_contracts.events.memory import FactProposedV1, FactUpdatedV1, Lineage
+from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
 from mnemon_infra.models.embedding import Thresholds
 from mnemon_infra.vectors.port import Dense
 

@@ -6,16 +6,16 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from mnemon_bench.processes import consuming
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import State
-from mnemon_bench.talk import compacted, connected, conversations, publish, read, said
+from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workloads.conversations import compacted, connected, conversations, publish, read, said
 from mnemon_consumers.extract.prompt import request
-from mnemon_contracts.model_settings import Compaction, Extraction
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.opening import language_models
 from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import write
 
 USERS, MESSAGES = 20, 50

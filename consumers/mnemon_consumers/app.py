@@ -11,24 +11,24 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import work_subject
-from mnemon_infra.broker.connect import BrokerUnreachable, connect
-from mnemon_infra.broker.position import applied_position
-from mnemon_infra.broker.presence import require_streams
-from mnemon_infra.broker.topology import begin_again
+from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.provisioning.presence import require_streams
+from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
+from mnemon_infra.consistency.log_identity import require_same_log
+from mnemon_infra.consistency.missing_rows import replay_missing
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migrate import require_head
-from mnemon_infra.missing_rows import replay_missing
-from mnemon_infra.models.language.opening import language_models
-from mnemon_infra.same_log import require_same_log
+from mnemon_infra.database.migration import require_head
+from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import read
 from mnemon_infra.telemetry.metrics import RUNNING
 from mnemon_infra.telemetry.tracing import traced
 
 if TYPE_CHECKING:
-    from mnemon_infra.finding import Finding
-    from mnemon_infra.models.language.opening import LanguageModels
-    from mnemon_infra.telemetry.watch import Watch
+    from mnemon_infra.models.language.registry import LanguageModels
+    from mnemon_infra.telemetry.probe import Watch
+    from mnemon_infra.vectors.vector_index import Finding
 
 log = structlog.get_logger("app")
 
@@ -55,14 +55,14 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     Raises:
         BrokerUnreachable: no NATS server answers.
         DatabaseUnavailable: the database does not answer, or is to be migrated.
-        mnemon_infra.database.migrate.SchemaTooNew: a newer version has prepared it.
+        mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared it.
         DatabaseNotConfigured: there is no address of a database.
-        mnemon_infra.broker.presence.StreamsMissing: the streams are not there.
-        mnemon_infra.same_log.LogLost: the rows are of another log, or of more than is there.
+        mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams are not there.
+        mnemon_infra.consistency.log_identity.LogLost: the rows are of another log, or of more than is there.
         mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings is not there.
         mnemon_infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
         mnemon_infra.telemetry.endpoint.PortTaken: metrics cannot be shown at the port that is named for them.
-        And what else `mnemon_infra.finding.opened` raises.
+        And what else `mnemon_infra.vectors.vector_index.opened` raises.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
@@ -141,9 +141,9 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         return
     # They take 50 ms to import: not where nobody looks.
     from mnemon_consumers import model_reports
-    from mnemon_consumers.spending import budget
+    from mnemon_consumers.domain.spending import budget
     from mnemon_infra.telemetry.endpoint import answering_http
-    from mnemon_infra.telemetry.watch import Watch
+    from mnemon_infra.telemetry.probe import Watch
 
     for name in names:
         RUNNING.set(1, name)
@@ -187,7 +187,7 @@ async def _finding(
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
         yield None
         return
-    from mnemon_infra.finding import opened
+    from mnemon_infra.vectors.vector_index import opened
 
     async with await _connection(deployment) as connection:
         settings = await read(connection)
@@ -203,7 +203,7 @@ async def _exchangeable(
     connection: Client, finding: "Finding", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Other vectors may take the place of these, while they are written and searched."""
-    from mnemon_infra.vectors.holding import answering_for, hearing_of_exchanges
+    from mnemon_infra.vectors.edge_owner import answering_for, hearing_of_exchanges
     from mnemon_infra.vectors.recovery import recovering
 
     folder = deployment.vectors_folder
@@ -230,7 +230,7 @@ async def _fill_if_lost(connection: Client, database: Database, finding: "Findin
     So are those of a collection that a former version did not have; where the rows are all that it takes,
     the users are looked through instead, and the log is not read again.
     """
-    from mnemon_infra.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
+    from mnemon_infra.consistency.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
     from mnemon_infra.vectors.port import Collection
 
     position = await applied_position(connection.jetstream(), "index")

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from pydantic import TypeAdapter, ValidationError
 
-from mnemon_infra.models.language.patience import FailingModel, Patience
+from mnemon_infra.models.language.circuit_breaker import FailingModel, Patience
 from mnemon_infra.telemetry.metrics import MODELS_FAILING
 
 SUBJECT: Final = "$SRV.STATS.mnemon-models"

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mnemon_contracts import asyncapi, documentation, published, settings_page
-from mnemon_contracts.compatibility import breaking_changes
-from mnemon_contracts.published import Examples
+from mnemon_contracts.publication import asyncapi, documentation, published, settings_page
+from mnemon_contracts.publication.compatibility import breaking_changes
+from mnemon_contracts.publication.published import Examples
 
 ROOT = Path(__file__).parents[2]
 """Of the source tree."""

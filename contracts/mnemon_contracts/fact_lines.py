@@ -1,6 +1,6 @@
 """Facts as lines of Markdown: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] Likes tea`."""
 
-from mnemon_contracts.tools import Importance, StoredFact
+from mnemon_contracts.verbs.tools import Importance, StoredFact
 
 
 def importance_word(importance: int) -> Importance:

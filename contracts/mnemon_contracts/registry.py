@@ -5,8 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mnemon_contracts import ask, chat, erasure, memory, merging, tools
 from mnemon_contracts.base import Contract, Event, InvalidBody
+from mnemon_contracts.events import chat, erasure, memory, merging
+from mnemon_contracts.verbs import ask, tools
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 """A pure step from a body of version N to one of version N + 1."""

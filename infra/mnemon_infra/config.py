@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Deployment(BaseSettings):
     """One deployment: its servers and the sizes of pools and batches.
 
-    Run-time settings that may change under a running process are in `mnemon_contracts.settings`.
+    Run-time settings that may change under a running process are in `mnemon_contracts.settings.groups`.
     """
 
     model_config = SettingsConfigDict(

@@ -1,4 +1,4 @@
-"""Alembic's entry: the connection comes from `mnemon_infra.database.migrate`, with its search_path set."""
+"""Alembic's entry: the connection comes from `mnemon_infra.database.migration`, with its search_path set."""
 
 from alembic import context
 

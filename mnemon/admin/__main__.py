@@ -1,4 +1,4 @@
-"""The page in a process of its own: `python -m mnemon.admin SOCKET`, as `mnemon.admin.beside` starts it."""
+"""The page in a process of its own: `python -m mnemon.admin SOCKET`, as `mnemon.admin.launcher` starts it."""
 
 import asyncio
 import os
@@ -9,13 +9,13 @@ import time
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mnemon.admin.access import Access
 from mnemon.admin.application import application
-from mnemon.admin.beside import Order
-from mnemon.admin.ended import ended_sessions
-from mnemon.admin.parts import Parts
-from mnemon.serving import serving
-from mnemon_infra.cancelling import heed_cancellations
+from mnemon.admin.connections import Parts
+from mnemon.admin.launcher import Order
+from mnemon.admin.session.access import Access
+from mnemon.admin.session.revoked import ended_sessions
+from mnemon.http.server import serving
+from mnemon_infra.process.cancellation import heed_cancellations
 from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10

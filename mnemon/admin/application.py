@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from mnemon.admin import login
-from mnemon.admin.access import Access
-from mnemon.admin.guarding import Guard
+from mnemon.admin.connections import Parts
+from mnemon.admin.live_status import Watch
+from mnemon.admin.page import Pages
 from mnemon.admin.pages import (
     dead_letters,
     overview,
@@ -29,11 +29,11 @@ from mnemon.admin.pages import (
     user_facts,
     users,
 )
-from mnemon.admin.parts import Parts
-from mnemon.admin.rendering import render
-from mnemon.admin.troubles import Trouble
-from mnemon.admin.visiting import Pages
-from mnemon.admin.watching import Watch
+from mnemon.admin.rendering.outages import Trouble
+from mnemon.admin.rendering.renderer import render
+from mnemon.admin.session import login
+from mnemon.admin.session.access import Access
+from mnemon.admin.session.request_guard import Guard
 
 SECTIONS: Final[Sequence[Pages]] = (
     overview.pages,

@@ -6,12 +6,12 @@ It brings the engine of the vectors with it, a third of a second: who needs it i
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from mnemon.admin.parts import Parts
-from mnemon.rebuilding.listing import Listed, dropped, listed
-from mnemon.rebuilding.live import counted
-from mnemon_infra.database import vector_records
-from mnemon_infra.database.locking import is_locked
-from mnemon_infra.rebuilding.making import InTheWay, Site, site_alone
+from mnemon.admin.connections import Parts
+from mnemon.operations.rebuild.listing import Listed, dropped, listed
+from mnemon.operations.rebuild.live_vectors import counted
+from mnemon_infra.database.generations import vector_progress
+from mnemon_infra.database.locks import is_locked
+from mnemon_infra.rebuild.generations import InTheWay, Site, site_alone
 from mnemon_infra.vectors.generations import is_held
 from mnemon_infra.vectors.port import VectorsUnavailable
 
@@ -81,7 +81,7 @@ async def removed(parts: Parts, name: str) -> str:
         BrokerUnreachable, DatabaseUnavailable: something of it is still there.
     """
     async with site_alone((await _place(parts)).deployment) as place:
-        if await vector_records.reached(place.database, place.live) is not None:
+        if await vector_progress.reached(place.database, place.live) is not None:
             raise InTheWay(
                 "a switch was cut off before the vectors were exchanged", "Complete it first: mnemon rebuild"
             )

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.printable import printable
-from mnemon_contracts.ask import ContextReplyV1, ContextSection
+from mnemon.cli.terminal.text import printable
 from mnemon_contracts.fact_lines import importance_word
-from mnemon_contracts.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
+from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
+from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
 BAR: Final = 24
 """Columns of the bar of the section that takes most."""

@@ -5,39 +5,15 @@ from typing import Annotated
 
 import typer
 
-from mnemon.cli import (
-    admin,
-    audit,
-    auth,
-    batches,
-    bench,
-    calibrate,
-    chat,
-    context,
-    dead,
-    demo,
-    document,
-    erase,
-    export,
-    facts,
-    forget,
-    history,
-    import_,
-    mcp,
-    migrate,
-    profile,
-    provision,
-    rebuild,
-    reindex,
-    run,
-    settings,
-    status,
-    tasks,
-    tools,
-    try_,
-    up,
-    usage,
-)
+from mnemon.cli import settings, tools
+from mnemon.cli.dead_letters import dead_command
+from mnemon.cli.deployment import audit, auth, batches, migrate, provision, status, usage
+from mnemon.cli.documents import document_command
+from mnemon.cli.imports import import_command
+from mnemon.cli.measurement import bench, calibrate
+from mnemon.cli.memory import context, erase, export, facts, forget, history, profile, tasks
+from mnemon.cli.rebuild import rebuild_command, reindex
+from mnemon.cli.stack import admin, chat, demo, mcp, run, try_, up
 
 app = typer.Typer(
     name="mnemon",
@@ -68,10 +44,10 @@ app.command("update", rich_help_panel=_MEMORY)(facts.update)
 app.command("forget", rich_help_panel=_MEMORY)(forget.forget)
 app.command("profile", rich_help_panel=_MEMORY)(profile.profile)
 app.add_typer(tasks.app, name="tasks", rich_help_panel=_MEMORY)
-app.add_typer(document.app, name="document", rich_help_panel=_MEMORY)
+app.add_typer(document_command.app, name="document", rich_help_panel=_MEMORY)
 app.command("erase", rich_help_panel=_MEMORY)(erase.erase)
 
-app.add_typer(import_.app, name="import", rich_help_panel=_AROUND)
+app.add_typer(import_command.app, name="import", rich_help_panel=_AROUND)
 app.add_typer(export.app, name="export", rich_help_panel=_AROUND)
 app.command("tools", rich_help_panel=_AROUND)(tools.tools)
 app.command("mcp", rich_help_panel=_AROUND)(mcp.mcp)
@@ -82,9 +58,9 @@ app.command("audit", rich_help_panel=_CARE)(audit.audit)
 app.command("usage", rich_help_panel=_CARE)(usage.usage)
 app.command("batches", rich_help_panel=_CARE)(batches.batches)
 app.add_typer(settings.app, name="settings", rich_help_panel=_CARE)
-app.add_typer(dead.app, name="dead", rich_help_panel=_CARE)
+app.add_typer(dead_command.app, name="dead", rich_help_panel=_CARE)
 app.add_typer(auth.app, name="auth", rich_help_panel=_CARE)
-app.command("rebuild", cls=rebuild.RebuildCommand, rich_help_panel=_CARE)(rebuild.rebuild)
+app.command("rebuild", cls=rebuild_command.RebuildCommand, rich_help_panel=_CARE)(rebuild_command.rebuild)
 app.command("reindex", rich_help_panel=_CARE)(reindex.reindex)
 app.command("calibrate", rich_help_panel=_CARE)(calibrate.calibrate)
 app.command("bench", rich_help_panel=_CARE)(bench.bench)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from mnemon.cli.ending import Ending, refuse
+from mnemon.cli.terminal.exit_code import Ending, refuse
 
 
 def moment(option: str, spelled: str) -> int | datetime:

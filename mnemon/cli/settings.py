@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.ending import Ending, perform, refuse
-from mnemon.cli.output import JsonOption, show_table
 from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-    from mnemon_contracts.settings_document import Document
+    from mnemon_contracts.settings.document import Document
     from mnemon_infra.settings.history import Changed, Revision
 
 app = typer.Typer(no_args_is_help=True, help="See and change what every process heeds while it runs.")
@@ -28,7 +28,7 @@ TenantOption = Annotated[
 
 def _known(incomplete: str) -> list[str]:
     """Settings for the shell to complete."""
-    from mnemon_contracts.settings_document import DEFAULTS
+    from mnemon_contracts.settings.document import DEFAULTS
 
     return [name for name in DEFAULTS if name.startswith(incomplete)]
 
@@ -38,7 +38,7 @@ def _known_equals(incomplete: str) -> list[str]:
 
 
 def _presets(incomplete: str) -> list[str]:
-    from mnemon_contracts.settings_presets import PRESETS
+    from mnemon_contracts.settings.presets import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 
@@ -162,7 +162,7 @@ def _perform(command: Command, data: Path | None) -> None:
 async def _connected(command: Command, url: str) -> Ending:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
-    from mnemon_infra.broker.connect import connect
+    from mnemon_infra.broker.connection import connect
     from mnemon_infra.settings.history import NoSuchRevision
     from mnemon_infra.settings.store import SettingsContended
     from mnemon_infra.telemetry.logging import configure_logging
@@ -181,8 +181,8 @@ async def _connected(command: Command, url: str) -> Ending:
 
 
 async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings_document import DEFAULTS, named, with_value
-    from mnemon_infra.settings.shown import shown
+    from mnemon_contracts.settings.document import DEFAULTS, named, with_value
+    from mnemon_infra.settings.effective import shown
 
     wanted = [setting for name in names for setting in named(name)] or list(DEFAULTS)
     found = await shown(connection, tenant)
@@ -204,7 +204,7 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
 
 
 async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings_document import with_value
+    from mnemon_contracts.settings.document import with_value
     from mnemon_infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
@@ -216,7 +216,7 @@ async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | No
 
 
 def _show_presets(as_json: bool) -> None:
-    from mnemon_contracts.settings_presets import PRESETS
+    from mnemon_contracts.settings.presets import PRESETS
 
     if as_json:
         shown = {name: {"title": each.title, "values": dict(each.values)} for name, each in PRESETS.items()}
@@ -236,13 +236,13 @@ def _show_presets(as_json: bool) -> None:
 
 
 async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings_presets import preset
+    from mnemon_contracts.settings.presets import preset
 
     await _set(connection, preset(name).values, tenant, as_json)
 
 
 async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings_document import without
+    from mnemon_contracts.settings.document import without
     from mnemon_infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
@@ -278,7 +278,7 @@ async def _rollback(connection: "Client", revision: int, tenant: str | None, as_
 async def _show_in_force(
     connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
 ) -> None:
-    from mnemon.embedding_change import embedding_in_force, what_follows
+    from mnemon.operations.embedding_change import embedding_in_force, what_follows
 
     before = await embedding_in_force(connection)
     revision = await change_settings()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from mnemon.cli.ending import Ending, refuse
+from mnemon.cli.terminal.exit_code import Ending, refuse
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment

@@ -23,6 +23,6 @@ def tools(
 
     Example: `mnemon tools --format anthropic`
     """
-    from mnemon_contracts.function_tools import definitions
+    from mnemon_contracts.verbs.function_tools import definitions
 
     typer.echo(json.dumps(definitions(form.value), ensure_ascii=False, indent=2))

@@ -11,7 +11,7 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.decode import decode
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import parse
-from mnemon_contracts.tools import Scope
+from mnemon_contracts.verbs.tools import Scope
 from mnemon_producers.client import MemoryClient
 
 TOLD: Final = {

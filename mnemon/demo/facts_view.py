@@ -11,7 +11,13 @@ from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
 from mnemon.demo.panels import call, heading
 from mnemon.demo.report import Facts, Forgotten, Found, Told
 from mnemon.demo.sample import IVAN
-from mnemon_contracts.memory import Decision, FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.events.memory import (
+    Decision,
+    FactConfirmedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
 
 _STYLES: Final = {
     "saved": "green",

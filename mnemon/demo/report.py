@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from mnemon_contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
 from mnemon_contracts.base import Event, JsonObject
-from mnemon_contracts.chat import MessageV1
-from mnemon_contracts.memory import FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
-from mnemon_contracts.tools import Scope, SearchHitV2, StoredFact
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import FactConfirmedV1, FactRejectedV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.verbs.ask import ContextReplyV1, RenderedMessage, StoredMessage
+from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
 
 
 @dataclass(frozen=True, slots=True)

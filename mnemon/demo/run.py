@@ -10,23 +10,23 @@ from typing import Final, Protocol
 
 from nats.js import JetStreamContext
 
+from mnemon.demo.derived_memory import LEARNING, learn
 from mnemon.demo.facts import tell
-from mnemon.demo.learning import LEARNING, learn
 from mnemon.demo.report import DeadLetter, Duplicate, Remembered, Removed, Report
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, Line, read_sample
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_contracts.ask import MAX_HISTORY
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
-from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import chat_subject
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.position import Position, log_end
+from mnemon_contracts.verbs.ask import MAX_HISTORY
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import embedded
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from mnemon_producers.publishing import Published
+from mnemon_producers.publisher import Published
 
 TENANT: Final = "demo"
 SURPRISE: Final = "сюрприз"

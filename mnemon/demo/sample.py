@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final, TypeAlias
 
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
-from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.memory import ProfileSetV1
 
 ANNA, IVAN, LENA = USERS = ("anna", "иван", "lena")
 

@@ -12,13 +12,13 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from mnemon.cli.terminal.command_spelling import spelled
+from mnemon.demo.derived_memory_view import learned
 from mnemon.demo.facts_view import facts
-from mnemon.demo.learning_view import learned
 from mnemon.demo.panels import call, heading, inset
 from mnemon.demo.report import DeadLetter, Remembered, Removed, Report
-from mnemon.spelled import spelled
-from mnemon_contracts.ask import RenderedMessage
 from mnemon_contracts.base import JsonObject
+from mnemon_contracts.verbs.ask import RenderedMessage
 
 WIDTH: Final = 100
 """Columns at most: longer lines are hard to read."""

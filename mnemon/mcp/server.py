@@ -11,10 +11,10 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from mnemon.mcp.tools import CONTEXT, NEW_CONVERSATION, OFFERED
-from mnemon_contracts.ask import ContextReplyV1, Reply
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.function_tools import mcp_definition
 from mnemon_contracts.subjects import InvalidId
+from mnemon_contracts.verbs.ask import ContextReplyV1, Reply
+from mnemon_contracts.verbs.function_tools import mcp_definition
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mnemon.attempts import Attempts
+from mnemon.http.login_attempts import Attempts
 from mnemon.mcp.server import NoUser
 
 USER_HEADER: Final = "Mnemon-User"

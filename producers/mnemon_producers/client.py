@@ -9,7 +9,11 @@ from typing import Any, Self
 from nats.aio.client import Client
 from pydantic import JsonValue
 
-from mnemon_contracts.ask import (
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, Role, StartedV1, ToolCall
+from mnemon_contracts.registry import VERBS
+from mnemon_contracts.subjects import inbox_prefix
+from mnemon_contracts.verbs.ask import (
     AskError,
     ContextReplyV1,
     ContextV1,
@@ -21,16 +25,12 @@ from mnemon_contracts.ask import (
     StatusReplyV1,
     StatusV1,
 )
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.chat import ClearedV1, MessageV1, Role, StartedV1, ToolCall
-from mnemon_contracts.registry import VERBS
-from mnemon_contracts.subjects import inbox_prefix
-from mnemon_contracts.tools import EraseReplyV1, EraseV1
-from mnemon_producers.asking import Questioner
+from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_producers.connection import connect
 from mnemon_producers.errors import AskFailed, EventRejected
 from mnemon_producers.events import ChatEvent, check_id
-from mnemon_producers.publishing import Events, Progress, Published, Publisher
+from mnemon_producers.publisher import Events, Progress, Published, Publisher
+from mnemon_producers.requests import Questioner
 from mnemon_producers.timeouts import DEFAULTS, Timeouts
 from mnemon_producers.tools import MemoryTools
 

@@ -1,6 +1,6 @@
 """What goes wrong when a bot speaks to its memory, each with the next step."""
 
-from mnemon_contracts.ask import AskError, RejectedEvent
+from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.identity import scoped
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import InvalidId, chat_subject, encode_token

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.memory import Kind, Origin, Tier
+from mnemon_contracts.events.memory import Kind, Origin, Tier
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.tools import (
+from mnemon_contracts.verbs.tools import (
     FactsReplyV1,
     ForgetReplyV1,
     ForgetV1,
@@ -25,7 +25,7 @@ from mnemon_contracts.tools import (
     UpdateReplyV2,
     UpdateV2,
 )
-from mnemon_producers.asking import Questioner
+from mnemon_producers.requests import Questioner
 
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
 

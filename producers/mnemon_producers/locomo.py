@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.chat import MessageV1, Role, StartedV1
+from mnemon_contracts.events.chat import MessageV1, Role, StartedV1
 from mnemon_producers.events import ChatEvent
 
 _SESSION = re.compile(r"session_([0-9]+)\Z")

@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mnemon_contracts.ask import ProfileReplyV1, ProfileV1, Reply
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.function_tools import TOOLS
-from mnemon_contracts.memory import Origin
+from mnemon_contracts.events.memory import Origin
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.tools import (
+from mnemon_contracts.verbs.ask import ProfileReplyV1, ProfileV1, Reply
+from mnemon_contracts.verbs.function_tools import TOOLS
+from mnemon_contracts.verbs.tools import (
     DocumentInfo,
     DocumentReplyV1,
     DocumentV1,

@@ -12,7 +12,7 @@ from testcontainers.community.postgres import PostgresContainer
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
-from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.embedded.nats_server import MAX_PAYLOAD
 from tests.integration.conftest import mnemon, stock
 

@@ -9,18 +9,18 @@ from nats.aio.client import Client
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
-from mnemon.rebuilding.live import counted, live_pages
-from mnemon.rebuilding.making import made
-from mnemon.rebuilding.switching import finish, former, take_over
-from mnemon.rebuilding.verifying import VerifyingAll
-from mnemon_bench.all_events import fill
-from mnemon_bench.rebuild_verified import applied
+from mnemon.operations.rebuild.generations import made
+from mnemon.operations.rebuild.live_vectors import counted, live_pages
+from mnemon.operations.rebuild.swap import finish, former, take_over
+from mnemon.operations.rebuild.verification import VerifyingAll
+from mnemon_bench.throughput.rebuild_verified import applied
+from mnemon_bench.workloads.all_events import fill
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migrate import migrate
-from mnemon_infra.rebuilding.making import site_alone
+from mnemon_infra.database.migration import migrate
+from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, of_generation
-from mnemon_infra.vectors.made_by import MadeBy
-from mnemon_infra.vectors.opening import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import Collection, Vectors, VectorsOutdated
 from tests.containers.conftest import image, require_engine
 from tests.e2e.deciders import WORKERS

@@ -9,8 +9,8 @@ import pytest
 from faststream.specification.asyncapi.v3_0_0.schema import ApplicationSchema
 from jsonschema import Draft202012Validator
 
-from mnemon_contracts import asyncapi, published
 from mnemon_contracts.export import ROOT
+from mnemon_contracts.publication import asyncapi, published
 from mnemon_contracts.registry import EVENTS, VERBS
 
 DOCUMENT: dict[str, Any] = json.loads((ROOT / "contracts/asyncapi.json").read_bytes())

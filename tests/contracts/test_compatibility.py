@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, create_model
 
-from mnemon_contracts.compatibility import breaking_changes
+from mnemon_contracts.publication.compatibility import breaking_changes
 
 
 class Place(BaseModel):

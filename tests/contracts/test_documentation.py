@@ -9,13 +9,13 @@ from typing import get_args
 
 import pytest
 
-from mnemon_contracts import documentation, published
-from mnemon_contracts.ask import ErrorCode
 from mnemon_contracts.export import ROOT
-from mnemon_contracts.published import CONTRACTS
+from mnemon_contracts.publication import documentation, published
+from mnemon_contracts.publication.published import CONTRACTS
 from mnemon_contracts.registry import EVENTS, VERBS
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import encode_token, parse
+from mnemon_contracts.verbs.ask import ErrorCode
 
 PAGE = documentation.page(published.examples())
 COMMANDS = [shlex.split(line) for line in PAGE.splitlines() if line.startswith(("nats pub ", "nats req "))]

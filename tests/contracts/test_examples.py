@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mnemon_contracts import published
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import upcast
-from mnemon_contracts.published import CONTRACTS, EXAMPLES, SCHEMAS, SHOWN
+from mnemon_contracts.publication import published
+from mnemon_contracts.publication.published import CONTRACTS, EXAMPLES, SCHEMAS, SHOWN
 from mnemon_contracts.registry import EVENTS, EventContract
 
 FROM_A_NEWER_BOT = "from_a_newer_bot"

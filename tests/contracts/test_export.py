@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from mnemon_contracts import export, published
-from mnemon_contracts.compatibility import breaking_changes
+from mnemon_contracts import export
 from mnemon_contracts.export import ROOT, SCHEMAS, differences, generated, refusals, write
-from mnemon_contracts.published import CONTRACTS
+from mnemon_contracts.publication import published
+from mnemon_contracts.publication.compatibility import breaking_changes
+from mnemon_contracts.publication.published import CONTRACTS
 
 FILES = generated(published.examples())
 MESSAGE = SCHEMAS / "message.v1.json"
@@ -37,7 +38,7 @@ def test_every_schema_has_a_contract() -> None:
 
 def test_the_output_is_the_same_in_every_process() -> None:
     script = (
-        "import hashlib; from mnemon_contracts import export, published;"
+        "import hashlib; from mnemon_contracts import export; from mnemon_contracts.publication import published;"
         "files = sorted(export.generated(published.examples()).items());"
         "print(hashlib.sha256(repr(files).encode()).hexdigest())"
     )

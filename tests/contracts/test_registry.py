@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mnemon_contracts import published
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.published import CONTRACTS
+from mnemon_contracts.publication import published
+from mnemon_contracts.publication.published import CONTRACTS
 from mnemon_contracts.registry import EVENTS, VERBS, EventContract, VerbContract
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject, parse
-from mnemon_contracts.tools import SearchV1, SearchV2
+from mnemon_contracts.verbs.tools import SearchV1, SearchV2
 
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)

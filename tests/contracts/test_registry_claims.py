@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.memory_lines import EVENTS as IMPORTED
+from mnemon.operations.memory_lines import EVENTS as IMPORTED
 from mnemon_consumers.index.decide import NOTHING, plan
-from mnemon_contracts import published
+from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.topology import CONSUMERS
+from mnemon_infra.broker.provisioning.topology import CONSUMERS
 
 ROOT = Path(__file__).parents[2] / "consumers" / "mnemon_consumers"
 OUTSIDE = {"bot", "importer"}

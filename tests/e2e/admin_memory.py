@@ -8,8 +8,8 @@ from typing import Any, Final
 import psycopg
 from nats.aio.client import Client
 
-from mnemon_contracts.chat import MessageV1, Role
-from mnemon_contracts.memory import Tier
+from mnemon_contracts.events.chat import MessageV1, Role
+from mnemon_contracts.events.memory import Tier
 from mnemon_contracts.subjects import chat_subject
 from mnemon_producers.client import MemoryClient
 

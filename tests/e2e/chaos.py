@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from mnemon.cli.ending import Ending
-from mnemon_infra.broker.connect import connect
+from mnemon.cli.terminal.exit_code import Ending
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.embedded.folder import Endpoints
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient

@@ -11,8 +11,8 @@ from nats.aio.client import Client
 from nats.js.api import ClusterInfo
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.topology import BUCKETS, CONSUMERS, STREAMS
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import BUCKETS, CONSUMERS, STREAMS
 from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.e2e.conftest import PATIENCE

@@ -18,7 +18,7 @@ import pytest
 import pytest_asyncio
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.folder import Endpoints
 from mnemon_infra.embedded.postgres import Postgres
 
@@ -120,7 +120,7 @@ class Up:
         """The process of the background consumers."""
         for child in psutil.Process(self.process.pid).children():
             with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
-                if "mnemon_consumers.background" in child.cmdline():
+                if "mnemon_consumers.background_process" in child.cmdline():
                     return child
         return None
 

@@ -9,8 +9,8 @@ from mnemon_consumers.dedupe import handler as dedupe
 from mnemon_consumers.persist import handler as persist
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import Finding
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.vector_index import Finding
 from tests.given import Given
 
 WORKERS = 4

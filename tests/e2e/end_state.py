@@ -15,7 +15,7 @@ import psycopg
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.position import log_end
+from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 

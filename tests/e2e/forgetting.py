@@ -8,10 +8,10 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_contracts.model_settings import Compaction, Extraction
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import memory_subject, user_filters
-from mnemon_infra.broker.log_reader import last_position, pages
+from mnemon_infra.broker.streams.log_reader import last_position, pages
 from mnemon_infra.settings.store import change, write
 from mnemon_producers.client import MemoryClient
 from tests.e2e.conftest import PATIENCE

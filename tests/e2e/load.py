@@ -19,12 +19,12 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from mnemon_contracts.chat import MessageV1
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.position import Position
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from mnemon_producers.publishing import Published
+from mnemon_producers.publisher import Published
 from mnemon_producers.timeouts import Timeouts
 from tests.e2e.conftest import PATIENCE, Up, until
 from tests.e2e.runner import Runner, running

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from mnemon.__main__ import main
 from mnemon_contracts.base import Text
-from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.registry import EVENTS
 
 

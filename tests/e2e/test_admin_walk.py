@@ -13,12 +13,12 @@ import psycopg
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from mnemon.admin.access import Access
 from mnemon.admin.application import application
-from mnemon.admin.parts import Parts
-from mnemon.listening import listening_on, shown
-from mnemon.serving import serving
-from mnemon_infra.broker.connect import connect
+from mnemon.admin.connections import Parts
+from mnemon.admin.session.access import Access
+from mnemon.http.server import serving
+from mnemon.http.socket_binding import listening_on, shown
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.folder import Endpoints
 from mnemon_producers.client import MemoryClient

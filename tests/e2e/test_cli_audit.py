@@ -6,7 +6,7 @@ from pathlib import Path
 import nats
 import psycopg
 
-from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.streams.applied_position import Position
 from tests.e2e.conftest import Up, mnemon
 
 PATIENCE = 30.0

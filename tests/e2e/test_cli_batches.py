@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.batches import State, StoredBatch, put
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.windows.batches import State, StoredBatch, put
 from tests.e2e.conftest import Finished, mnemon
 
 NOW = datetime.now(UTC).replace(microsecond=0)

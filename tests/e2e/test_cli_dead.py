@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
-from mnemon_infra.broker.dead_letters import bury
+from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from tests.e2e.conftest import Finished, mnemon

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from mnemon.cli.facts import save, search
+from mnemon.cli.memory.facts import save, search
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 import pytest
 
-from mnemon.exporting.mirror_folder import STATE
+from mnemon.operations.exports.mirror_folder import STATE
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
 from tests.e2e.conftest import PATIENCE, Up, mnemon, until
 

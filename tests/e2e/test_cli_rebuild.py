@@ -7,9 +7,9 @@ from typing import Any
 
 from psycopg import connect as connect_database
 
-from mnemon_bench.all_events import fill
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.position import applied_position, log_end
+from mnemon_bench.workloads.all_events import fill
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from tests.e2e.conftest import PATIENCE, Up, mnemon, until
 
 EVENTS = 20_000

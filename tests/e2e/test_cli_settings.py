@@ -8,7 +8,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from mnemon_contracts.settings_document import DEFAULTS, flat
+from mnemon_contracts.settings.document import DEFAULTS, flat
 from tests.e2e.conftest import Finished, Up, mnemon
 
 

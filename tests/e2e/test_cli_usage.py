@@ -13,10 +13,10 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
-from mnemon_consumers.spending.calls import called
-from mnemon_contracts.model_settings import Price, Spending
-from mnemon_infra.broker.appending import LogEvent, append
-from mnemon_infra.broker.position import Position
+from mnemon_consumers.domain.spending.calls import called
+from mnemon_contracts.settings.models import Price, Spending
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.settings.store import change

@@ -13,8 +13,8 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.log_reader import user_tail
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.log_reader import user_tail
 from tests.e2e.cluster import SERVERS, Cluster, cluster
 from tests.e2e.conftest import PATIENCE, mnemon
 from tests.e2e.forgetting import SECRET, Forgetting, found_in

@@ -19,8 +19,8 @@ from pydantic import SecretStr
 from mnemon_bench.provider_server.answers import Question
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import Answered, Asked, Batch, State
-from mnemon_contracts.chat import MessageV1
-from mnemon_infra.broker.log_reader import pages
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
@@ -102,7 +102,7 @@ class Extractor:
     async def start(self) -> None:
         self._server.let_go.clear()
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mnemon_bench.consumers_process", self._deployment.spelled(), *CONSUMERS),
+            *(sys.executable, "-m", "mnemon_bench.workers.consumers", self._deployment.spelled(), *CONSUMERS),
             stdout=PIPE,
         )
         assert self._process.stdout is not None

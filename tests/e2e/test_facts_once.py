@@ -13,16 +13,16 @@ from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Proposal, decide
-from mnemon_consumers.dedupe.state import UserFacts
-from mnemon_contracts.memory import FactProposedV1
-from mnemon_contracts.settings import SettingsV1
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.appending import LogEvent, append
-from mnemon_infra.broker.log_reader import pages
-from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts import live_facts
+from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.models.wordllama import word_similarity
 from tests.e2e.conftest import PATIENCE
 from tests.e2e.deciders import WORKERS

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from nats.aio.client import Client
 
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts

@@ -13,7 +13,7 @@ from pydantic import PrivateAttr
 
 from mnemon import MemoryClient
 from mnemon.langchain import MemoryMiddleware, MemoryUser
-from mnemon_contracts.function_tools import definitions
+from mnemon_contracts.verbs.function_tools import definitions
 from tests.e2e.conftest import Up
 
 

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
-from mnemon_contracts.function_tools import definitions
+from mnemon_contracts.verbs.function_tools import definitions
 from tests.e2e.conftest import Up, mnemon
 from tests.e2e.talking import talk
 

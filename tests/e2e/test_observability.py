@@ -11,8 +11,8 @@ import pytest
 from nats.aio.msg import Msg
 from opentelemetry.sdk.trace import TracerProvider
 
-from mnemon_contracts.model_settings import Compaction, Extraction
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.monitoring.dashboard import queries
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient

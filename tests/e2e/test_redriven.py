@@ -9,12 +9,12 @@ from psycopg.sql import SQL, Identifier
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import inbox_prefix
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.position import Position, log_end
-from mnemon_infra.broker.topology import begin_again, provision
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import begin_again, provision
+from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.e2e.conftest import PATIENCE, mnemon

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from mnemon_contracts.chat import MessageV1
-from mnemon_infra.broker.connect import BrokerRefused, connect
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_infra.broker.connection import BrokerRefused, connect
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent

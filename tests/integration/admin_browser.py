@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from mnemon.admin.access import Access
 from mnemon.admin.application import application
-from mnemon.admin.parts import Parts
+from mnemon.admin.connections import Parts
+from mnemon.admin.session.access import Access
 from mnemon_infra.config import Deployment
 
 ADDRESS = "http://127.0.0.1:8765"

@@ -6,13 +6,13 @@ from typing import Any, LiteralString
 
 from nats.js.api import StreamInfo
 
-from mnemon.audit.examining import examine
-from mnemon.audit.ledger import Audit, Kind
+from mnemon.operations.audit.ledger import Audit, Kind
+from mnemon.operations.audit.run import examine
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.auditing import Sample
+from mnemon_infra.database.audit.events import Sample
 from mnemon_infra.database.engine import Database
 from tests.integration.conftest import Stock
 

@@ -5,8 +5,8 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.dead_letters.listing import Letter, Wanted, letters
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.letters import Letter, Wanted, letters
 from mnemon_infra.broker.outcomes import Dead, settle
 from tests.integration.conftest import Stock
 

@@ -14,10 +14,10 @@ from pydantic import SecretStr
 from mnemon_bench.provider_server.answers import Question
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
-from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
-from mnemon_infra.broker.log_reader import pages
-from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient

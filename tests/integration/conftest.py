@@ -14,10 +14,10 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from pydantic import SecretStr
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
-from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
+from mnemon_infra.broker.dead_letters.listing import Wanted, letters
+from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.letters import Wanted, letters
-from mnemon_infra.broker.log_reader import pages
-from mnemon_infra.broker.position import Position
-from mnemon_infra.broker.redriving import GivenBack, redrive
-from mnemon_infra.broker.topology import BATCHES
+from mnemon_infra.broker.provisioning.topology import BATCHES
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient

@@ -7,10 +7,11 @@ from psycopg.sql import SQL, Identifier
 
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.database import documents, facts, reading, summaries, tasks
 from mnemon_infra.database.engine import Connection, Database, Query
-from mnemon_infra.database.generations import PROJECTIONS
-from mnemon_infra.database.reading import Newest
+from mnemon_infra.database.facts import fact_repository
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
+from mnemon_infra.database.memory.user_memory import Newest
 from tests.fold import TENANT, USER, LoggedEvent, State
 
 
@@ -82,12 +83,12 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
 
     async def query(connection: Connection) -> State:
         owner = TENANT, user
-        (now,) = await reading.newest_messages([Newest(*owner, None, 100)])(connection)
+        (now,) = await user_memory.newest_messages([Newest(*owner, None, 100)])(connection)
         state = State(now.conversation)
         wanted = [Newest(*owner, place, 100) for place in sorted({*places, now.conversation, "c1", "c2"})]
         for place, view, written in zip(
             [str(each.conversation) for each in wanted],
-            await reading.newest_messages(wanted)(connection),
+            await user_memory.newest_messages(wanted)(connection),
             await summaries.newest_summaries(wanted)(connection),
             strict=True,
         ):
@@ -95,10 +96,10 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
                 state.messages[place] = [row.event_id for row in view.messages]
             if written:
                 state.summaries[place] = {summary.text for summary in written}
-        (counted,) = await reading.counts([owner])(connection)
+        (counted,) = await user_memory.counts([owner])(connection)
         assert counted.messages == sum(len(said) for said in state.messages.values())
         assert counted.conversations == len(state.messages)
-        (state.profile,) = await reading.profiles([owner])(connection)
+        (state.profile,) = await user_memory.profiles([owner])(connection)
         state.facts = await _facts(connection, owner)
         (found,) = await tasks.tasks([owner])(connection)
         state.tasks = {task.id: (task.text, task.done) for task in found}
@@ -112,15 +113,15 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
 
 
 async def _facts(connection: Connection, owner: tuple[str, str]) -> dict[str, list[str]]:
-    (live,) = await facts.live_facts([owner])(connection)
+    (live,) = await fact_repository.live_facts([owner])(connection)
     found = {}
     for fact, history in zip(
-        live, await facts.histories([(owner, fact.id) for fact in live])(connection), strict=True
+        live, await fact_repository.histories([(owner, fact.id) for fact in live])(connection), strict=True
     ):
         assert history is not None
         assert history.fact == fact
         found[fact.id] = [fact.text, *(version.text for version in history.versions)]
-    (by_id,) = await facts.facts_by_id([(owner, ["y", "z", "x"])])(connection)
+    (by_id,) = await fact_repository.facts_by_id([(owner, ["y", "z", "x"])])(connection)
     assert [fact.id for fact in by_id] == [item for item in ("y", "x") if item in found]
     return found
 

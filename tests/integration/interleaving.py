@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from mnemon_consumers.persist.decide import plan
-from mnemon_infra.database.comparing import compared
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasing import erasure, settle
-from mnemon_infra.database.generations import PROJECTIONS
-from mnemon_infra.database.projecting import suppose, write
-from mnemon_infra.database.sweeping import last_watermark, sweep, sweep_together
-from mnemon_infra.rebuilding.replay import rows_of
+from mnemon_infra.database.erasure.users import erasure, settle
+from mnemon_infra.database.generations.comparison import compared
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.database.projections.sweep import last_watermark, sweep, sweep_together
+from mnemon_infra.database.projections.writer import suppose, write
+from mnemon_infra.rebuild.replay import rows_of
 from tests.fold import TENANT, LoggedEvent, State, fold
 from tests.integration.folded import contents_of, delivery_of, forget_all, shown, texts_of
 from tests.integration.modelled_log import (
@@ -153,7 +153,7 @@ class Interleaving(RuleBasedStateMachine):
             self._log.triggers.discard(user)
 
     async def _is_settled(self, user: str, position: int, dies_after: str | None) -> bool:
-        """As `mnemon_consumers.persist.erasing` does it, in this log."""
+        """As `mnemon_consumers.persist.erasure` does it, in this log."""
         erased = await self._database.read(erasure(TENANT, user))
         if erased is None or erased.is_settled:
             return True

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from psycopg.sql import SQL
 
-from mnemon_infra.database.generations import drop
-from mnemon_infra.rebuilding.making import Site, catch_up, made
-from mnemon_infra.rebuilding.replay import Replay
-from mnemon_infra.rebuilding.verifying import Verdict, Verifying
+from mnemon_infra.database.generations.generation_repository import drop
+from mnemon_infra.rebuild.generations import Site, catch_up, made
+from mnemon_infra.rebuild.replay import Replay
+from mnemon_infra.rebuild.verification import Verdict, Verifying
 
 
 class Told:

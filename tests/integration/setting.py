@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mnemon_contracts.settings_document import Document, with_value
+from mnemon_contracts.settings.document import Document, with_value
 
 Edit = Callable[[Document], Document]
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mnemon.admin import visiting
+from mnemon.admin import page as visiting
 from mnemon_infra.config import Deployment
 from tests.integration.admin_browser import browsing, words
 

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 from starlette.routing import Route
 
-from mnemon.admin.access import Access
 from mnemon.admin.application import application
-from mnemon.admin.parts import Parts
+from mnemon.admin.connections import Parts
+from mnemon.admin.session.access import Access
 from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
 from tests.integration.admin_browser import ADDRESS, words

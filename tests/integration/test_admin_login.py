@@ -9,10 +9,10 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from mnemon.admin.access import Access
 from mnemon.admin.application import application
-from mnemon.admin.ended import ended_sessions
-from mnemon.admin.parts import Parts
+from mnemon.admin.connections import Parts
+from mnemon.admin.session.access import Access
+from mnemon.admin.session.revoked import ended_sessions
 from mnemon_infra.config import Deployment
 
 TOKEN = "a token of this test"

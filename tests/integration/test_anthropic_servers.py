@@ -13,7 +13,7 @@ from mnemon_bench.provider_server import server as provider_server
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.wire import Response, Route
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.anthropic import USUAL_MODEL, open_anthropic
+from mnemon_infra.models.language.anthropic.model import USUAL_MODEL, open_anthropic
 from mnemon_infra.models.language.port import ModelNotConfigured, ModelRefused, ModelUnavailable
 from tests.integration.language_suite import KEY, asking, facts
 

@@ -3,10 +3,10 @@
 import pytest
 from nats.aio.client import Client
 
-from mnemon_contracts.memory import FactProposedV1
+from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker import appending
-from mnemon_infra.broker.appending import LogEvent, append, append_groups
+from mnemon_infra.broker.streams import log_writer
+from mnemon_infra.broker.streams.log_writer import LogEvent, append, append_groups
 
 
 def group(name: str, size: int) -> list[LogEvent]:
@@ -30,7 +30,7 @@ async def batches(connection: Client) -> list[list[str]]:
 async def test_small_groups_share_a_batch_as_long_as_it_has_room(
     connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appending, "BATCH", 5)
+    monkeypatch.setattr(log_writer, "BATCH", 5)
     await append_groups(connection, [group("u1", 2), group("u2", 2), group("u3", 1), group("u4", 3), []])
     assert await batches(connection) == [
         ["u1:0", "u1:1", "u2:0", "u2:1", "u3:0"],

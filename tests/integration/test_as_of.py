@@ -12,14 +12,14 @@ import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon.rebuilding.making import made as made_with_vectors
+from mnemon.operations.rebuild.generations import made as made_with_vectors
 from mnemon_consumers.app import running
-from mnemon_consumers.retrieve import opened
-from mnemon_contracts.erasure import ALL_BEFORE
+from mnemon_consumers.retrieve import snapshot_pool
+from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
-from mnemon_infra.database.generations import drop, name_of
-from mnemon_infra.rebuilding.making import Site, made, site_alone
+from mnemon_infra.database.generations.generation_repository import drop, name_of
+from mnemon_infra.rebuild.generations import Site, made, site_alone
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -271,10 +271,10 @@ async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> No
 
 
 async def test_few_are_open_at_a_time(place: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "KEPT", 1)
+    monkeypatch.setattr(snapshot_pool, "KEPT", 1)
     await kept(place, await stock.say("a"), await stock.say("b"))
     wanted = ("acme", "u1"), None, 10, None
-    async with opened.Opened(place.deployment, LiveSettings(), None).kept() as several:
+    async with snapshot_pool.Opened(place.deployment, LiveSettings(), None).kept() as several:
         async with several.at(1) as (first, _):
             async with several.at(2) as (last, _):
                 assert len((await last.messages(*wanted)).value.messages) == 2

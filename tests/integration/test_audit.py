@@ -6,11 +6,11 @@ from typing import LiteralString
 import pytest
 import pytest_asyncio
 
-from mnemon.audit.examining import NotProvisioned
-from mnemon_bench.load import fill
+from mnemon.operations.audit.run import NotProvisioned
+from mnemon_bench.workloads.messages import fill
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.position import applied_position, log_end
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from tests.integration.auditing import Audited, every_kind, pass_over

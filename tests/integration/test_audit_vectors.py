@@ -5,17 +5,17 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from mnemon.audit.examining import examine
-from mnemon.audit.ledger import Audit
-from mnemon.rebuilding.live import live_pages
+from mnemon.operations.audit.ledger import Audit
+from mnemon.operations.audit.run import examine
+from mnemon.operations.rebuild.live_vectors import live_pages
 from mnemon_consumers.app import running
 from mnemon_contracts.identity import point_id
-from mnemon_infra.broker.position import log_end
+from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.auditing import Sample
-from mnemon_infra.rebuilding.making import site
+from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.rebuild.generations import site
+from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import made_by_of
-from mnemon_infra.vectors.opening import open_vectors
 from mnemon_infra.vectors.port import Collection, Point, Sparse
 from tests.integration.conftest import Stock, indexed
 

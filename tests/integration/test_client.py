@@ -13,13 +13,13 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from mnemon_contracts.ask import HistoryReplyV1
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.chat import ToolCall
+from mnemon_contracts.events.chat import ToolCall
 from mnemon_contracts.identity import first_conversation
 from mnemon_contracts.subjects import InvalidId
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.topology import provision
+from mnemon_contracts.verbs.ask import HistoryReplyV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.nats_server import NatsServer

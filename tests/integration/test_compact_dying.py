@@ -17,10 +17,11 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import handler
-from mnemon_consumers.compact.working import Working
+from mnemon_consumers.compact.in_flight import Working
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker import lifetime, topology
-from mnemon_infra.broker.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.broker import lifetime
+from mnemon_infra.broker.provisioning import topology
+from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
 from mnemon_infra.config import Deployment
 from tests.integration.compacting import KEY, MODEL, PATIENCE, Compacting, covers_once, live
 from tests.integration.conftest import Stock

@@ -11,11 +11,11 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.compact import compacting as module
-from mnemon_infra.broker.appending import Appended, LogEvent, append
+from mnemon_consumers.compact import compaction as module
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
-from mnemon_infra.database.uncovered import CoveredBy, Stretch, Whose, uncovered
+from mnemon_infra.database.messages.unsummarised import CoveredBy, Stretch, Whose, uncovered
 from mnemon_producers.client import MemoryClient
 from tests.integration.compacting import KEY, PATIENCE, Compacting
 from tests.integration.conftest import Stock

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from tests.integration.conftest import Stock
 from tests.integration.test_poison import letters, persisted

@@ -12,9 +12,9 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_consumers.retrieve.context.value import SECTIONS
-from mnemon_contracts.ask import Format
-from mnemon_contracts.settings import Embedding, SettingsV1
+from mnemon_consumers.retrieve.context.contents import SECTIONS
+from mnemon_contracts.settings.groups import Embedding, SettingsV1
+from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import change, write

@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_contracts.ask import Format
 from mnemon_contracts.subjects import encode_token
+from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from tests.integration.compacting import Compacting, live
 from tests.integration.conftest import Stock

@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
-from mnemon_contracts.ask import Format
+from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from tests.integration.conftest import Stock, indexed

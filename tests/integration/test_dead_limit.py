@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.position import Position
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock

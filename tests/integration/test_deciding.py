@@ -13,20 +13,20 @@ from nats.aio.client import Client
 from numpy.typing import NDArray
 
 from mnemon_consumers.dedupe.decide import decision_id
-from mnemon_consumers.dedupe.deciding import Deciding
-from mnemon_consumers.dedupe.known import TURN
+from mnemon_consumers.dedupe.processor import Deciding
+from mnemon_consumers.dedupe.state.user import TURN
+from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.identity import scoped
-from mnemon_contracts.memory import FactProposedV1, FactRejectedV1
-from mnemon_contracts.settings import Embedding, FactLimits, SettingsV1
+from mnemon_contracts.settings.groups import Embedding, FactLimits, SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject, thing_filter
-from mnemon_infra.broker.appending import LogEvent, append
-from mnemon_infra.broker.log_reader import events
+from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import Finding, opened
 from mnemon_infra.models.wordllama import WordLlama
 from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.vector_index import Finding, opened
 
 ANNA, BORIS = ("acme", "anna"), ("acme", "boris")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.known import Known
 from mnemon_consumers.dedupe.neighbours import Neighbours
-from mnemon_contracts.memory import Decision, Fact, FactForgottenV1, FactSavedV1, FactUpdatedV1
-from mnemon_contracts.settings import Embedding
+from mnemon_consumers.dedupe.state.user import Known
+from mnemon_contracts.events.memory import Decision, Fact, FactForgottenV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.finding import Finding, fact, opened, points
 from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import Finding, fact, opened, points
 
 ANNA = ("acme", "anna")
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -16,8 +16,8 @@ import psutil
 import psycopg
 import pytest
 
-from mnemon_consumers.background import BackgroundFailed
-from mnemon_infra.broker.connect import connect
+from mnemon_consumers.background_process import BackgroundFailed
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.account import run_as, service_account
 from mnemon_infra.embedded.folder import Endpoints, FolderInUse, held

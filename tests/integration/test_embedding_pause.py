@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import service
 from mnemon_consumers.retrieve.search.service import EMBEDDING_PAUSE, Search
-from mnemon_contracts.settings import Retrieval
+from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import Finding
 from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingUnavailable, Thresholds
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.vector_index import Finding
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED
-from mnemon_infra.broker.connect import BrokerRefused, connect
+from mnemon_infra.broker.connection import BrokerRefused, connect
 from mnemon_infra.broker.lifetime import build_broker, connected
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.nats_server import NatsServer

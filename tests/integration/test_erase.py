@@ -11,17 +11,17 @@ from nats.aio.client import Client
 from mnemon_consumers.app import running
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.dead_letters import bury
+from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.log_reader import pages
 from mnemon_infra.broker.outcomes import Dead
-from mnemon_infra.broker.purging import erasures_of
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasing import begin_writing, counted_below
-from mnemon_infra.database.migrate import migrate
-from mnemon_infra.database.projecting import write
+from mnemon_infra.database.erasure.users import begin_writing, counted_below
+from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.projections.writer import write
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_redelivery import give_back, persisted, rows, swept, take

@@ -12,25 +12,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nats.aio.client import Client
 
-from mnemon.audit.examining import examine
+from mnemon.operations.audit.run import examine
 from mnemon_consumers.app import running
 from mnemon_consumers.persist.decide import plan
-from mnemon_contracts.erasure import Span, UserErasedV1
+from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.auditing import Sample
-from mnemon_infra.database.comparing import compared
-from mnemon_infra.database.conversation_contents import spans_of
+from mnemon_infra.database.audit.events import Sample
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations import PROJECTIONS
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.reading import Newest, newest_messages
-from mnemon_infra.database.sweeping import sweep
-from mnemon_infra.erased import ErasedConversation
-from mnemon_infra.rebuilding.making import made, site_alone
+from mnemon_infra.database.generations.comparison import compared
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.database.memory.user_memory import Newest, newest_messages
+from mnemon_infra.database.messages.conversations import spans_of
+from mnemon_infra.database.projections.sweep import sweep
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.rebuild.generations import made, site_alone
 from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 from tests.hypothesis_profiles import scale_examples
 from tests.integration.burying import kept

@@ -9,7 +9,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_contracts import published
+from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, VERBS
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject

@@ -11,13 +11,13 @@ from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from structlog.testing import capture_logs
 
-from mnemon.health.examining import examine
+from mnemon.operations.health.report import examine
 from mnemon_consumers.app import running
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
-from mnemon_infra import clocks
-from mnemon_infra.broker.position import Position
+from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
+from mnemon_infra.consistency import clock_skew
 from tests.integration.conftest import Stock
 
 HOURS = 2
@@ -36,7 +36,7 @@ class Fast:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Fast:
     fast = Fast()
-    monkeypatch.setattr(clocks, "time", fast)
+    monkeypatch.setattr(clock_skew, "time", fast)
     return fast
 
 

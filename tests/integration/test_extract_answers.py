@@ -12,11 +12,12 @@ import pytest
 from mnemon_bench.provider_server.answers import Question, answer
 from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.extract import decide, judging
-from mnemon_consumers.extract.answer import MOST_FACTS
-from mnemon_contracts.memory import Window
+from mnemon_consumers.extract import decide
+from mnemon_consumers.extract.answers import window_outcome
+from mnemon_consumers.extract.answers.parser import MOST_FACTS
+from mnemon_contracts.events.memory import Window
 from mnemon_infra.broker import lifetime
-from mnemon_infra.broker.appending import LogEvent
+from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import KEY, MODEL, WAITING, Extracting
@@ -231,7 +232,7 @@ async def test_what_cannot_be_used_harms_nobody_else(
             raise KeyError("I like tea")
         return decide.proposals(window, *others)
 
-    monkeypatch.setattr(judging, "proposals", proposals)
+    monkeypatch.setattr(window_outcome, "proposals", proposals)
     await extracting.set(attempts=1)
     async with extracting.running():
         await extracting.stock.say("I like tea", "acme.u1.-")

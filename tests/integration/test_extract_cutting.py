@@ -13,15 +13,15 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from mnemon_consumers.app import running
-from mnemon_consumers.extract.cutting import UNSETTLED, Cutting
-from mnemon_consumers.extract.interval import Interval
+from mnemon_consumers.extract.periodic_scan import Interval
+from mnemon_consumers.extract.windowing import UNSETTLED, Cutting
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
-from mnemon_infra.broker.log_reader import pages
-from mnemon_infra.broker.triggers import waiting
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locking import locked
+from mnemon_infra.database.locks import locked
 from mnemon_infra.settings.store import LiveSettings, change
 from tests.integration.conftest import Stock
 from tests.integration.setting import setting

@@ -6,8 +6,7 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.base import Event
-from mnemon_contracts.fact_pairs import FactPair
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.memory import (
     BatchCompletedV1,
     BatchFailedV1,
     BatchIntendedV1,
@@ -17,11 +16,12 @@ from mnemon_contracts.memory import (
     FactUpdatedV1,
     Window,
 )
-from mnemon_contracts.merging import FactComparedV1, FactMergedV1
+from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
+from mnemon_contracts.fact_pairs import FactPair
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.fact_pairs import OpenedPairs, pair_records, pairs_of_batch
-from mnemon_infra.database.projecting import write
+from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, pair_records, pairs_of_batch
+from mnemon_infra.database.projections.writer import write
 
 OWNER, OTHER = ("acme", "u1"), ("acme", "u2")
 PAIR = FactPair(fact_id="ar_002", version="s2", other_id="ar_001", other_version="s1")

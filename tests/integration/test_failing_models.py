@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon.health import failing_models
-from mnemon.health.examining import Health, examine
+from mnemon.operations.health import failing_models
+from mnemon.operations.health.report import Health, examine
 from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment

@@ -10,18 +10,18 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
 from mnemon_consumers.dedupe import handler as dedupe
-from mnemon_contracts.memory import FactProposedV1
-from mnemon_contracts.settings import FactLimits, Rates, SettingsV1
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
 from mnemon_contracts.subjects import memory_subject, thing_filter
-from mnemon_infra.broker.appending import LogEvent, append
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.log_reader import pages
-from mnemon_infra.broker.position import applied_position
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import Finding
 from mnemon_infra.settings.store import write
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.vector_index import Finding
 from tests.integration.compacting import Compacting
 from tests.integration.conftest import Stock
 

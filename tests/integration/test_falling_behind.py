@@ -3,12 +3,12 @@
 import asyncio
 from itertools import count
 
-from mnemon.health.examining import Health, examine
-from mnemon.health.lags import MANY
+from mnemon.operations.health.lag import MANY
+from mnemon.operations.health.report import Health, examine
 from mnemon_consumers.app import running
-from mnemon_contracts.chat import MessageV1
-from mnemon_contracts.settings_document import Document
-from mnemon_infra.broker.position import Position
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.settings.document import Document
+from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient

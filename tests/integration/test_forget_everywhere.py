@@ -11,12 +11,12 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_contracts.settings import SettingsV1
-from mnemon_infra.broker.position import Position
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts import FactEvent, fact_events
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.facts.fact_repository import FactEvent, fact_events
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
 from tests.integration.conftest import Stock

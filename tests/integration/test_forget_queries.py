@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.alignment.query import choose_fact
-from mnemon_consumers.retrieve.verbs import fact_query
+from mnemon_consumers.domain.alignment.query import choose_fact
+from mnemon_consumers.retrieve.verbs.facts import query as fact_query
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locking import locked
+from mnemon_infra.database.locks import locked
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_redecide import waits_for_lock

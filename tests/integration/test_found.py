@@ -7,8 +7,8 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.found import Surroundings, Wanted, surroundings, visible
-from mnemon_infra.database.projecting import write
+from mnemon_infra.database.messages.lookup import Surroundings, Wanted, surroundings, visible
+from mnemon_infra.database.projections.writer import write
 
 
 def event(seq: int, kind: str, conversation: str | None, user: str = "anna", **body: Any) -> Delivery:

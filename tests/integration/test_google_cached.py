@@ -11,7 +11,7 @@ import pytest_asyncio
 from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.google import GoogleModel, open_google
+from mnemon_infra.models.language.google.model import GoogleModel, open_google
 from tests.integration.language_suite import INSTRUCTIONS, MODEL, asking, facts
 
 CREATED, RENEWED, DELETED = "POST", "PATCH", "DELETE"

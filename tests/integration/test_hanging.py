@@ -13,9 +13,9 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_contracts.settings import Embedding, SettingsV1
+from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
 from mnemon_producers.timeouts import DEFAULTS

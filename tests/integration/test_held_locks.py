@@ -11,18 +11,18 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
-from mnemon_consumers.compact.compacting import BUSY, Compacting
-from mnemon_consumers.extract.working import Extraction
+from mnemon_consumers.compact.compaction import BUSY, Compacting
+from mnemon_consumers.domain.spending.budget import Budgets
+from mnemon_consumers.extract.pipeline import Extraction
 from mnemon_consumers.maintain.handler import EXPIRE
-from mnemon_consumers.spending.budget import Budgets
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.log_reader import last_position
 from mnemon_infra.broker.outcomes import ACK, Retry
+from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locking import _key, locked
-from mnemon_infra.models.language.opening import LanguageModels
-from mnemon_infra.models.language.patience import Patience
+from mnemon_infra.database.locks import _key, locked
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings, change
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, WAITING, Extracting

@@ -6,7 +6,7 @@ from typing import Any, Final
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
-from mnemon_infra.broker.position import log_end
+from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed

@@ -13,33 +13,33 @@ import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
+from mnemon.demo.derived_memory import learn
 from mnemon.demo.facts import tell
-from mnemon.demo.learning import learn
 from mnemon.demo.run import ANSWERING, SURPRISE, TENANT, in_runs
 from mnemon.demo.sample import read_sample
-from mnemon.exporting import jsonl, markdown
-from mnemon.exporting.writing import Format, Written, everybody, settled, write
-from mnemon.importing import bringing
-from mnemon.importing.bringing import Bringing
-from mnemon.importing.found import Found, Incoming
-from mnemon.importing.jsonl import Lines
-from mnemon.importing.markdown import Markdown
-from mnemon.importing.postgres import Reading
-from mnemon.importing.report import Report
-from mnemon.importing.rewriting import backup_of, rewrite
-from mnemon_bench.all_events import fill
+from mnemon.operations.exports import jsonl, markdown
+from mnemon.operations.exports.run import Format, Written, everybody, settled, write
+from mnemon.operations.imports import run as bringing
+from mnemon.operations.imports.jsonl import Lines
+from mnemon.operations.imports.markdown import Markdown
+from mnemon.operations.imports.normalised_files import backup_of, rewrite
+from mnemon.operations.imports.postgres import Reading
+from mnemon.operations.imports.records import Found, Incoming
+from mnemon.operations.imports.report import Report
+from mnemon.operations.imports.run import Bringing
+from mnemon_bench.workloads.all_events import fill
 from mnemon_consumers.app import running
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
-from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import event_filter
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.log_reader import last_position
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migrate import migrate
-from mnemon_infra.database.other_chats import ChatLogs, NotThere, other_database, said
+from mnemon_infra.database.messages.external_chats import ChatLogs, NotThere, other_database, said
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from mnemon_consumers.app import running
 from mnemon_consumers.index.decide import Read
+from mnemon_consumers.index.point_writer import document
 from mnemon_consumers.index.sweep import sweep
-from mnemon_consumers.index.writing import document
-from mnemon_contracts.memory import DocumentAddedV1
-from mnemon_infra.broker.position import applied_position
+from mnemon_contracts.events.memory import DocumentAddedV1
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import opened, points
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import opened, points
 from tests.integration.conftest import Stock, indexed
 
 OWNER = ("acme", "u1")

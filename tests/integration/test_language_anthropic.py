@@ -16,7 +16,7 @@ from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import Asked, Batch
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.anthropic import open_anthropic
+from mnemon_infra.models.language.anthropic.model import open_anthropic
 from mnemon_infra.models.language.port import (
     Answer,
     Batches,

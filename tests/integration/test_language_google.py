@@ -12,7 +12,7 @@ import pytest
 from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.google import USUAL_MODEL, GoogleModel, open_google
+from mnemon_infra.models.language.google.model import USUAL_MODEL, GoogleModel, open_google
 from mnemon_infra.models.language.port import Line, LineFailed, ModelNotConfigured, ModelUnavailable
 from tests.integration.batches_suite import BatchesSuite, answered, ended, lines, new_id, outcomes
 from tests.integration.language_suite import KEY, MODEL, asking, facts

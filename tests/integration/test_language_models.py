@@ -7,10 +7,10 @@ import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import State
-from mnemon_contracts.model_settings import Provider
+from mnemon_contracts.settings.models import Provider
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.opening import language_models
 from mnemon_infra.models.language.port import ModelNotConfigured
+from mnemon_infra.models.language.registry import language_models
 from tests.integration.language_suite import asking, facts
 
 

@@ -16,8 +16,8 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import State
 from mnemon_bench.provider_server.wire import Request, Response, Route
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language import openai
-from mnemon_infra.models.language.openai import OpenAIModel, open_openai
+from mnemon_infra.models.language.openai import model as openai
+from mnemon_infra.models.language.openai.model import OpenAIModel, open_openai
 from mnemon_infra.models.language.port import (
     Answer,
     Batches,

@@ -4,7 +4,7 @@ import asyncio
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.locking import is_locked, locked
+from mnemon_infra.database.locks import is_locked, locked
 
 
 async def _one(connection: Connection) -> int:

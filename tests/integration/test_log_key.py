@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.log_key import RECORD, LogKeyRefused
 from mnemon_infra.embedded.nats_server import NatsServer
 

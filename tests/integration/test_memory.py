@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient

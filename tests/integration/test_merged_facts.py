@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest_asyncio
 
-from mnemon.exporting import markdown
+from mnemon.operations.exports import markdown
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_consumers.persist.decide import plan
-from mnemon_contracts.memory import Fact, FactSavedV1
-from mnemon_contracts.merging import FactMergedV1
+from mnemon_contracts.events.memory import Fact, FactSavedV1
+from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.upkeep import with_expired_facts
+from mnemon_infra.database.projections.sweep_candidates import with_expired_facts
+from mnemon_infra.database.projections.writer import write
 from tests.integration.admin_browser import browsing, words
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_import_export import another, bring, exported

@@ -9,9 +9,9 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.message_counts import CountedConversation, message_counts
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.reading import Newest, newest_messages
+from mnemon_infra.database.memory.user_memory import Newest, newest_messages
+from mnemon_infra.database.messages.counts import CountedConversation, message_counts
+from mnemon_infra.database.projections.writer import write
 
 END = 10**6
 

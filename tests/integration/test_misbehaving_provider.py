@@ -13,7 +13,7 @@ from mnemon_bench.provider_server.faults import Body, Damage, Fault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import State
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language import patience
+from mnemon_infra.models.language import circuit_breaker
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, PATIENCE, Extracting
 
@@ -230,9 +230,9 @@ def server() -> Iterator[ProviderServer]:
 async def extracting(
     stock: Stock, deployment: Deployment, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> Extracting:
-    monkeypatch.setattr(patience, "REFUSED", 0.1)
-    monkeypatch.setattr(patience, "PAUSES", (0.0, 0.1))
-    monkeypatch.setattr("mnemon_consumers.extract.batching.SELDOM", 0.5)
+    monkeypatch.setattr(circuit_breaker, "REFUSED", 0.1)
+    monkeypatch.setattr(circuit_breaker, "PAUSES", (0.0, 0.1))
+    monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.SELDOM", 0.5)
     extracting = Extracting.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), server)
     await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0, attempts=2)
     return extracting

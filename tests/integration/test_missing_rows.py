@@ -7,14 +7,14 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon.health.examining import examine
+from mnemon.operations.health.report import examine
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.position import applied_position
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
+from mnemon_infra.consistency.missing_rows import LOOKED_BACK, first_missing
 from mnemon_infra.database.engine import Database
-from mnemon_infra.missing_rows import LOOKED_BACK, first_missing
 from tests.integration.auditing import Audited, every_kind
 from tests.integration.conftest import Stock
 

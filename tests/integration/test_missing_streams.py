@@ -9,17 +9,17 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 from structlog.testing import capture_logs
 
-from mnemon.health.examining import examine
+from mnemon.operations.health.report import examine
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
-from mnemon_infra.broker import presence
-from mnemon_infra.broker.letters import Wanted, letters
-from mnemon_infra.broker.position import Position, log_end
-from mnemon_infra.broker.presence import StreamsMissing
-from mnemon_infra.broker.topology import Change, drift, provision
+from mnemon_infra.broker.dead_letters.listing import Wanted, letters
+from mnemon_infra.broker.provisioning import presence
+from mnemon_infra.broker.provisioning.presence import StreamsMissing
+from mnemon_infra.broker.provisioning.topology import Change, drift, provision
+from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
+from mnemon_infra.consistency.log_identity import LogLost
 from mnemon_infra.database.engine import Database
-from mnemon_infra.same_log import LogLost
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from tests.integration.conftest import Stock
 from tests.integration.folded import contents_of

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest_asyncio
 
-from mnemon.rebuilding.redeciding import Redeciding
+from mnemon.operations.rebuild.redecide import Redeciding
 from mnemon_consumers.app import running
 from mnemon_contracts.decode import decode
-from mnemon_contracts.memory import FactSavedV1, FactUpdatedV1
+from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import parse, thing_filter
-from mnemon_infra.broker.log_reader import events
-from mnemon_infra.broker.position import log_end
+from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.models.wordllama import wordllama
-from mnemon_infra.rebuilding.making import site_alone
+from mnemon_infra.rebuild.generations import site_alone
 from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock, indexed
 from tests.integration.rebuilding import Told, verdict_on

@@ -20,7 +20,7 @@ from mnemon_contracts.subjects import InvalidSubject, decode_token
 from mnemon_infra.broker import patches
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, Outcome
-from mnemon_infra.broker.stream_consumers import consume_stream
+from mnemon_infra.broker.subscriptions import consume_stream
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 

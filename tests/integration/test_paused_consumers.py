@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 from nats.aio.client import Client
 
-from mnemon.health.examining import examine
+from mnemon.operations.health.report import examine
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.dead_limit import PAUSE
+from mnemon_infra.broker.dead_letters.limit import PAUSE
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 

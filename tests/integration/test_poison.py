@@ -9,11 +9,11 @@ from nats.js.api import RawStreamMsg
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from mnemon_bench.load import fill
+from mnemon_bench.workloads.messages import fill
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_infra.broker.position import Position, log_end
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 

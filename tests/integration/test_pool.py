@@ -8,7 +8,7 @@ from sqlalchemy.engine import make_url
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 
 
 async def _named(connection: Connection) -> int:

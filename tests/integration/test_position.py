@@ -10,13 +10,13 @@ import psutil
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.retrieve.verbs import saving
+from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject, thing_filter
-from mnemon_infra.broker import log_reader
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.position import Position
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams import log_reader
+from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.embedded.nats_server import NatsServer
 
 T = TypeVar("T")
@@ -66,7 +66,7 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "TIMEOUT", 0.2)
-    monkeypatch.setattr(saving, "PATIENCE", 60)
+    monkeypatch.setattr(save, "PATIENCE", 60)
     async with a_server(tmp_path) as server:
         context = server.connection.jetstream(timeout=0.2)
         subject = memory_subject("acme", "u1", "fact.rejected")
@@ -80,5 +80,5 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
 
         woken = asyncio.Event()
         facts = thing_filter("acme", "u1", "fact")
-        found = await server.during(saving._decided(server.connection, facts, "p1", 0, woken))
+        found = await server.during(save._decided(server.connection, facts, "p1", 0, woken))
         assert (found[0], found[1].decision) == (said.seq, "rejected")

@@ -12,16 +12,16 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_contracts.base import BODY_LIMIT, InvalidBody
-from mnemon_contracts.chat import MessageV1, StartedV1
+from mnemon_contracts.events.chat import MessageV1, StartedV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidId
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.events import ChatEvent
-from mnemon_producers.publishing import BATCH_BYTES, BATCH_MESSAGES, Published
+from mnemon_producers.publisher import BATCH_BYTES, BATCH_MESSAGES, Published
 from mnemon_producers.timeouts import Timeouts
 from tests.integration.unreliable import link_to
 

@@ -13,15 +13,15 @@ import pytest_asyncio
 from mnemon_consumers.index import handler as index
 from mnemon_consumers.persist import handler as persist
 from mnemon_consumers.retrieve import handler as retrieve
-from mnemon_consumers.retrieve.found_rows import MOST_HELD
+from mnemon_consumers.retrieve.hit_rows import MOST_HELD
 from mnemon_consumers.retrieve.search import statistics
-from mnemon_contracts.settings import Embedding
-from mnemon_infra.broker.position import applied_position
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import Finding, opened
-from mnemon_infra.rebuilding.making import site_alone, take_over
+from mnemon_infra.rebuild.generations import site_alone, take_over
 from mnemon_infra.settings.store import change
+from mnemon_infra.vectors.vector_index import Finding, opened
 from tests.integration.conftest import Stock, indexed
 from tests.integration.rebuilding import Told, rebuilt
 from tests.integration.setting import setting

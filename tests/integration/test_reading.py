@@ -11,11 +11,11 @@ import pytest
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.database import reading
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.reading import ConversationView, Newest
-from mnemon_infra.database.together import AT_ONCE, ROUND_TRIPS, Together
+from mnemon_infra.database.memory import user_memory
+from mnemon_infra.database.memory.user_memory import ConversationView, Newest
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, Together
 
 MANY = 3000
 
@@ -40,7 +40,7 @@ async def test_a_read_touches_what_it_shows(database: Database, conversation: st
 
     async with database.transaction() as connection:
         await connection.execute("ANALYZE messages")
-        sql, constants = reading._NEWEST_MESSAGES.compiled
+        sql, constants = user_memory._NEWEST_MESSAGES.compiled
         statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + sql
         parameters = constants | {"wanted": json.dumps([{"place": 0, **wanted}])}
         ((explained,),) = await (await connection.execute(statement, parameters)).fetchall()
@@ -54,7 +54,7 @@ async def test_who_asks_at_the_same_time_is_answered_together(database: Database
 
     def counted(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
         round_trips.append(len(wanted))
-        return reading.newest_messages(wanted)
+        return user_memory.newest_messages(wanted)
 
     together = Together(database, counted)
     asked = [Newest("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
@@ -68,7 +68,7 @@ async def test_who_asks_at_the_same_time_is_answered_together(database: Database
 
 async def test_a_question_taken_back_takes_no_other_along(database: Database) -> None:
     await write(database, plan([said("anna", 1)]).rows)
-    together = Together(database, reading.newest_messages)
+    together = Together(database, user_memory.newest_messages)
     asked = [asyncio.create_task(together.ask(Newest("acme", "anna", None, 5))) for _ in range(300)]
     await asyncio.sleep(0)
     for task in asked[::2]:
@@ -87,7 +87,7 @@ async def test_when_the_database_is_gone_all_hear_of_it_and_then_it_works_again(
     def query(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
         if gone[0]:
             raise psycopg.OperationalError("gone")
-        return reading.newest_messages(wanted)
+        return user_memory.newest_messages(wanted)
 
     together = Together(database, query)
     question = Newest("acme", "anna", None, 5)

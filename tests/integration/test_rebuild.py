@@ -10,13 +10,13 @@ import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon_bench.all_events import fill
+from mnemon_bench.workloads.all_events import fill
 from mnemon_consumers.app import running
-from mnemon_infra.broker.stream_reader import position_at
+from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.config import Deployment
-from mnemon_infra.database import facts
-from mnemon_infra.rebuilding.making import InTheWay, Site, catch_up, made, site_alone
-from mnemon_infra.rebuilding.verifying import Verifying
+from mnemon_infra.database.facts import fact_repository
+from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
+from mnemon_infra.rebuild.verification import Verifying
 from tests.integration.conftest import Stock
 from tests.integration.rebuilding import Told, applied, change, verdict_on
 from tests.integration.test_poison import REFUSED
@@ -139,7 +139,7 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
         async with made(place, "as of", told, position) as replay:
             await replay.reach(position)
-            (found,) = await replay.database.read(facts.live_facts([("acme", "u1")]))
+            (found,) = await replay.database.read(fact_repository.live_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
     assert {each.schema: each.up_to for each in await place.generations() if each.kind == "as of"} == {
         f"{place.live}_until_{position}": position for position in (saved, updated, forgotten)

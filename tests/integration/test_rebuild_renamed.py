@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from mnemon.rebuilding.live import counted
-from mnemon.rebuilding.making import made
-from mnemon.rebuilding.switching import finish, former, take_over
+from mnemon.operations.rebuild.generations import made
+from mnemon.operations.rebuild.live_vectors import counted
+from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
-from mnemon_infra.rebuilding.making import site_alone
+from mnemon_infra.rebuild.generations import site_alone
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_as_of import ToldOfBoth
 

@@ -10,13 +10,13 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_bench.all_events import events, fill
-from mnemon_infra.broker.appending import append
+from mnemon_bench.workloads.all_events import events, fill
+from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.erasing import erasure
-from mnemon_infra.database.generations import drop, name_of
-from mnemon_infra.database.windows import StoredWindow, put
-from mnemon_infra.rebuilding.making import InTheWay, Site, former, site_alone, take_over
+from mnemon_infra.database.erasure.users import erasure
+from mnemon_infra.database.generations.generation_repository import drop, name_of
+from mnemon_infra.database.windows.window_repository import StoredWindow, put
+from mnemon_infra.rebuild.generations import InTheWay, Site, former, site_alone, take_over
 from tests.integration.conftest import Stock
 from tests.integration.rebuilding import Told, applied, change, rebuilt, verdict_on
 

@@ -13,27 +13,27 @@ import pytest_asyncio
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon.rebuilding.embedding import embedding_of, is_embedding
-from mnemon.rebuilding.listing import dropped
-from mnemon.rebuilding.live import counted, live_pages
-from mnemon.rebuilding.making import made
-from mnemon.rebuilding.reembedding import Preview, preview
-from mnemon.rebuilding.switching import finish, former, take_over
-from mnemon.rebuilding.verifying import VerifyingAll
-from mnemon_bench.all_events import TENANT, fill
+from mnemon.operations.rebuild.embedding import embedding_of, is_embedding
+from mnemon.operations.rebuild.generations import made
+from mnemon.operations.rebuild.listing import dropped
+from mnemon.operations.rebuild.live_vectors import counted, live_pages
+from mnemon.operations.rebuild.reembed import Preview, preview
+from mnemon.operations.rebuild.swap import finish, former, take_over
+from mnemon.operations.rebuild.verification import VerifyingAll
+from mnemon_bench.workloads.all_events import TENANT, fill
 from mnemon_consumers.app import running
-from mnemon_contracts.settings import Embedding
+from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations import as_of, drop
-from mnemon_infra.finding import Finding, opened
-from mnemon_infra.rebuilding.making import Site, site_alone
-from mnemon_infra.rebuilding.making import take_over as rows_take_over
-from mnemon_infra.rebuilding.verifying import Verdict
+from mnemon_infra.database.generations.generation_repository import as_of, drop
+from mnemon_infra.rebuild.generations import Site, site_alone
+from mnemon_infra.rebuild.generations import take_over as rows_take_over
+from mnemon_infra.rebuild.verification import Verdict
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.vectors.edge_owner import Holder
 from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
-from mnemon_infra.vectors.holding import Holder
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
+from mnemon_infra.vectors.vector_index import Finding, opened
 from tests.integration.conftest import Stock, indexed
 from tests.integration.embedding_server import KEY, Endpoint
 from tests.integration.rebuilding import Told, change, rebuilt

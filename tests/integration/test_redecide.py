@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from mnemon.rebuilding.redeciding import Outcome, Redeciding
+from mnemon.operations.rebuild.redecide import Outcome, Redeciding
 from mnemon_consumers.dedupe import handler as dedupe
 from mnemon_consumers.index import handler as index
 from mnemon_consumers.persist import handler as persist
 from mnemon_consumers.retrieve import handler as retrieve
-from mnemon_contracts.settings_document import Document, with_value
+from mnemon_contracts.settings.document import Document, with_value
 from mnemon_contracts.subjects import thing_filter
-from mnemon_infra.broker.log_reader import events
+from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.locking import locked
-from mnemon_infra.finding import Finding
-from mnemon_infra.rebuilding.making import site_alone
+from mnemon_infra.database.locks import locked
+from mnemon_infra.rebuild.generations import site_alone
 from mnemon_infra.settings.store import change
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, Vectors
+from mnemon_infra.vectors.vector_index import Finding
 from tests.given import Given
 from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock, indexed

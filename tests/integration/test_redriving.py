@@ -14,17 +14,25 @@ from sqlalchemy.pool import NullPool
 from mnemon_consumers.app import running
 from mnemon_contracts.identity import scoped
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_infra.broker.dead_letters import bury
+from mnemon_infra.broker.dead_letters.listing import Letter, Wanted, letter, letters
+from mnemon_infra.broker.dead_letters.redrive import (
+    Applied,
+    GivenBack,
+    IsApplied,
+    Kept,
+    drop,
+    original_of,
+    redrive,
+)
+from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.letters import Letter, Wanted, letter, letters
-from mnemon_infra.broker.log_reader import delivery_of
 from mnemon_infra.broker.outcomes import Dead
-from mnemon_infra.broker.position import Position
-from mnemon_infra.broker.redriving import Applied, GivenBack, IsApplied, Kept, drop, original_of, redrive
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import delivery_of
 from mnemon_infra.config import Deployment
-from mnemon_infra.database import applied
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections import applied_events
 from tests.integration.burying import bury_next, bury_said, bury_trigger, kept
 from tests.integration.conftest import Stock
 
@@ -35,7 +43,7 @@ PATIENCE = 60.0
 async def is_applied(deployment: Deployment) -> AsyncIterator[IsApplied]:
     database = Database(deployment)
     await database.open()
-    yield partial(applied.is_applied, database)
+    yield partial(applied_events.is_applied, database)
     await database.close()
 
 

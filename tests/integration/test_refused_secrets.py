@@ -10,7 +10,7 @@ import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import DEAD
-from mnemon_infra.broker.log_reader import pages
+from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, PATIENCE, Extracting

@@ -13,11 +13,11 @@ from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
 from mnemon_consumers.app import running
-from mnemon_infra.broker.authorization import anybody
-from mnemon_infra.broker.connect import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
+from mnemon_infra.broker.connection import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
+from mnemon_infra.broker.provisioning.authorization import anybody
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.migrate import SchemaTooNew, current_revision, head_revision, migrate
+from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 
 _BOT = "authorization { user: bot, password: secret }\n"

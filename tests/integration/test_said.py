@@ -5,11 +5,11 @@ import asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
-from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.position import applied_position
-from mnemon_infra.broker.triggers import USERS, decode
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.triggers import USERS, decode
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent

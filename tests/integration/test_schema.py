@@ -7,7 +7,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from mnemon_infra.database.migrate import current_revision, head_revision, migrate
+from mnemon_infra.database.migration import current_revision, head_revision, migrate
 from mnemon_infra.database.tables import metadata
 
 

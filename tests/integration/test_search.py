@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_contracts.settings import Embedding, Retrieval, SettingsV1
-from mnemon_infra.broker.position import applied_position
+from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
+from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient

@@ -11,17 +11,17 @@ import pytest_asyncio
 from nats.aio.client import Client
 from structlog.testing import capture_logs
 
-from mnemon.audit.examining import examine
-from mnemon.audit.ledger import Audit
-from mnemon.rebuilding.live import live_pages
+from mnemon.operations.audit.ledger import Audit
+from mnemon.operations.audit.run import examine
+from mnemon.operations.rebuild.live_vectors import live_pages
 from mnemon_consumers.app import running
-from mnemon_contracts.tools import SearchReplyV1
-from mnemon_infra.broker.position import applied_position, log_end
+from mnemon_contracts.verbs.tools import SearchReplyV1
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.auditing import Sample
-from mnemon_infra.rebuilding.making import site
+from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.rebuild.generations import site
 from mnemon_infra.settings.store import change
-from mnemon_infra.vectors.holding import Holder
+from mnemon_infra.vectors.edge_owner import Holder
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 

@@ -13,13 +13,13 @@ from nats.js.kv import KeyValue
 from structlog.testing import capture_logs
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings import FactLimits, SettingsV1
-from mnemon_contracts.settings_document import DEFAULTS, Document, with_value, without
+from mnemon_contracts.settings.document import DEFAULTS, Document, with_value, without
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidId
-from mnemon_infra.broker.connect import connect
+from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.lifetime import build_broker, connected
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings import store

@@ -9,8 +9,8 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings import FactLimits, SettingsV1
-from mnemon_contracts.settings_document import without
+from mnemon_contracts.settings.document import without
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
 from mnemon_infra.settings.history import Changed, NoSuchRevision, history, rollback
 from mnemon_infra.settings.store import LiveSettings, change, read

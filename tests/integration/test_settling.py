@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, Outcome, Retry, settle
-from mnemon_infra.broker.topology import ACK_WAIT, provision
+from mnemon_infra.broker.provisioning.topology import ACK_WAIT, provision
 from mnemon_infra.embedded import nats_server
 from mnemon_infra.embedded.nats_server import NatsServer
 

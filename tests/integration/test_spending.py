@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from mnemon_consumers.domain.spending.budget import REMEMBERED, Budgets
 from mnemon_consumers.persist.decide import plan
-from mnemon_consumers.spending.budget import REMEMBERED, Budgets
-from mnemon_contracts.model_settings import Spending
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.spending import BELIEVED, Calls, spent_by_tenant, spent_since, usage
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.windows.spending import BELIEVED, Calls, spent_by_tenant, spent_since, usage
 from mnemon_infra.settings.store import LiveSettings
 from tests.hypothesis_profiles import scale_examples
 

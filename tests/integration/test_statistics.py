@@ -8,8 +8,8 @@ from sqlalchemy.pool import NullPool
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasing import counted_in_statistics
-from mnemon_infra.database.migrate import _config, migrate
+from mnemon_infra.database.erasure.users import counted_in_statistics
+from mnemon_infra.database.migration import _config, migrate
 from mnemon_infra.database.tables import metadata
 from tests.integration.conftest import Stock
 

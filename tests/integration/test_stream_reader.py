@@ -7,10 +7,10 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon_bench.load import fill
+from mnemon_bench.workloads.messages import fill
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker import log_reader
-from mnemon_infra.broker.stream_reader import PAGE, PAGE_BYTES, Read, whole
+from mnemon_infra.broker.streams import log_reader
+from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, Read, whole
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 

@@ -8,11 +8,11 @@ import pytest
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.database import summaries as module
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.reading import Newest
-from mnemon_infra.database.summaries import live_summaries, newest_summaries, summaries_by_id
+from mnemon_infra.database.memory import summaries as module
+from mnemon_infra.database.memory.summaries import live_summaries, newest_summaries, summaries_by_id
+from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.projections.writer import write
 from tests.integration.test_uncovered import explained, scans, touched
 
 ANNA = "acme", "anna"

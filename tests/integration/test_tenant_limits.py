@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon_infra.broker.authorization import Limits
-from mnemon_infra.broker.connect import connect
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.authorization import Limits
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient

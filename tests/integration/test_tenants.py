@@ -17,14 +17,14 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_consumers.app import running
-from mnemon_contracts.chat import MessageV1
+from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import inbox_prefix
-from mnemon_infra.broker.authorization import Login
-from mnemon_infra.broker.connect import BrokerUnreachable, connect
-from mnemon_infra.broker.topology import provision
+from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.provisioning.authorization import Login
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migrate import migrate
+from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient

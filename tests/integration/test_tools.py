@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_consumers.retrieve.verbs import saving
-from mnemon_contracts.settings import DocumentLimits, SettingsV1
+from mnemon_consumers.retrieve.verbs.facts import save
+from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts import fact_events
+from mnemon_infra.database.facts.fact_repository import fact_events
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
@@ -372,7 +372,7 @@ async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, 
 async def test_a_save_that_nobody_decides(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saving, "PATIENCE", 0.3)
+    monkeypatch.setattr(save, "PATIENCE", 0.3)
     async with running(("persist", "retrieve"), deployment):
         reply = await stock.ask("save", text="Anna is allergic to nuts")
         assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)
@@ -383,7 +383,7 @@ async def test_a_save_that_nobody_decides(
 async def test_a_request_in_hand_is_answered_whatever_ends_the_process(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saving, "PATIENCE", 2)
+    monkeypatch.setattr(save, "PATIENCE", 2)
     proposed = await stock.connection.subscribe("memory.acme.u1.fact.proposed.v1")
     with suppress(InterruptedError):
         async with running(("retrieve",), deployment):

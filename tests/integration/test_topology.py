@@ -4,7 +4,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from mnemon_infra.broker.topology import CONSUMERS, TooFewServers, drift, provision
+from mnemon_infra.broker.provisioning.topology import CONSUMERS, TooFewServers, drift, provision
 
 
 async def test_everything_is_created_once(connection: Client) -> None:

@@ -9,11 +9,11 @@ import pytest
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.database import uncovered as module
 from mnemon_infra.database.engine import Connection, Database, Lookup
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.rows import MemoryRow, Rows
-from mnemon_infra.database.uncovered import CoveredBy, SpokenRow, Whose, long_uncovered, uncovered
+from mnemon_infra.database.messages import unsummarised as module
+from mnemon_infra.database.messages.unsummarised import CoveredBy, SpokenRow, Whose, long_uncovered, uncovered
+from mnemon_infra.database.projections.rows import MemoryRow, Rows
+from mnemon_infra.database.projections.writer import write
 
 END = 2**62
 

@@ -11,11 +11,11 @@ import pytest_asyncio
 from mnemon_bench.provider_server.answers import ShownPair, shown_pairs
 from mnemon_bench.provider_server.faults import Fault
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.extract import batching
+from mnemon_consumers.extract.batch import lifecycle
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.rebuilding.making import site_alone
+from mnemon_infra.rebuild.generations import site_alone
 from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
@@ -255,7 +255,7 @@ async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(extractin
 async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     extracting: Extracting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batching, "SELDOM", 1.0)
+    monkeypatch.setattr(lifecycle, "SELDOM", 1.0)
     await extracting.set(mode="batch")
     extracting.server.state.answering = relating("same")
     # Whether the provider has it is not known: it is looked for, and not found.

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from mnemon_consumers.dedupe import handler as dedupe
 from mnemon_consumers.persist import handler as persist
 from mnemon_consumers.retrieve import handler as retrieve
-from mnemon_consumers.retrieve.verbs import facts
-from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_consumers.retrieve.verbs.facts import read_and_update
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.finding import Finding
 from mnemon_infra.settings.store import write
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, Vectors
+from mnemon_infra.vectors.vector_index import Finding
 from tests.given import Given
 from tests.integration.conftest import Stock
 
@@ -95,7 +95,7 @@ async def test_a_forgotten_fact_has_no_point(unindexed: Unindexed) -> None:
 async def test_an_embedder_that_does_not_answer_keeps_no_change_back(
     unindexed: Unindexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(facts, "EMBEDDING_PATIENCE", 0.1)
+    monkeypatch.setattr(read_and_update, "EMBEDDING_PATIENCE", 0.1)
     saved = await unindexed.stock.ask("save", text="Anna plays the violin")
     reply = await unindexed.stock.ask("update", id=saved["id"], text="Anna has seen a comet")
     assert reply["fact"]["text"] == "Anna has seen a comet"

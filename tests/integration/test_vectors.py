@@ -10,8 +10,8 @@ from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.collections import are_there, drop, exchange, rename, serve
-from mnemon_infra.vectors.made_by import MadeBy
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import (
     Collection,
     Vectors,

@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locking import locked
+from mnemon_infra.database.locks import locked
 from mnemon_infra.vectors import recovery
 from mnemon_infra.vectors.edge import edge
-from mnemon_infra.vectors.holding import Holder
-from mnemon_infra.vectors.made_by import MadeBy
+from mnemon_infra.vectors.edge_owner import Holder
+from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.integration.conftest import Stock, indexed
 

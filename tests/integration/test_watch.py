@@ -11,9 +11,9 @@ from mnemon_consumers.app import running
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations import begin
-from mnemon_infra.telemetry import metrics, watch
-from mnemon_infra.telemetry.watch import Watch
+from mnemon_infra.database.generations.generation_repository import begin
+from mnemon_infra.telemetry import metrics, probe
+from mnemon_infra.telemetry.probe import Watch
 from tests.integration.conftest import Stock
 
 
@@ -22,7 +22,7 @@ async def watching(
     deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Watch]:
     """A process of `persist` and `retrieve`, before anything runs."""
-    monkeypatch.setattr(watch, "FRESH", 0.0)
+    monkeypatch.setattr(probe, "FRESH", 0.0)
     yield Watch(("persist", "retrieve"), deployment, lambda: None)
 
 
@@ -57,7 +57,7 @@ async def test_it_says_why_it_is_not_ready(
 async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
     watching: Watch, deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "PATIENCE", 0.5)
+    monkeypatch.setattr(probe, "PATIENCE", 0.5)
     async with (
         running(("persist",), deployment),
         Database(deployment) as database,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection
 from tests.integration.vectors_suite import DIMENSION, MODEL, direction, point
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from mnemon.admin.bars import BOTTOM, HEIGHT, MOST_SERIES, OTHERS, TOP, chart
+from mnemon.admin.charts.bars import BOTTOM, HEIGHT, MOST_SERIES, OTHERS, TOP, chart
 
 DAYS = [date(2026, 11, day) for day in (20, 21, 22)]
 

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from nats.js.api import ConsumerConfig, ConsumerInfo, SequenceInfo
 
-from mnemon.admin import wording
-from mnemon.admin.figures import PROCESSES, State, consumers, traffic
-from mnemon.admin.picture import Shown, pictures
-from mnemon.admin.plots import spark
-from mnemon.admin.watching import Sample
-from mnemon.health.lags import Look
-from mnemon.health.services import Served
-from mnemon.health.streams import StreamState
+from mnemon.admin.charts.event_flow import Shown, pictures
+from mnemon.admin.charts.figures import PROCESSES, State, consumers, traffic
+from mnemon.admin.charts.sparklines import spark
+from mnemon.admin.live_status import Sample
+from mnemon.admin.rendering import filters
+from mnemon.operations.health.lag import Look
+from mnemon.operations.health.services import Served
+from mnemon.operations.health.streams import StreamState
 from mnemon_contracts.streams import LOG
 
 
@@ -82,16 +82,16 @@ def test_every_part_stands_within_both_pictures() -> None:
 
 
 def test_figures_in_words() -> None:
-    assert [wording.number(each) for each in (None, 0, 0.25, 3.0, 12_345)] == ["–", "0", "0.2", "3", "12,345"]
-    assert [wording.counted(each, "fact") for each in (0, 1, 1200)] == ["0 facts", "1 fact", "1,200 facts"]
-    assert [wording.age(each) for each in (None, 12, 100, 7200, 200_000)] == [
+    assert [filters.number(each) for each in (None, 0, 0.25, 3.0, 12_345)] == ["–", "0", "0.2", "3", "12,345"]
+    assert [filters.counted(each, "fact") for each in (0, 1, 1200)] == ["0 facts", "1 fact", "1,200 facts"]
+    assert [filters.age(each) for each in (None, 12, 100, 7200, 200_000)] == [
         "–",
         "12 s",
         "2 min",
         "2 h",
         "2 d",
     ]
-    assert [wording.size(each) for each in (None, 12, 4_500, 231_000)] == ["–", "12 B", "4.5 KB", "231 KB"]
+    assert [filters.size(each) for each in (None, 12, 4_500, 231_000)] == ["–", "12 B", "4.5 KB", "231 KB"]
     moscow = datetime(2026, 11, 22, 7, 53, 1, tzinfo=timezone(timedelta(hours=3)))
-    assert ">22 Nov 2026, 04:53<" in wording.moment(moscow)
-    assert wording.moment(datetime(2026, 1, 2, tzinfo=UTC)).startswith('<time datetime="2026-01-02T')
+    assert ">22 Nov 2026, 04:53<" in filters.moment(moscow)
+    assert filters.moment(datetime(2026, 1, 2, tzinfo=UTC)).startswith('<time datetime="2026-01-02T')

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from mnemon.admin.knobs import Knob, problems
+from mnemon.admin.forms.settings import Knob, problems
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings_document import DEFAULTS, in_force, with_value
-from mnemon_contracts.settings_fields import groups
+from mnemon_contracts.settings.document import DEFAULTS, in_force, with_value
+from mnemon_contracts.settings.fields import groups
 
 KNOBS = {field.name: Knob.of(field) for group in groups() for field in group.fields}
 PRICE = {"model": "gpt-4o-mini", "input": 0.15, "output": 0.6, "batch": 0.5}

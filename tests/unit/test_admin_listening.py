@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.admin.listening import PortTaken, listening_for
-from mnemon.admin.tokens import token_of
-from mnemon.listening import listening_on, shown
+from mnemon.admin.page_port import PortTaken, listening_for
+from mnemon.admin.session.tokens import token_of
+from mnemon.http.socket_binding import listening_on, shown
 
 
 def test_the_port_is_that_of_last_time_unless_somebody_has_it(tmp_path: Path) -> None:

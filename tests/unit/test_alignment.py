@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.alignment.relation import Relation, relate
+from mnemon_consumers.domain.alignment.relation import Relation, relate
 from mnemon_infra.models.wordllama import word_similarity
 
 SIMILARITY = word_similarity()

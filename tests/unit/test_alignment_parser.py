@@ -2,9 +2,9 @@
 
 import pytest
 
-from mnemon_consumers.alignment.parser import parse
-from mnemon_consumers.alignment.statement import Kind, Statement, Term
-from mnemon_consumers.alignment.tokenizer import tokenize
+from mnemon_consumers.domain.alignment.parser import parse
+from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.tokenizer import tokenize
 
 
 def _keys(text: str, kind: Kind) -> list[str]:

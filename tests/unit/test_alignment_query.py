@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_consumers.alignment.query import choose_fact, measure_fit
+from mnemon_consumers.domain.alignment.query import choose_fact, measure_fit
 from tests.forget_queries import FACTS, FIT, HELD, UNFIT, Case
 
 LANGUAGES = sorted(FACTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 PROGRAM = """
 from concurrent.futures import ThreadPoolExecutor
-from mnemon_consumers.alignment.parser import take_apart
+from mnemon_consumers.domain.alignment.parser import take_apart
 
 TEXTS = [f"{word} {number} дней" for word in ("Works", "Работает") for number in range(50)]
 with ThreadPoolExecutor(4) as threads:

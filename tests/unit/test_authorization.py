@@ -7,7 +7,14 @@ from typing import Any
 import bcrypt
 import pytest
 
-from mnemon_infra.broker.authorization import ACCOUNT, Authorization, Limits, Login, NotOurs, Role
+from mnemon_infra.broker.provisioning.authorization import (
+    ACCOUNT,
+    Authorization,
+    Limits,
+    Login,
+    NotOurs,
+    Role,
+)
 from mnemon_infra.embedded.folder import replace
 
 

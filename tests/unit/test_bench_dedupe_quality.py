@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_bench.calibration import Pair
-from mnemon_bench.dedupe_quality import OUTCOMES, run
+from mnemon_bench.quality.calibration import Pair
+from mnemon_bench.quality.dedupe_quality import OUTCOMES, run
 from tests.given import Given
 
 SAME = Pair(

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_bench.secrets import LIST, InvalidSentences, LabelledSentence, read_sentences, run
+from mnemon_bench.quality.secrets import LIST, InvalidSentences, LabelledSentence, read_sentences, run
 
 SECRET = LabelledSentence(text="My password is hunter2", label="secret", language="en")
 HARMLESS = LabelledSentence(text="Changes the password every month", label="harmless", language="en")

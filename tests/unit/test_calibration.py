@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_bench.calibration import PRECISION, InvalidPairs, Pair, calibrate, read_pairs
+from mnemon_bench.quality.calibration import PRECISION, InvalidPairs, Pair, calibrate, read_pairs
 from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
 from mnemon_infra.models.wordllama import wordllama
 
-PAIRS = Path(__file__).parents[2] / "bench" / "mnemon_bench" / "pairs.jsonl"
+PAIRS = Path(__file__).parents[2] / "bench" / "mnemon_bench" / "quality" / "pairs.jsonl"
 
 
 class Given:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from mnemon_consumers.spending.calls import called, cost, estimate, price_of
-from mnemon_contracts.model_settings import Price, Spending
+from mnemon_consumers.domain.spending.calls import called, cost, estimate, price_of
+from mnemon_contracts.settings.models import Price, Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.port import Request, Usage

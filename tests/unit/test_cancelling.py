@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from mnemon.cli.stopping import Stop
-from mnemon_infra.cancelling import heed_cancellations, wait_for
+from mnemon.cli.terminal.signals import Stop
 from mnemon_infra.database import engine
 from mnemon_infra.database.engine import DatabaseUnavailable
+from mnemon_infra.process.cancellation import heed_cancellations, wait_for
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 from mnemon_consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, chunks
 from mnemon_consumers.index.decide import Read
-from mnemon_consumers.index.writing import document
-from mnemon_contracts.memory import DocumentAddedV1
+from mnemon_consumers.index.point_writer import document
+from mnemon_contracts.events.memory import DocumentAddedV1
 from tests.hypothesis_profiles import scale_examples
 
 WORDS = ("the", "keeper.", "walks!", "привет", "мир.", "这是文本。", "-", "x", "", "#", "a" * 100)

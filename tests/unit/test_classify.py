@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.dedupe.classify import classify
-from mnemon_contracts.memory import Fact, FactProposedV1, Kind, Lineage, Tier
-from mnemon_contracts.settings import FactLimits, SettingsV1, TimeStamps
+from mnemon_consumers.dedupe.classification import classify
+from mnemon_contracts.events.memory import Fact, FactProposedV1, Kind, Lineage, Tier
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1, TimeStamps
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAYS = 3

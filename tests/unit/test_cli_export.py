@@ -8,7 +8,7 @@ EXPORT = """
 import sys
 from pathlib import Path
 import typer
-from mnemon.cli.export import _opened
+from mnemon.cli.memory.export import _opened
 
 try:
     with _opened(Path("-")) as put:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from mnemon.cli.importing import Files, import_files
-from mnemon.importing.jsonl import Lines
+from mnemon.cli.imports.progress import Files, import_files
+from mnemon.operations.imports.jsonl import Lines
 
 
 def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:

@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.main import get_command
 
-from mnemon.cli import redeciding
 from mnemon.cli.app import app
+from mnemon.cli.rebuild import redecide as redeciding
 
 
 @pytest.mark.parametrize("given", ["nonsense", "policy.min_length=1"])

@@ -14,11 +14,11 @@ from mnemon_consumers.compact.answer import (
     correct_request,
 )
 from mnemon_consumers.compact.prompt import INSTRUCTIONS, of_messages, of_summaries
-from mnemon_contracts.chat import Role
-from mnemon_contracts.model_settings import Compaction
-from mnemon_contracts.settings import SettingsV1
-from mnemon_infra.database.summaries import StoredSummary
-from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_contracts.events.chat import Role
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import Answer, Usage
 
 AT = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)

@@ -13,10 +13,10 @@ from mnemon_consumers.compact.decide import (
     next_step,
     summary,
 )
-from mnemon_contracts.memory import SummaryMergedV1, SummaryWrittenV1
-from mnemon_contracts.model_settings import Compaction
-from mnemon_infra.database.summaries import StoredSummary
-from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_contracts.events.memory import SummaryMergedV1, SummaryWrittenV1
+from mnemon_contracts.settings.models import Compaction
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.messages.unsummarised import SpokenRow
 
 PLACE = ("acme", "anna", "trip")
 AT = datetime(2026, 3, 1, tzinfo=UTC)

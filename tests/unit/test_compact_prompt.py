@@ -11,12 +11,12 @@ from mnemon_consumers.compact.prompt import (
     of_messages,
     of_summaries,
 )
-from mnemon_contracts.chat import Role
-from mnemon_contracts.model_settings import Compaction
-from mnemon_contracts.settings import SettingsV1, TimeStamps
-from mnemon_infra.database.summaries import StoredSummary
-from mnemon_infra.database.uncovered import SpokenRow
-from mnemon_infra.models.language.prompting import NAME_BEGINNING
+from mnemon_contracts.events.chat import Role
+from mnemon_contracts.settings.groups import SettingsV1, TimeStamps
+from mnemon_contracts.settings.models import Compaction
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.models.language.prompt_text import NAME_BEGINNING
 
 AT = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
 

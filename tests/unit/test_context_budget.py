@@ -7,10 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon_consumers.retrieve.context.budget import Fitted, fit
-from mnemon_consumers.retrieve.context.choosing import Cut
-from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
-from mnemon_consumers.retrieve.context.layout import PER_MESSAGE, Count, Layout
-from mnemon_consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
     CurrentTime,
@@ -20,7 +17,10 @@ from mnemon_consumers.retrieve.context.value import (
     Said,
     Summary,
 )
-from mnemon_contracts.settings import Characters, Sections
+from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
+from mnemon_consumers.retrieve.context.layout import PER_MESSAGE, Count, Layout
+from mnemon_consumers.retrieve.context.selection import Cut
+from mnemon_contracts.settings.groups import Characters, Sections
 from mnemon_infra.models import tokens
 from tests.hypothesis_profiles import scale_examples
 

@@ -18,13 +18,13 @@ from mnemon_consumers.retrieve.context.coverage import (
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
 from mnemon_consumers.retrieve.search.service import Hit
-from mnemon_contracts.chat import Role
-from mnemon_contracts.model_settings import Compaction
-from mnemon_contracts.settings import ContextSettings, Sections, SettingsV1
-from mnemon_infra.database.found import VisibleMessage
-from mnemon_infra.database.message_counts import MessageCount
-from mnemon_infra.database.reading import ConversationView, StoredRow
-from mnemon_infra.database.summaries import StoredSummary
+from mnemon_contracts.events.chat import Role
+from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1
+from mnemon_contracts.settings.models import Compaction
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
+from mnemon_infra.database.messages.counts import MessageCount
+from mnemon_infra.database.messages.lookup import VisibleMessage
 from mnemon_infra.models import tokens
 from tests.hypothesis_profiles import scale_examples
 

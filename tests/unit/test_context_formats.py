@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.retrieve.context.budget import fit
-from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
-from mnemon_consumers.retrieve.context.layout import Layout
-from mnemon_consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
     DataField,
@@ -21,9 +19,11 @@ from mnemon_consumers.retrieve.context.value import (
     Summary,
     user_data,
 )
+from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
+from mnemon_consumers.retrieve.context.layout import Layout
 from mnemon_consumers.retrieve.context.wording import WORDINGS, Language
-from mnemon_contracts.ask import Format, RenderedMessage
-from mnemon_contracts.settings import Sections
+from mnemon_contracts.settings.groups import Sections
+from mnemon_contracts.verbs.ask import Format, RenderedMessage
 from mnemon_infra.models import tokens
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,8 +6,8 @@ import pytest
 
 from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.search.service import Hit
-from mnemon_contracts.settings import ContextSettings, SettingsV1
-from mnemon_infra.database.facts import StoredFact
+from mnemon_contracts.settings.groups import ContextSettings, SettingsV1
+from mnemon_infra.database.facts.fact_repository import StoredFact
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HIGH_ONLY = SettingsV1(context=ContextSettings(key_facts="high"))

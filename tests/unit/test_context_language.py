@@ -7,9 +7,7 @@ import pytest
 
 from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.context.budget import fit
-from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
-from mnemon_consumers.retrieve.context.language import detect_language
-from mnemon_consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.contents import (
     Context,
     CurrentTime,
     DataField,
@@ -19,11 +17,13 @@ from mnemon_consumers.retrieve.context.value import (
     Summary,
     user_data,
 )
+from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
+from mnemon_consumers.retrieve.context.language import detect_language
 from mnemon_consumers.retrieve.context.wording import ENGLISH, RUSSIAN, WORDINGS
-from mnemon_contracts.ask import Format
-from mnemon_contracts.settings import ContextSettings, Sections, SettingsV1, TimeStamps
-from mnemon_infra.database.facts import StoredFact
-from mnemon_infra.database.reading import ConversationView, StoredRow
+from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1, TimeStamps
+from mnemon_contracts.verbs.ask import Format
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
 from mnemon_infra.models import tokens
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")

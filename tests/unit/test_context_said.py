@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from mnemon_consumers.retrieve.context.value import Said, said
+from mnemon_consumers.retrieve.context.contents import Said, said
 from mnemon_consumers.retrieve.context.wording import RUSSIAN
-from mnemon_contracts.settings import TimeStamps
-from mnemon_infra.database.reading import StoredRow
+from mnemon_contracts.settings.groups import TimeStamps
+from mnemon_infra.database.memory.user_memory import StoredRow
 
 
 def row(seq: int, role: str, content: str, tools: list[dict[str, str]] | None = None) -> StoredRow:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from mnemon_contracts.ask import HistoryV1
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody, Text
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.decode import UnknownEvent, contract_of, decode, upcast
-from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import parse
+from mnemon_contracts.verbs.ask import HistoryV1
 
 MESSAGE = parse("chat.acme.u42.-.message.v1")
 

@@ -7,9 +7,9 @@ import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
-from mnemon_consumers.dedupe.state import UserFacts
+from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.memory import (
     FactConfirmedV1,
     FactForgottenV1,
     FactProposedV1,
@@ -19,7 +19,7 @@ from mnemon_contracts.memory import (
     Lineage,
     Reason,
 )
-from mnemon_contracts.settings import Dedupe, SettingsV1
+from mnemon_contracts.settings.groups import Dedupe, SettingsV1
 from mnemon_infra.models.embedding import Thresholds
 from mnemon_infra.models.wordllama import word_similarity
 

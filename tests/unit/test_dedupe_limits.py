@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
-from mnemon_consumers.dedupe.room import in_excess
-from mnemon_consumers.dedupe.state import UserFacts, fold
+from mnemon_consumers.dedupe.eviction import in_excess
+from mnemon_consumers.dedupe.state.decisions import UserFacts, fold
 from mnemon_contracts.base import Event
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -27,7 +27,7 @@ from mnemon_contracts.memory import (
     FactUpdatedV1,
     Tier,
 )
-from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_infra.models.embedding import Thresholds
 from tests.hypothesis_profiles import scale_examples
 

@@ -6,9 +6,9 @@ import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Proposal, decide
-from mnemon_consumers.dedupe.state import UserFacts
-from mnemon_contracts.memory import FactProposedV1, FactSavedV1, Lineage
-from mnemon_contracts.settings import SettingsV1
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1, Lineage
+from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.models.wordllama import word_similarity, wordllama
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

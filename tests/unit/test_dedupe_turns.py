@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mnemon_consumers.dedupe.known import TURN
+from mnemon_consumers.dedupe.state.user import TURN
 from mnemon_consumers.dedupe.turns import FAILED, LATER, Turns
 from mnemon_infra.broker.outcomes import ACK, Retry
 from mnemon_infra.vectors.port import Owner

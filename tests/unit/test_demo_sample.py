@@ -14,8 +14,8 @@ from mnemon.demo.facts import TOLD
 from mnemon.demo.run import RUN, in_runs
 from mnemon.demo.sample import ANNA, IVAN, USERS, Line, read_sample
 from mnemon_contracts.base import Contract, InvalidBody
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
-from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.memory import ProfileSetV1
 
 CYRILLIC = re.compile("[а-яё]", re.IGNORECASE)
 LATIN = re.compile("[a-z]{4}", re.IGNORECASE)

@@ -19,8 +19,7 @@ from mnemon.demo.report import (
     Told,
 )
 from mnemon.demo.view import Screen, show
-from mnemon_contracts.ask import ContextReplyV1, RenderedMessage, StoredMessage
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -28,7 +27,8 @@ from mnemon_contracts.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.tools import SearchHit, StoredFact
+from mnemon_contracts.verbs.ask import ContextReplyV1, RenderedMessage, StoredMessage
+from mnemon_contracts.verbs.tools import SearchHit, StoredFact
 
 
 def stored(content: str) -> StoredMessage:

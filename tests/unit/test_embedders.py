@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mnemon_contracts.settings import Embedding
+from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.embedders import open_embedder
+from mnemon_infra.models.embedder_choice import open_embedder
 from mnemon_infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, EmbeddingUnavailable
 from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
 

@@ -1,7 +1,7 @@
 """What is said when the embedding model is changed."""
 
-from mnemon.embedding_change import what_follows
-from mnemon_contracts.settings import Embedding
+from mnemon.operations.embedding_change import what_follows
+from mnemon_contracts.settings.groups import Embedding
 
 WORDLLAMA = Embedding()
 OPENAI = Embedding(provider="openai", model="text-embedding-3-small")

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from mnemon_consumers.policy.expiry import find_expiry, names_end
+from mnemon_consumers.domain.policy.expiry.text import find_expiry, names_end
 
 SAID = datetime(2026, 3, 11, 15, 30, tzinfo=UTC)
 """A Wednesday."""
@@ -251,7 +251,7 @@ def test_dates_are_not_loaded_for_texts_without_one() -> None:
     program = """
 import sys
 from datetime import UTC, datetime
-from mnemon_consumers.policy.expiry import find_expiry
+from mnemon_consumers.domain.policy.expiry.text import find_expiry
 find_expiry("Prefers tea to coffee", datetime(2026, 3, 11, tzinfo=UTC))
 print("dateparser" in sys.modules)
 find_expiry("Is away until Friday", datetime(2026, 3, 11, tzinfo=UTC))

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from mnemon.exporting.markdown import lines
-from mnemon_infra.database.whole_memory import KeptField, KeptMemory, WholeMemory
+from mnemon.operations.exports.markdown import lines
+from mnemon_infra.database.memory.export import KeptField, KeptMemory, WholeMemory
 
 
 class Kept:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answer import (
+from mnemon_consumers.extract.answers.parser import (
     MOST_CHARACTERS,
     MOST_FACTS,
     MOST_OF_AN_ANSWER,
@@ -16,7 +16,7 @@ from mnemon_consumers.extract.answer import (
     Unreadable,
     read,
 )
-from mnemon_contracts.memory import FactProposedV1
+from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_infra.models.language.port import Answer, KnownFact, Said, Usage
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)

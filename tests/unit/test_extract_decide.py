@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answer import Extracted, ProposedFact
+from mnemon_consumers.extract.answers.parser import Extracted, ProposedFact
 from mnemon_consumers.extract.decide import Cut, answered, cut, proposals, said, worth_reading
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_contracts.memory import FactProposedV1, Window, WindowAnsweredV1
-from mnemon_contracts.model_settings import Extraction
-from mnemon_infra.broker.appending import LogEvent
-from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
+from mnemon_contracts.settings.models import Extraction
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.messages.unsummarised import SpokenRow
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 IDLE = timedelta(seconds=60)

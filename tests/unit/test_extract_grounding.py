@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.extract.grounding import find_unsupported
-from mnemon_contracts.chat import Role
-from mnemon_infra.models.language.offline import offline
+from mnemon_consumers.extract.answers.grounding import find_unsupported
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.models.language.offline.model import offline
 from mnemon_infra.models.language.port import KnownFact, Request, Said
 
 FRIDAY = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)

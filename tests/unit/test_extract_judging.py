@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.extract.answer import MOST_FACTS
-from mnemon_consumers.extract.judging import Asked, Judged, judge
+from mnemon_consumers.extract.answers.parser import MOST_FACTS
+from mnemon_consumers.extract.answers.window_outcome import Asked, Judged, judge
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_consumers.extract.questions import Question
+from mnemon_consumers.extract.window_requests import Question
 from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
+from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair
-from mnemon_contracts.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
-from mnemon_contracts.merging import FactComparedV1
-from mnemon_contracts.model_settings import Extraction
-from mnemon_contracts.settings import SettingsV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import parse
-from mnemon_infra.broker.appending import LogEvent
-from mnemon_infra.database.windows import StoredWindow
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import Answer, KnownFact, LineFailed, Said, Usage
 
 WINDOW = StoredWindow("acme", "u1", "talk", 7, 9)

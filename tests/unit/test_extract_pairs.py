@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.extract.answer import read
-from mnemon_consumers.extract.pairs import MOST_ASKED, open_pairs
+from mnemon_consumers.extract.answers.parser import read
+from mnemon_consumers.extract.pair_selection import MOST_ASKED, open_pairs
 from mnemon_contracts.fact_pairs import FactPair, Relation
-from mnemon_infra.database.fact_pairs import OpenedPairs, PairRecord
-from mnemon_infra.database.facts import StoredFact
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, PairRecord
 from mnemon_infra.models.language.port import Answer, Said, Usage
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)

@@ -3,10 +3,10 @@
 import json
 from datetime import UTC, datetime, timedelta, timezone
 
-from mnemon_consumers.extract.answer import read
+from mnemon_consumers.extract.answers.parser import read
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, request
 from mnemon_contracts.fact_pairs import FactPair
-from mnemon_contracts.model_settings import Extraction
+from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models.language.port import Answer, KnownFact, Said, Usage
 from mnemon_infra.models.tokens import count
 

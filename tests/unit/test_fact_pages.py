@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.verbs.shown import page_of
+from mnemon_consumers.retrieve.verbs.facts.view import page_of
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.memory import Tier
-from mnemon_infra.database.facts import StoredFact
+from mnemon_contracts.events.memory import Tier
+from mnemon_infra.database.facts.fact_repository import StoredFact
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

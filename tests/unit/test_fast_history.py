@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.fast_history import FastHistory, FastMessage
-from mnemon_contracts.ask import HistoryReplyV1
+from mnemon_consumers.retrieve.history_reply import FastHistory, FastMessage
+from mnemon_contracts.verbs.ask import HistoryReplyV1
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 _ID = _TEXT.filter(bool)

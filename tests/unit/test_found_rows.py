@@ -7,9 +7,9 @@ from random import Random
 
 from mnemon_consumers.retrieve import cache
 from mnemon_consumers.retrieve.cache import UserCache
-from mnemon_consumers.retrieve.found_rows import MOST_HELD, FoundDocuments, FoundMessages
-from mnemon_infra.database.documents import StoredDocument
-from mnemon_infra.database.found import AROUND, Surroundings, VisibleMessage, Wanted
+from mnemon_consumers.retrieve.hit_rows import MOST_HELD, FoundDocuments, FoundMessages
+from mnemon_infra.database.memory.documents import StoredDocument
+from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage, Wanted
 
 ANNA = ("acme", "anna")
 MESSAGES = 60

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_infra.models.language.google_answers import answer
+from mnemon_infra.models.language.google.answers import answer
 from mnemon_infra.models.language.port import Answer, Usage
 
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 from google.genai import Client
 from google.genai.errors import APIError
 
-from mnemon_infra.models.language.google_server import Server
+from mnemon_infra.models.language.google.endpoint import Server
 from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable
 
 KEY = "sk-one-that-must-not-be-seen"

@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from mnemon.cli.app import app
-from mnemon_contracts.settings_document import DEFAULTS
+from mnemon_contracts.settings.document import DEFAULTS
 from mnemon_infra.config import Deployment
 
 ROOT = Path(__file__).parents[2]

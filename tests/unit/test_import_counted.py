@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from mnemon.importing.bringing import counted
-from mnemon.importing.found import Found, Incoming, Left, Refused
-from mnemon.importing.report import FIRST, Report, refused_line
-from mnemon_contracts.chat import MessageV1
-from mnemon_contracts.memory import FactProposedV1
+from mnemon.operations.imports.records import Found, Incoming, Left, Refused
+from mnemon.operations.imports.report import FIRST, Report, refused_line
+from mnemon.operations.imports.run import counted
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import FactProposedV1
 
 
 def said(user: str, **fields: Any) -> Incoming:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from mnemon.importing.found import Incoming, NotReadable, Refused
-from mnemon.importing.jsonl import Lines
-from mnemon.memory_lines import HEADER, Positions, portable_id, renamed
-from mnemon_contracts.chat import MessageV1
+from mnemon.operations.imports.jsonl import Lines
+from mnemon.operations.imports.records import Incoming, NotReadable, Refused
+from mnemon.operations.memory_lines import HEADER, Positions, portable_id, renamed
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import FactSavedV1, SummaryWrittenV1
 from mnemon_contracts.identity import first_conversation, started_conversation
-from mnemon_contracts.memory import FactSavedV1, SummaryWrittenV1
 
 SAID = {
     "tenant": "acme",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.importing.found import Incoming, NotReadable, Refused
-from mnemon.importing.markdown import Markdown
-from mnemon.importing.spelling import spelled
-from mnemon.markdown_lines import (
+from mnemon.operations.imports.event_encoding import spelled
+from mnemon.operations.imports.markdown import Markdown
+from mnemon.operations.imports.records import Incoming, NotReadable, Refused
+from mnemon.operations.markdown_lines import (
     Line,
     fact_read,
     fact_written,
@@ -22,7 +22,14 @@ from mnemon.markdown_lines import (
     task_read,
     task_written,
 )
-from mnemon_contracts.memory import Fact, FactProposedV1, FactSavedV1, ProfileSetV1, TaskAddedV1, TaskDoneV1
+from mnemon_contracts.events.memory import (
+    Fact,
+    FactProposedV1,
+    FactSavedV1,
+    ProfileSetV1,
+    TaskAddedV1,
+    TaskDoneV1,
+)
 
 STORABLE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 WORDS = st.text(STORABLE, min_size=1).map(lambda text: " ".join(text.split())).filter(bool)

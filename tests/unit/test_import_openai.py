@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mnemon.importing.found import Incoming, Left, NotReadable, Refused
-from mnemon.importing.openai import read
+from mnemon.operations.imports.openai import read
+from mnemon.operations.imports.records import Incoming, Left, NotReadable, Refused
 
 
 def node(name: str, parent: str | None, role: str = "user", *parts: Any, **more: Any) -> dict[str, Any]:

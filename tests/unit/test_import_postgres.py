@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from mnemon.importing.found import Incoming, Refused
-from mnemon.importing.postgres import Reading
-from mnemon_contracts.memory import FactProposedV1
-from mnemon_infra.database.other_chats import AskedRow, KnownRow, SaidRow
+from mnemon.operations.imports.postgres import Reading
+from mnemon.operations.imports.records import Incoming, Refused
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_infra.database.messages.external_chats import AskedRow, KnownRow, SaidRow
 
 AT = datetime(2026, 3, 1, 13, 0)  # noqa: DTZ001 - such bots have times without a zone
 MOSCOW = Reading(zone=ZoneInfo("Europe/Moscow"))

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mnemon.importing.found import Doubt, Incoming, Left, NotReadable, Recast, Refused
-from mnemon.importing.telegram import Telegram
-from mnemon_contracts.chat import MessageV1
+from mnemon.operations.imports.records import Doubt, Incoming, Left, NotReadable, Recast, Refused
+from mnemon.operations.imports.telegram import Telegram
+from mnemon_contracts.events.chat import MessageV1
 
 
 def message(number: int, sender: str, text: Any, **more: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What is sent of a folder that was indexed before."""
 
-from mnemon.indexing.changes import compare, document_id_of
+from mnemon.operations.folder_index.changes import compare, document_id_of
 from mnemon_contracts.base import ID_LIMIT
-from mnemon_contracts.tools import DocumentInfo
+from mnemon_contracts.verbs.tools import DocumentInfo
 
 
 def stored(path: str, digest: str | None = "d1", **fields: str) -> DocumentInfo:

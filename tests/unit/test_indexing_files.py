@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.indexing import files
-from mnemon.indexing.files import NotIndexed, list_files, read_file
+from mnemon.operations.folder_index import files
+from mnemon.operations.folder_index.files import NotIndexed, list_files, read_file
 
 TREE = {
     "README.md": "Read me",

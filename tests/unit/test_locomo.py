@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_contracts.chat import MessageV1, StartedV1
+from mnemon_contracts.events.chat import MessageV1, StartedV1
 from mnemon_producers.locomo import Conversation, NotLocomo, read
 
 DATA = Path(os.environ.get("LOCOMO_DATA", Path(__file__).parents[3] / "shared" / "data" / "locomo"))

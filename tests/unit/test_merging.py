@@ -6,11 +6,10 @@ from typing import Literal
 import pytest
 
 from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.known import Known
-from mnemon_consumers.dedupe.merging import Comparison, IgnoredComparison, merge_facts
+from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
+from mnemon_consumers.dedupe.state.user import Known
 from mnemon_contracts.base import Event
-from mnemon_contracts.fact_pairs import Relation
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -20,8 +19,9 @@ from mnemon_contracts.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.merging import FactComparedV1, FactMergedV1
-from mnemon_contracts.settings import Dedupe
+from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
+from mnemon_contracts.fact_pairs import Relation
+from mnemon_contracts.settings.groups import Dedupe
 
 OWNER = "acme", "u1"
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

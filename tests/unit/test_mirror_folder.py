@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.exporting.mirror_folder import STATE, FolderNotUsable, MirrorFolder, Scope, file_name, named_by
+from mnemon.operations.exports.mirror_folder import (
+    STATE,
+    FolderNotUsable,
+    MirrorFolder,
+    Scope,
+    file_name,
+    named_by,
+)
 
 ALL = Scope(None, None)
 ACME = Scope("acme", None)

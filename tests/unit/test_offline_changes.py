@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.extract.prompt import request
-from mnemon_contracts.model_settings import Extraction
-from mnemon_infra.models.language.offline import offline
+from mnemon_contracts.settings.models import Extraction
+from mnemon_infra.models.language.offline.model import offline
 from mnemon_infra.models.language.port import KnownFact, Said
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)

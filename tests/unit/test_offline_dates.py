@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_infra.models.language.rules.dates import dated, spans, without
+from mnemon_infra.models.language.offline.dates import dated, spans, without
 
 SATURDAY = date(2026, 11, 21)
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answer import read
+from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.extract.answers.parser import read
 from mnemon_consumers.extract.prompt import request
-from mnemon_consumers.policy.refusing import refusal
-from mnemon_contracts.model_settings import Extraction
-from mnemon_contracts.settings import Policy
+from mnemon_contracts.settings.groups import Policy
+from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.offline import offline
+from mnemon_infra.models.language.offline.model import offline
 from mnemon_infra.models.language.port import Answer, KnownFact, Said
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)

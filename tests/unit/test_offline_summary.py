@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_contracts.chat import Role
-from mnemon_infra.models.language.offline import offline
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.summaries import MOST_CHARACTERS, MOST_WORDS, USUAL_WORDS
 from mnemon_infra.models.language.port import Request, Said
-from mnemon_infra.models.language.rules.summarising import MOST_CHARACTERS, MOST_WORDS, USUAL_WORDS
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon_contracts.chat import Role
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.models.language.offline.summaries import MOST_CHARACTERS, MOST_WORDS
 from mnemon_infra.models.language.port import Said
-from mnemon_infra.models.language.rules.summarising import MOST_CHARACTERS, MOST_WORDS
 from tests.hypothesis_profiles import scale_examples
 from tests.unit.test_offline_summary import SATURDAY, earlier, spoken, summary
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from mnemon_consumers.policy.refusing import refusal
-from mnemon_contracts.memory import Reason
-from mnemon_contracts.settings import Policy
+from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_contracts.events.memory import Reason
+from mnemon_contracts.settings.groups import Policy
 
 POLICY = Policy()
 
@@ -261,7 +261,7 @@ def test_detectors_are_imported_when_the_first_fact_is_checked() -> None:
         [
             sys.executable,
             "-c",
-            f"import sys, mnemon_consumers.policy.refusing; print(sorted({LATE} & set(sys.modules)))",
+            f"import sys, mnemon_consumers.domain.policy.refusal; print(sorted({LATE} & set(sys.modules)))",
         ],
         capture_output=True,
         text=True,

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mnemonic import Mnemonic
 
-from mnemon_consumers.policy.refusing import refusal
-from mnemon_consumers.policy.secrets.detection import secret_in
-from mnemon_consumers.policy.secrets.long_texts import secret_in_long_text
-from mnemon_contracts.memory import Reason
-from mnemon_contracts.settings import Policy
+from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_text
+from mnemon_contracts.events.memory import Reason
+from mnemon_contracts.settings.groups import Policy
 
 SECRETS = (
     "My key is sk-1234567890abcdef",

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mnemon_infra.precedence import PATIENCE, REST, answering, give_way
+from mnemon_infra.process.request_priority import PATIENCE, REST, answering, give_way
 
 
 async def elapsed() -> float:

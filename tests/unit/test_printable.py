@@ -5,7 +5,7 @@ from io import StringIO
 from rich.console import Console
 
 from mnemon.chat.screen import Screen
-from mnemon.printable import printable
+from mnemon.cli.terminal.text import printable
 
 
 def test_a_terminal_is_not_steered() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.recall import Answered, Question, load, recall, reciprocal_rank, summary
+from mnemon_bench.quality.recall import Answered, Question, load, recall, reciprocal_rank, summary
 from mnemon_producers.locomo import NotLocomo
 
 

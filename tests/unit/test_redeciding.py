@@ -1,9 +1,9 @@
 """What other thresholds would have made of a user's facts, and how they come to it."""
 
-from mnemon_consumers.dedupe.correcting import Change, corrections
-from mnemon_consumers.dedupe.redeciding import FactVectors, decided_anew
-from mnemon_consumers.dedupe.standing import standing
-from mnemon_contracts.memory import (
+from mnemon_consumers.dedupe.redecide.corrections import Change, corrections
+from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew
+from mnemon_consumers.dedupe.state.log import standing
+from mnemon_contracts.events.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -14,8 +14,8 @@ from mnemon_contracts.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.merging import FactMergedV1
-from mnemon_contracts.settings import FactLimits
+from mnemon_contracts.events.merging import FactMergedV1
+from mnemon_contracts.settings.groups import FactLimits
 from tests.redecided import LIKENESS, OWNER, User, by
 
 APART, TOGETHER = by(0.95), by(0.5)

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mnemon_consumers.dedupe.state import KnownFact, UserFacts
-from mnemon_contracts.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
-from mnemon_contracts.merging import FactMergedV1
-from mnemon_contracts.settings import FactLimits, SettingsV1
+from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts
+from mnemon_contracts.events.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
+from mnemon_contracts.events.merging import FactMergedV1
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from tests.hypothesis_profiles import scale_examples
 from tests.redecided import User, by
 

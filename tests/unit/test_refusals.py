@@ -4,7 +4,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from mnemon.cli.ending import REFUSED
+from mnemon.cli.terminal.exit_code import REFUSED
 
 
 @pytest.mark.parametrize("name", REFUSED)

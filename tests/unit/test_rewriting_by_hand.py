@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.retrieve.verbs.rewriting import conflict, rewritten
-from mnemon_contracts.memory import Fact
-from mnemon_contracts.settings import FactLimits, SettingsV1
-from mnemon_contracts.tools import UpdateV1
-from mnemon_infra.database.facts import StoredFact
+from mnemon_consumers.retrieve.verbs.facts.rewrite import conflict, rewritten
+from mnemon_contracts.events.memory import Fact
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
+from mnemon_contracts.verbs.tools import UpdateV1
+from mnemon_infra.database.facts.fact_repository import StoredFact
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = NOW + timedelta(days=100)

@@ -4,8 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.retrieve.search.asked import LOOKED_AT, Asked, Day, speaks_of_others, tells_time, words
 from mnemon_consumers.retrieve.search.fusion import share_of_words
+from mnemon_consumers.retrieve.search.query_intent import (
+    LOOKED_AT,
+    Asked,
+    Day,
+    speaks_of_others,
+    tells_time,
+    words,
+)
 
 
 @pytest.mark.parametrize(

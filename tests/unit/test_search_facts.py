@@ -8,8 +8,8 @@ import pytest
 
 from mnemon_consumers.retrieve.search.facts import freshness, ranked
 from mnemon_consumers.retrieve.search.fusion import Candidate
-from mnemon_contracts.settings import Retrieval
-from mnemon_infra.database.facts import StoredFact
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_infra.database.facts.fact_repository import StoredFact
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
 

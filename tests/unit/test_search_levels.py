@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 
 from mnemon_consumers.retrieve.search.levels import WHOLE, named_parts, narrow
-from mnemon_contracts.tools import FoundScope, MemoryLevel, SearchScope
-from mnemon_infra.database.found import Surroundings, VisibleMessage
+from mnemon_contracts.verbs.tools import FoundScope, MemoryLevel, SearchScope
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 
 def test_a_scope_is_all_of_its_parts() -> None:

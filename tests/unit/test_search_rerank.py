@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from mnemon_consumers.retrieve.search.asked import Asked
+from mnemon_consumers.retrieve.search.query_intent import Asked
 from mnemon_consumers.retrieve.search.rerank import Ranked, reranked
-from mnemon_contracts.chat import Role
-from mnemon_infra.database.found import Surroundings, VisibleMessage
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 BEGAN = datetime(2024, 5, 8, 12, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
-from mnemon_infra.broker.connect import shown, too_old
+from mnemon_infra.broker.connection import shown, too_old
 from mnemon_infra.database.engine import DatabaseUnavailable, meaning
 
 

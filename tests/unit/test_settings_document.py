@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
-from mnemon_contracts.settings_document import (
+from mnemon_contracts.publication.settings_page import page
+from mnemon_contracts.settings.document import (
     DEFAULTS,
     Document,
     document_of,
@@ -19,7 +19,7 @@ from mnemon_contracts.settings_document import (
     with_value,
     without,
 )
-from mnemon_contracts.settings_page import page
+from mnemon_contracts.settings.groups import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
 from mnemon_contracts.subjects import InvalidId, InvalidSubject
 
 

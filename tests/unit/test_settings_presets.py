@@ -6,8 +6,8 @@ from itertools import permutations
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings_document import NOTHING, Document, flat, in_force, with_value
-from mnemon_contracts.settings_presets import PRESETS, preset
+from mnemon_contracts.settings.document import NOTHING, Document, flat, in_force, with_value
+from mnemon_contracts.settings.presets import PRESETS, preset
 
 
 def laid_on(document: Document, name: str) -> Document:

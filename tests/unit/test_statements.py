@@ -2,30 +2,19 @@
 
 import pytest
 
-from mnemon_infra.database import (
-    adopting,
-    batches,
-    documents,
-    erasing,
-    facts,
-    found,
-    reading,
-    rounds,
-    sampling,
-    stretches,
-    summaries,
-    tasks,
-    uncovered,
-    waiting,
-    windows,
-)
 from mnemon_infra.database.engine import Lookup
+from mnemon_infra.database.erasure import users
+from mnemon_infra.database.facts import fact_repository
+from mnemon_infra.database.memory import documents, scan_cursor, summaries, tasks, user_memory
+from mnemon_infra.database.messages import lookup as found
+from mnemon_infra.database.messages import sample, unsummarised
+from mnemon_infra.database.windows import batch_recovery, batches, contents, pending, window_repository
 
 LOOKUPS = [
     value
     for module in (
-        *(reading, facts, summaries, tasks, documents, found, sampling, uncovered),
-        *(windows, waiting, stretches, batches, rounds, adopting, erasing),
+        *(user_memory, fact_repository, summaries, tasks, documents, found, sample, unsummarised),
+        *(window_repository, pending, contents, batches, scan_cursor, batch_recovery, users),
     )
     for value in vars(module).values()
     if isinstance(value, Lookup)

@@ -3,7 +3,7 @@
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_infra.broker.triggers import GivenUp, decode, decode_given_up, encode
+from mnemon_infra.broker.streams.triggers import GivenUp, decode, decode_given_up, encode
 
 
 def test_users_come_back_as_they_went() -> None:

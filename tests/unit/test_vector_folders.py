@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from mnemon_infra.vectors import folders
-from mnemon_infra.vectors.folders import settle
-from mnemon_infra.vectors.made_by import RECORD
+from mnemon_infra.vectors import folder_swap
+from mnemon_infra.vectors.embedding_metadata import RECORD
+from mnemon_infra.vectors.folder_swap import settle
 
 
 def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:
@@ -19,9 +19,9 @@ def test_folders_that_a_kill_left_are_put_right(tmp_path: Path) -> None:
     to.rename(live)
     settle(live)
     assert (live / RECORD).read_text() == "vectors_next"
-    assert (folders.former_of(live) / RECORD).read_text() == "vectors"
-    folders.undo(live, to)
-    folders.exchange(live, to)
+    assert (folder_swap.former_of(live) / RECORD).read_text() == "vectors"
+    folder_swap.undo(live, to)
+    folder_swap.exchange(live, to)
     assert {each.name for each in tmp_path.iterdir()} == {"vectors", "vectors_before"}
     settle(live)
     assert (live / RECORD).read_text() == "vectors_next"

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.extract.decide import worth_reading
-from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
-from mnemon_consumers.retrieve.context.layout import Layout
-from mnemon_consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
     DataField,
@@ -19,10 +17,12 @@ from mnemon_consumers.retrieve.context.value import (
     Section,
     Summary,
 )
+from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
+from mnemon_consumers.retrieve.context.layout import Layout
 from mnemon_consumers.retrieve.context.wording import Language
-from mnemon_contracts.ask import Format
 from mnemon_contracts.fact_lines import fact_line
-from mnemon_contracts.tools import StoredFact
+from mnemon_contracts.verbs.ask import Format
+from mnemon_contracts.verbs.tools import StoredFact
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from mnemon_consumers.policy.secrets.detection import secret_in
-from mnemon_contracts.settings import Policy
+from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_contracts.settings.groups import Policy
 from mnemon_infra.models.language.port import Answer, Request
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000

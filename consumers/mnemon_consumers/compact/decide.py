@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from mnemon_consumers.compact.prompt import PROMPT_VERSION
+from mnemon_contracts.events.memory import Lineage, SummaryMergedV1, SummaryWrittenV1
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.memory import Lineage, SummaryMergedV1, SummaryWrittenV1
-from mnemon_contracts.model_settings import Compaction
+from mnemon_contracts.settings.models import Compaction
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.appending import LogEvent
-from mnemon_infra.database.summaries import StoredSummary
-from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.messages.unsummarised import SpokenRow
 
 EXTRACTOR: Final = "compact"
 """What the lineage of a summary calls it."""

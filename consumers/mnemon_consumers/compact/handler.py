@@ -8,25 +8,25 @@ from typing import Final
 import nats.errors
 import structlog
 
-from mnemon_consumers.compact.compacting import BUSY, Compacting
-from mnemon_consumers.compact.shares import Shares
-from mnemon_consumers.compact.working import Working
+from mnemon_consumers.compact.compaction import BUSY, Compacting
+from mnemon_consumers.compact.fair_share import Shares
+from mnemon_consumers.compact.in_flight import Working
+from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.model_reports import reporting
-from mnemon_consumers.spending.budget import Budgets
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_conversation, work_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
-from mnemon_infra.broker.stream_consumers import consume_stream
-from mnemon_infra.broker.triggers import decode
+from mnemon_infra.broker.streams.triggers import decode
+from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.rows import Owner
-from mnemon_infra.database.uncovered import Whose, long_uncovered
-from mnemon_infra.models.language.opening import LanguageModels
-from mnemon_infra.models.language.patience import Patience
+from mnemon_infra.database.messages.unsummarised import Whose, long_uncovered
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("compact")

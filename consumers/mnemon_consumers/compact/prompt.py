@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from mnemon_contracts.settings import SettingsV1
-from mnemon_infra.database.summaries import StoredSummary
-from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import Request, Said
-from mnemon_infra.models.language.prompting import instructed, shown_name, speech, time_stamp
+from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech, time_stamp
 
 PROMPT_VERSION: Final = "compact-2"
 """Another prompt has another version: the lineage of a summary names it."""

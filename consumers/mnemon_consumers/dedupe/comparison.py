@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from mnemon_consumers.alignment.matching import WordSimilarity
-from mnemon_consumers.alignment.parser import parse
-from mnemon_consumers.alignment.relation import UNDECIDED_SHARE, Relation, Verdict, relate
-from mnemon_consumers.alignment.statement import Kind, Statement
-from mnemon_consumers.dedupe.state import KnownFact
-from mnemon_contracts.settings import Dedupe
+from mnemon_consumers.dedupe.state.decisions import KnownFact
+from mnemon_consumers.domain.alignment.matching import WordSimilarity
+from mnemon_consumers.domain.alignment.parser import parse
+from mnemon_consumers.domain.alignment.relation import UNDECIDED_SHARE, Relation, Verdict, relate
+from mnemon_consumers.domain.alignment.statement import Kind, Statement
+from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
 
 CANDIDATES: Final = 12

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 
-from mnemon_consumers.alignment.relation import Relation, Verdict, relate
-from mnemon_consumers.dedupe.classify import classify
+from mnemon_consumers.dedupe.classification import classify
 from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, thresholds_for
-from mnemon_consumers.dedupe.rewriting import restated, rewritten
-from mnemon_consumers.dedupe.room import Eviction, make_room
-from mnemon_consumers.dedupe.state import KnownFact, UserFacts
-from mnemon_consumers.policy.refusing import refusal
-from mnemon_consumers.policy.wording import one_line, words
+from mnemon_consumers.dedupe.eviction import Eviction, make_room
+from mnemon_consumers.dedupe.rewrite import restated, rewritten
+from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts
+from mnemon_consumers.domain.alignment.relation import Relation, Verdict, relate
+from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.domain.policy.wording import one_line, words
 from mnemon_contracts.base import ID_LIMIT, Event
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.memory import (
     Decision,
     Fact,
     FactConfirmedV1,
@@ -30,7 +30,7 @@ from mnemon_contracts.memory import (
     FactUpdatedV1,
     Reason,
 )
-from mnemon_contracts.settings import Dedupe, SettingsV1
+from mnemon_contracts.settings.groups import Dedupe, SettingsV1
 
 Decided = tuple[str, Event]
 """The name of an event, such as `fact.saved`, and the event. Its `id` follows from the proposal's."""

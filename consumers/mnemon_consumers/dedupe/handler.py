@@ -9,21 +9,21 @@ from datetime import UTC, datetime
 import nats.errors
 import structlog
 
-from mnemon_consumers.alignment.lexicon import lexicon
-from mnemon_consumers.dedupe.deciding import Deciding
+from mnemon_consumers.dedupe.processor import Deciding
 from mnemon_consumers.dedupe.turns import FAILED, Turns
+from mnemon_consumers.domain.alignment.lexicon import lexicon
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse, parse_owner
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
-from mnemon_infra.broker.stream_consumers import consume_stream
+from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.finding import Finding
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import Owner, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import Finding
 
 log = structlog.get_logger("dedupe")
 

@@ -10,12 +10,12 @@ from typing import Final
 
 from mnemon_consumers.dedupe.comparison import NearestFact
 from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.known import Known
+from mnemon_consumers.dedupe.state.user import Known
+from mnemon_contracts.events.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
+from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.identity import point_id
-from mnemon_contracts.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
-from mnemon_contracts.merging import FactMergedV1
-from mnemon_infra.finding import Finding, fact, points
 from mnemon_infra.vectors.port import Collection, Dense, Owner
+from mnemon_infra.vectors.vector_index import Finding, fact, points
 
 NEAREST: Final = 10
 """Hits that are compared; some of them belong to facts that have changed or ended."""

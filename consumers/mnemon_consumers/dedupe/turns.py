@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from mnemon_consumers.dedupe.known import TURN
+from mnemon_consumers.dedupe.state.user import TURN
 from mnemon_infra.broker.outcomes import ACK, Outcome, Retry
 from mnemon_infra.vectors.port import Owner
 

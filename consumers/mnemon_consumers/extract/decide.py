@@ -6,18 +6,18 @@ from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from mnemon_consumers.extract.answer import Extracted
-from mnemon_consumers.extract.from_memory import is_from_memory
+from mnemon_consumers.extract.answers.parser import Extracted
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_contracts.chat import Role
+from mnemon_consumers.extract.recalled_text import is_from_memory
+from mnemon_contracts.events.chat import Role
+from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
+from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
-from mnemon_contracts.merging import FactComparedV1
-from mnemon_contracts.model_settings import Extraction
+from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.appending import LogEvent
-from mnemon_infra.database.uncovered import SpokenRow
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import Said
 
 EXTRACTOR: Final = "extract"

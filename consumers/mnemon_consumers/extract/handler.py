@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import nats.errors
 import structlog
 
-from mnemon_consumers.extract.cutting import SELDOM
-from mnemon_consumers.extract.working import Extraction
+from mnemon_consumers.extract.pipeline import Extraction
+from mnemon_consumers.extract.windowing import SELDOM
 from mnemon_consumers.model_reports import reporting
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
@@ -15,15 +15,15 @@ from mnemon_contracts.subjects import InvalidSubject, parse_conversation, parse_
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
-from mnemon_infra.broker.scheduling import every
-from mnemon_infra.broker.stream_consumers import consume_stream
-from mnemon_infra.broker.topology import BATCHES
-from mnemon_infra.broker.triggers import decode, decode_given_up
+from mnemon_infra.broker.provisioning.topology import BATCHES
+from mnemon_infra.broker.streams.schedules import every
+from mnemon_infra.broker.streams.triggers import decode, decode_given_up
+from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.rows import Owner
-from mnemon_infra.database.windows import StoredWindow
-from mnemon_infra.models.language.opening import LanguageModels
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.windows.window_repository import StoredWindow
+from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")

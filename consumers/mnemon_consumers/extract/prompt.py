@@ -7,10 +7,10 @@ tokens on. What differs from request to request comes after.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mnemon_consumers.extract.answer import schema
-from mnemon_contracts.model_settings import Extraction
+from mnemon_consumers.extract.answers.parser import schema
+from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models.language.port import KnownFact, Request, Said
-from mnemon_infra.models.language.prompting import instructed, shown_name, speech
+from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech
 
 KnownPair = tuple[KnownFact, KnownFact]
 """A newer fact and an older one."""

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
-from mnemon_contracts.erasure import UserErasedV1
-from mnemon_contracts.memory import (
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.events.memory import (
     DocumentAddedV1,
     DocumentRemovedV1,
     FactEvictedV1,
@@ -20,12 +20,12 @@ from mnemon_contracts.memory import (
     SummaryMergedV1,
     SummaryWrittenV1,
 )
-from mnemon_contracts.merging import FactMergedV1
+from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.subjects import InvalidSubject, parse
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, Ack, Outcome
-from mnemon_infra.database import fast_message
-from mnemon_infra.database.rows import event_id_of
+from mnemon_infra.database.projections import message_parser
+from mnemon_infra.database.projections.rows import event_id_of
 from mnemon_infra.vectors.port import Owner
 
 NOTHING: Final = Ack("nothing to be found")
@@ -104,7 +104,7 @@ def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
         _sweep(batch, owner, delivery)  # it may have been there before, and removed since
     contract = contract_of(address)
     if contract.latest is MessageV1 and address.version == 1:
-        message = fast_message.read(delivery.body)
+        message = message_parser.read(delivery.body)
         if message is not None:
             event_id = event_id_of(delivery, address, message.id)
             moment = message.spoken_at()

@@ -8,22 +8,22 @@ from uuid import UUID
 from nats.aio.client import Client
 
 from mnemon_consumers.index.decide import Read
-from mnemon_consumers.index.writing import document
-from mnemon_contracts.memory import DocumentAddedV1
+from mnemon_consumers.index.point_writer import document
+from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_contracts.subjects import chat_filter, thing_filter
-from mnemon_infra.broker.log_reader import last_position
-from mnemon_infra.broker.position import applied_position
-from mnemon_infra.database.documents import StoredDocument, documents, documents_by_id
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasing import last_erased
-from mnemon_infra.database.facts import live_facts
-from mnemon_infra.database.found import Wanted, visible
-from mnemon_infra.database.locking import locked
-from mnemon_infra.database.summaries import live_summaries
-from mnemon_infra.database.sweeping import last_watermark
-from mnemon_infra.finding import Findable, Finding, fact, points, summary
-from mnemon_infra.precedence import give_way
+from mnemon_infra.database.erasure.users import last_erased
+from mnemon_infra.database.facts.fact_repository import live_facts
+from mnemon_infra.database.locks import locked
+from mnemon_infra.database.memory.documents import StoredDocument, documents, documents_by_id
+from mnemon_infra.database.memory.summaries import live_summaries
+from mnemon_infra.database.messages.lookup import Wanted, visible
+from mnemon_infra.database.projections.sweep import last_watermark
+from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import Collection, Owner
+from mnemon_infra.vectors.vector_index import Findable, Finding, fact, points, summary
 
 _ALL: Final = 2**63 - 1
 """No log position is beyond."""

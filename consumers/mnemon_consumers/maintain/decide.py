@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from datetime import datetime
 
+from mnemon_contracts.events.memory import FactExpiredV1
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.memory import FactExpiredV1
-from mnemon_contracts.settings import FactLimits
+from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.appending import LogEvent
-from mnemon_infra.database.facts import StoredFact
-from mnemon_infra.database.rows import Owner
-from mnemon_infra.database.upkeep import FactCounts
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.projections.sweep_candidates import FactCounts
 
 
 def expiries(owner: Owner, facts: Iterable[StoredFact], now: datetime) -> list[LogEvent]:

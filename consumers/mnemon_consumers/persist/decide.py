@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mnemon_consumers.policy.secrets.long_texts import secret_in_long_text
+from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_text
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
-from mnemon_contracts.settings import Policy
+from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome
-from mnemon_infra.database.rows import MessageRow, Owner, Row, Rows, row_of
+from mnemon_infra.database.projections.rows import MessageRow, Owner, Row, Rows, row_of
 
 NOT_PROJECTED: Final = Ack("no projection reads it yet")
 

@@ -7,21 +7,21 @@ from typing import Final
 import nats.errors
 
 from mnemon_consumers.persist.decide import plan, said
-from mnemon_consumers.persist.erasing import settled
+from mnemon_consumers.persist.erasure import settled
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
-from mnemon_infra.broker.bulk import publish_all
+from mnemon_infra.broker.bulk_publish import publish_all
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
-from mnemon_infra.broker.position import applied_position
-from mnemon_infra.broker.stream_consumers import consume_stream
-from mnemon_infra.broker.triggers import publish_said
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.triggers import publish_said
+from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
-from mnemon_infra.database.projecting import write
-from mnemon_infra.database.rows import Rows
-from mnemon_infra.database.sweeping import last_watermark, sweep
+from mnemon_infra.database.projections.rows import Rows
+from mnemon_infra.database.projections.sweep import last_watermark, sweep
+from mnemon_infra.database.projections.writer import write
 
 TOLD: Final = "compact", "extract"
 """Who wants to hear which users said something."""

@@ -7,8 +7,8 @@ from typing import Any, Final, Generic, TypeVar
 from cachetools import LRUCache
 
 from mnemon_consumers.retrieve.context.coverage import CountedMessages
-from mnemon_consumers.retrieve.found_rows import FoundRows, measure_memory
-from mnemon_infra.database.reading import ConversationView, Owner
+from mnemon_consumers.retrieve.hit_rows import FoundRows, measure_memory
+from mnemon_infra.database.memory.user_memory import ConversationView, Owner
 
 COUNTED_CONVERSATIONS: Final = 10_000
 """Conversations whose counts are kept; each takes some hundred bytes."""

@@ -5,10 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from mnemon_consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
-from mnemon_consumers.retrieve.context.language import detect_language
-from mnemon_consumers.retrieve.context.text import stamped, time_stamp, tools_used
-from mnemon_consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.contents import (
     Context,
     CurrentTime,
     Fact,
@@ -18,18 +15,21 @@ from mnemon_consumers.retrieve.context.value import (
     said,
     user_data,
 )
+from mnemon_consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
+from mnemon_consumers.retrieve.context.language import detect_language
+from mnemon_consumers.retrieve.context.text import stamped, time_stamp, tools_used
 from mnemon_consumers.retrieve.context.wording import WORDINGS, Language
-from mnemon_consumers.retrieve.fast_history import FastMessage
+from mnemon_consumers.retrieve.history_reply import FastMessage
 from mnemon_consumers.retrieve.search.facts import HIGH
 from mnemon_consumers.retrieve.search.service import Hit
-from mnemon_consumers.retrieve.verbs.shown import unexpired
-from mnemon_contracts.chat import Role
-from mnemon_contracts.settings import SettingsV1
-from mnemon_infra.database.documents import StoredDocument
-from mnemon_infra.database.facts import StoredFact
-from mnemon_infra.database.found import VisibleMessage
-from mnemon_infra.database.reading import ConversationView, StoredRow
-from mnemon_infra.database.summaries import StoredSummary
+from mnemon_consumers.retrieve.verbs.facts.view import unexpired
+from mnemon_contracts.events.chat import Role
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.memory.documents import StoredDocument
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
+from mnemon_infra.database.messages.lookup import VisibleMessage
 
 Shown = TypeVar("Shown", Fact, Said)
 

@@ -5,21 +5,21 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
+from mnemon_consumers.retrieve.eager_projection import Projection
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.opened import Opened
-from mnemon_consumers.retrieve.past import Past
-from mnemon_consumers.retrieve.projection import Projection
 from mnemon_consumers.retrieve.search.service import Search
+from mnemon_consumers.retrieve.snapshot_pool import Opened
+from mnemon_consumers.retrieve.snapshot_resolver import Past
 from mnemon_consumers.retrieve.verbs.context import ContextVerb
 from mnemon_consumers.retrieve.verbs.conversation import ConversationVerbs
 from mnemon_consumers.retrieve.verbs.documents import DocumentVerb
-from mnemon_consumers.retrieve.verbs.erasing import EraseVerb
-from mnemon_consumers.retrieve.verbs.fact_query import FactQuery
-from mnemon_consumers.retrieve.verbs.facts import FactVerbs
-from mnemon_consumers.retrieve.verbs.forget import ForgetVerb
-from mnemon_consumers.retrieve.verbs.get import GetVerb
+from mnemon_consumers.retrieve.verbs.erasure.user import EraseVerb
+from mnemon_consumers.retrieve.verbs.facts.forget import ForgetVerb
+from mnemon_consumers.retrieve.verbs.facts.get import GetVerb
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
+from mnemon_consumers.retrieve.verbs.facts.read_and_update import FactVerbs
+from mnemon_consumers.retrieve.verbs.facts.save import SaveVerb
 from mnemon_consumers.retrieve.verbs.profile import ProfileVerbs
-from mnemon_consumers.retrieve.verbs.saving import SaveVerb
 from mnemon_consumers.retrieve.verbs.search import SearchVerb
 from mnemon_consumers.retrieve.verbs.tasks import TaskVerb
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
@@ -28,9 +28,9 @@ from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.service import AskService
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generation_watch import watch_switches
-from mnemon_infra.finding import Finding
+from mnemon_infra.database.generations.watch import watch_switches
 from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.vector_index import Finding
 
 NAME: Final = "mnemon"
 

@@ -11,24 +11,27 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from mnemon_consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
-from mnemon_consumers.retrieve.found_rows import FoundDocuments, FoundMessages, FoundRows
+from mnemon_consumers.retrieve.hit_rows import FoundDocuments, FoundMessages, FoundRows
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import parse_owner
-from mnemon_infra.broker.log_reader import TAIL_LIMIT, user_tail
-from mnemon_infra.broker.position import Position, log_end
-from mnemon_infra.database import documents, facts, found, message_counts, reading, summaries, tasks
-from mnemon_infra.database.documents import DocumentEntry, StoredDocument
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
 from mnemon_infra.database.engine import Database, Query, in_time
-from mnemon_infra.database.facts import FactHistory, StoredFact
-from mnemon_infra.database.found import Surroundings
-from mnemon_infra.database.message_counts import CountedConversation, MessageCount
-from mnemon_infra.database.projecting import suppose
-from mnemon_infra.database.reading import ConversationView, Newest, OfTask, Owner, UserCounts
-from mnemon_infra.database.rows import Rows, row_of
-from mnemon_infra.database.summaries import ConversationSummary, StoredSummary
-from mnemon_infra.database.tasks import StoredTask
-from mnemon_infra.database.together import Together
+from mnemon_infra.database.facts import fact_repository as facts
+from mnemon_infra.database.facts.fact_repository import FactHistory, StoredFact
+from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
+from mnemon_infra.database.memory.documents import DocumentEntry, StoredDocument
+from mnemon_infra.database.memory.summaries import ConversationSummary, StoredSummary
+from mnemon_infra.database.memory.tasks import StoredTask
+from mnemon_infra.database.memory.user_memory import ConversationView, Newest, OfTask, Owner, UserCounts
+from mnemon_infra.database.messages import counts as message_counts
+from mnemon_infra.database.messages import lookup
+from mnemon_infra.database.messages.counts import CountedConversation, MessageCount
+from mnemon_infra.database.messages.lookup import Surroundings
+from mnemon_infra.database.projections.rows import Rows, row_of
+from mnemon_infra.database.projections.writer import suppose
+from mnemon_infra.database.query_batcher import Together
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
@@ -48,19 +51,19 @@ class Memory:
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
-        self._messages = Together(database, reading.newest_messages)
-        self._profiles = Together(database, reading.profiles)
-        self._counts = Together(database, reading.counts)
+        self._messages = Together(database, user_memory.newest_messages)
+        self._profiles = Together(database, user_memory.profiles)
+        self._counts = Together(database, user_memory.counts)
         self._facts = Together(database, facts.live_facts)
         self._histories = Together(database, facts.histories)
         self._summaries = Together(database, summaries.newest_summaries)
         self._tasks = Together(database, tasks.tasks)
-        self._task_results = Together(database, reading.task_results)
+        self._task_results = Together(database, user_memory.task_results)
         self._documents = Together(database, documents.documents)
         self._facts_by_id = Together(database, facts.facts_by_id)
         self._documents_by_id = Together(database, documents.documents_by_id)
         self._summaries_by_id = Together(database, summaries.summaries_by_id)
-        self._surroundings = Together(database, found.surroundings)
+        self._surroundings = Together(database, lookup.surroundings)
         self._message_counts = Together(database, message_counts.message_counts)
         self._settings = settings
         self._cache = UserCache(users)
@@ -218,7 +221,7 @@ class Memory:
         return await self._read(owner, None, self._summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def surroundings(
-        self, owner: Owner, wanted: found.Wanted, min_seq: int | None
+        self, owner: Owner, wanted: lookup.Wanted, min_seq: int | None
     ) -> Seen[Surroundings]:
         """Some messages, and what stands around them; raises as `messages` does."""
         return await self._look_up(owner, FoundMessages, self._surroundings, wanted, min_seq)

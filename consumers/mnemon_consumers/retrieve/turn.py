@@ -9,23 +9,23 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.context.contents import Section
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
     count_edges,
     has_whole_tail,
     last_covered,
 )
-from mnemon_consumers.retrieve.context.value import Section
 from mnemon_consumers.retrieve.memory import LOADED, Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_contracts.ask import ContextV1
-from mnemon_contracts.settings import SettingsV1
-from mnemon_contracts.tools import Scope
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.verbs.ask import ContextV1
+from mnemon_contracts.verbs.tools import Scope
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
-from mnemon_infra.database.facts import StoredFact
-from mnemon_infra.database.message_counts import CountedConversation
-from mnemon_infra.database.reading import ConversationView, Owner
-from mnemon_infra.database.summaries import StoredSummary
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.memory.summaries import StoredSummary
+from mnemon_infra.database.memory.user_memory import ConversationView, Owner
+from mnemon_infra.database.messages.counts import CountedConversation
 
 log = structlog.get_logger("context")
 

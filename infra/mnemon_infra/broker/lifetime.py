@@ -13,11 +13,11 @@ from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
 from nats.aio.client import Client
 
 from mnemon_infra.broker import patches
-from mnemon_infra.broker.connect import OPTIONS, BrokerUnreachable, login, report_error, servers
-from mnemon_infra.broker.presence import look_after
-from mnemon_infra.broker.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.broker.connection import OPTIONS, BrokerUnreachable, login, report_error, servers
+from mnemon_infra.broker.provisioning.presence import look_after
+from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
 from mnemon_infra.config import Deployment
-from mnemon_infra.fault import end_process
+from mnemon_infra.process.fault import end_process
 
 log = structlog.get_logger("broker")
 

@@ -17,16 +17,16 @@ from nats.aio.msg import Msg
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
 from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConfig, ServiceInfo, ServiceStats
 
-from mnemon_contracts.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
 from mnemon_contracts.base import Contract, InvalidBody
 from mnemon_contracts.registry import VERBS
 from mnemon_contracts.subjects import Address, InvalidSubject, ask_pattern, parse
-from mnemon_contracts.tools import SearchReplyV2
+from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
+from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
 from mnemon_infra.broker.headers import header_value
 from mnemon_infra.broker.lifetime import subscribed
-from mnemon_infra.broker.topology import GRACEFUL_TIMEOUT
-from mnemon_infra.precedence import answering
+from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.process.request_priority import answering
 from mnemon_infra.telemetry import metrics, tracing
 from mnemon_infra.telemetry.tracing import Served
 

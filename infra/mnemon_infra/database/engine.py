@@ -16,10 +16,10 @@ from sqlalchemy import Select
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
-from mnemon_infra.broker.topology import STATEMENT_TIMEOUT
-from mnemon_infra.cancelling import abandon_quietly
+from mnemon_infra.broker.provisioning.topology import STATEMENT_TIMEOUT
 from mnemon_infra.config import Deployment
-from mnemon_infra.database import pools
+from mnemon_infra.database import pool_usage
+from mnemon_infra.process.cancellation import abandon_quietly
 
 CONNECTION_WAIT = 2.0
 """Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
@@ -233,11 +233,11 @@ class Database:
         except (psycopg.Error, OSError) as error:
             raise meaning(error) from error
         await self._pool.open()
-        pools.opened[self._pool] = self._options["application_name"]
+        pool_usage.opened[self._pool] = self._options["application_name"]
 
     async def close(self) -> None:
         """Close all connections."""
-        pools.opened.pop(self._pool, None)
+        pool_usage.opened.pop(self._pool, None)
         await self._pool.close()
 
     @asynccontextmanager

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
-from mnemon_infra.broker.authorization import Authorization, Login, Role, quoted
+from mnemon_infra.broker.provisioning.authorization import Authorization, Login, Role, quoted
 from mnemon_infra.embedded.folder import replace
 
 

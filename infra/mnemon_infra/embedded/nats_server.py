@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from mnemon_infra.broker.authorization import ACCOUNT, Role, anybody, quoted
+from mnemon_infra.broker.provisioning.authorization import ACCOUNT, Role, anybody, quoted
 from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
 from mnemon_infra.embedded.logins import FolderLogins

@@ -15,7 +15,7 @@ from mnemon_infra.models.llama_tokenizer import llama_tokenizer, package_folder
 MODEL = "l2_supercat_256"
 
 THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other=1.0)
-"""Thresholds by `mnemon calibrate bench/mnemon_bench/pairs.jsonl`, over the pairs that alignment leaves open.
+"""Thresholds by `mnemon calibrate` on the labelled pairs of `bench`, over those that alignment leaves open.
 
 Of English ones, 95 % are alike from 0.66 on; none that differs reaches 0.72. Of Russian ones, no similarity
 tells those that are alike from others, so that it decides nothing.

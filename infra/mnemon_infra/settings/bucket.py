@@ -18,8 +18,8 @@ from nats.js.errors import (
 from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings import DEFAULT_KEY
-from mnemon_contracts.settings_document import NOTHING, Document, in_force, read_document
+from mnemon_contracts.settings.document import NOTHING, Document, in_force, read_document
+from mnemon_contracts.settings.groups import DEFAULT_KEY
 from mnemon_contracts.streams import SETTINGS
 
 log = structlog.get_logger("settings")

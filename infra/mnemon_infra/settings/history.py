@@ -10,9 +10,9 @@ from nats.aio.client import Client
 from nats.js.errors import BadRequestError, KeyNotFoundError
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings import DEFAULT_KEY, SettingsV1, settings_key
-from mnemon_contracts.settings_document import NOTHING, Document, flat, in_force, read_document
-from mnemon_infra.broker.topology import SETTINGS_KEPT
+from mnemon_contracts.settings.document import NOTHING, Document, flat, in_force, read_document
+from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key
+from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT
 from mnemon_infra.settings.bucket import entries, newest_default, open_bucket, set_by
 from mnemon_infra.settings.store import change
 

@@ -13,11 +13,11 @@ from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
-from mnemon_contracts.settings_document import NOTHING, Document, document_of, in_force, read_document, stored
+from mnemon_contracts.settings.document import NOTHING, Document, document_of, in_force, read_document, stored
+from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
-from mnemon_infra.broker.connect import reconnects
+from mnemon_infra.broker.connection import reconnects
 from mnemon_infra.settings.bucket import (
     entries_so_far,
     newest_default,

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final, get_args
 
-from mnemon_contracts.ask import ErrorCode
-from mnemon_contracts.model_settings import Provider
 from mnemon_contracts.registry import VERBS
+from mnemon_contracts.settings.models import Provider
 from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_contracts.verbs.ask import ErrorCode
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.topology import CONSUMERS
+from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.models.language.port import Purpose
 from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram
 

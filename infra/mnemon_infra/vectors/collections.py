@@ -25,8 +25,8 @@ from qdrant_client.models import (
     VectorParams,
 )
 
+from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
-from mnemon_infra.vectors.made_by import MadeBy
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.server import CONFLICT, Server, alias, answering
 

@@ -25,11 +25,11 @@ from qdrant_edge import (
 from qdrant_edge import Point as EdgePoint
 
 from mnemon_infra.embedded.folder import FolderInUse, held, replace
-from mnemon_infra.precedence import give_way
+from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, answering, require_room
-from mnemon_infra.vectors.folders import exchange, settle, undo
+from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
+from mnemon_infra.vectors.folder_swap import exchange, settle, undo
 from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
-from mnemon_infra.vectors.made_by import RECORD, MadeBy
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,

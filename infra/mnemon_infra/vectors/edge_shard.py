@@ -24,9 +24,9 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from mnemon_infra.embedded.disk_space import LEAST, free_bytes, megabytes
 from mnemon_infra.embedded.folder import replace
-from mnemon_infra.embedded.room import LEAST, free_bytes, megabytes
-from mnemon_infra.precedence import give_way
+from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.edge_config import created
 from mnemon_infra.vectors.layout import TENANT
 from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
@@ -270,7 +270,7 @@ def _size(folder: Path) -> int:
 
 
 async def _organised(folder: Path) -> None:
-    program = Path(__file__).with_name("organising.py")
+    program = Path(__file__).with_name("shard_optimizer.py")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(program), str(folder)),
         stdin=asyncio.subprocess.DEVNULL,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations import Kind, name_of
+from mnemon_infra.database.generations.generation_repository import Kind, name_of
 from mnemon_infra.vectors.edge import alone_in
-from mnemon_infra.vectors.folders import exchange, settle
-from mnemon_infra.vectors.made_by import RECORD, MadeBy
-from mnemon_infra.vectors.opening import open_vectors
+from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.folder_swap import exchange, settle
 from mnemon_infra.vectors.port import Vectors, VectorsInUse, VectorsNotMade
 
 _BLOCK: Final = 512

@@ -11,7 +11,7 @@ from pathlib import Path
 import nats.errors
 import structlog
 
-from mnemon_infra.gate import Gate
+from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge import renew
 from mnemon_infra.vectors.port import (
     Vectors,

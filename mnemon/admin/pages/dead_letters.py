@@ -8,17 +8,17 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from mnemon.admin.fields import whole_number
-from mnemon.admin.troubles import Trouble
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.dead_letters import body_of, prospect
+from mnemon.admin.forms.fields import whole_number
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.rendering.outages import Trouble
+from mnemon.operations.dead_letters import body_of, prospect
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
-from mnemon_infra.broker.letters import Letter, Wanted, letter, newest
-from mnemon_infra.broker.redriving import Applied, GivenBack, Kept, drop, original_of, redrive
-from mnemon_infra.broker.stopped import go_on, stopped
-from mnemon_infra.broker.topology import CONSUMERS
-from mnemon_infra.database.applied import is_applied
+from mnemon_infra.broker.dead_letters.listing import Letter, Wanted, letter, newest
+from mnemon_infra.broker.dead_letters.redrive import Applied, GivenBack, Kept, drop, original_of, redrive
+from mnemon_infra.broker.provisioning.paused_consumers import go_on, stopped
+from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.database.projections.applied_events import is_applied
 
 pages = Pages("Dead letters", "/dead")
 

@@ -5,15 +5,16 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from mnemon.admin import figures, wording
-from mnemon.admin.figures import Figures, Traffic
-from mnemon.admin.picture import Shown, pictures
-from mnemon.admin.plots import spark
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.watching import LEAST_SPAN, Sample, Watch
-from mnemon.health.lags import Lag, moving
+from mnemon.admin.charts import figures
+from mnemon.admin.charts.event_flow import Shown, pictures
+from mnemon.admin.charts.figures import Figures, Traffic
+from mnemon.admin.charts.sparklines import spark
+from mnemon.admin.live_status import LEAST_SPAN, Sample, Watch
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.rendering import filters
+from mnemon.operations.health.lag import Lag, moving
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.topology import CONSUMERS
+from mnemon_infra.broker.provisioning.topology import CONSUMERS
 
 pages = Pages("Overview", "/")
 
@@ -106,7 +107,7 @@ def _shown(now: Sample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str
 def _process(fares: Figures) -> Shown:
     said: list[str] = [_per_second(fares.rate)] if fares.rate else [fares.state]
     if fares.waiting:
-        said.append(f"{wording.number(fares.waiting)} waiting")
+        said.append(f"{filters.number(fares.waiting)} waiting")
     return Shown("process", (", ".join(said),), fares.state, busy=fares.rate > 0)
 
 
@@ -115,8 +116,8 @@ def _kept(now: Sample, stream: str) -> tuple[str, ...]:
     if state is None:
         return ("not there",)
     what = "events" if stream == LOG else "triggers"
-    return f"{wording.number(state.messages)} {what}", wording.size(state.bytes)
+    return f"{filters.number(state.messages)} {what}", filters.size(state.bytes)
 
 
 def _per_second(rate: float) -> str:
-    return f"{wording.number(round(rate, 1))}/s"
+    return f"{filters.number(round(rate, 1))}/s"

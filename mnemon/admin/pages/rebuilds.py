@@ -5,9 +5,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from mnemon.admin.parts import Parts
-from mnemon.admin.troubles import Trouble
-from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.connections import Parts
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.rendering.outages import Trouble
 
 pages = Pages("Rebuilds", "/rebuilds")
 
@@ -59,7 +59,7 @@ async def ask(visit: Visit) -> Response:
 async def drop(visit: Visit) -> Response:
     """Remove a generation that is not in use."""
     from mnemon.admin.generations import removed
-    from mnemon_infra.rebuilding.making import InTheWay
+    from mnemon_infra.rebuild.generations import InTheWay
 
     try:
         schema = await removed(visit.parts, visit.form["name"])

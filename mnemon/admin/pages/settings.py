@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 from nats.aio.client import Client
 from starlette.responses import Response
 
-from mnemon.admin.knobs import SPARE, Knob, problems
-from mnemon.admin.troubles import Trouble
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.embedding_change import embedding_in_force, what_follows
+from mnemon.admin.forms.settings import SPARE, Knob, problems
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.rendering.outages import Trouble
+from mnemon.operations.embedding_change import embedding_in_force, what_follows
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings_document import FOR_EVERYBODY, Document, with_value, without
-from mnemon_contracts.settings_fields import Group, groups
+from mnemon_contracts.settings.document import FOR_EVERYBODY, Document, with_value, without
+from mnemon_contracts.settings.fields import Group, groups
+from mnemon_infra.settings.effective import InForce, Source, shown
 from mnemon_infra.settings.history import NoSuchRevision, history, rollback
-from mnemon_infra.settings.shown import InForce, Source, shown
 from mnemon_infra.settings.store import LiveSettings, SettingsContended, change
 
 pages = Pages("Settings", "/settings")

@@ -6,15 +6,15 @@ from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from mnemon.admin.bars import Chart, chart
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.wording import tokens
-from mnemon_consumers.spending.period import Period, last_days
-from mnemon_consumers.spending.usage import Part, Total
+from mnemon.admin.charts.bars import Chart, chart
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.rendering.filters import tokens
+from mnemon_consumers.domain.spending.period import Period, last_days
+from mnemon_consumers.domain.spending.usage import Part, Total
 from mnemon_contracts.base import InvalidBody
-from mnemon_infra.database.backlog import backlog, by_tenant
-from mnemon_infra.database.batches import STATES, newest
-from mnemon_infra.database.users import tenants
+from mnemon_infra.database.memory.users import tenants
+from mnemon_infra.database.windows.backlog import backlog, by_tenant
+from mnemon_infra.database.windows.batches import STATES, newest
 from mnemon_infra.settings.store import LiveSettings
 
 Value = TypeVar("Value")

@@ -5,11 +5,11 @@ from typing import Any, Final, NamedTuple, get_args
 
 from starlette.responses import Response
 
-from mnemon.admin.fields import whole_number
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.whose import Whose, shown
-from mnemon_contracts.ask import ContextReplyV1, ContextSection, Format
+from mnemon.admin.forms.fields import whole_number
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page_user import Whose, shown
 from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection, Format
 from mnemon_infra.settings.store import read
 from mnemon_producers.errors import AskFailed
 

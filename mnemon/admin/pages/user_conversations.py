@@ -5,10 +5,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.whose import Whose, shown
-from mnemon_contracts.ask import MAX_HISTORY
-from mnemon_infra.database.users import conversations
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page_user import Whose, shown
+from mnemon_contracts.verbs.ask import MAX_HISTORY
+from mnemon_infra.database.memory.users import conversations
 
 pages = Pages("Users", "/users")
 

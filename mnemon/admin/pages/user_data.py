@@ -6,8 +6,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.whose import Whose, shown
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page_user import Whose, shown
 from mnemon_contracts.base import InvalidBody
 
 pages = Pages("Users", "/users")

@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.whose import Whose, shown
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page_user import Whose, shown
 
 pages = Pages("Users", "/users")
 

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from mnemon.admin import facing
-from mnemon.admin.visiting import Pages, Visit
-from mnemon.admin.whose import Whose, shown
+from mnemon.admin.forms import facts as facing
+from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page_user import Whose, shown
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.tools import SaveReplyV1
-from mnemon_infra.database.users import origin
+from mnemon_contracts.verbs.tools import SaveReplyV1
+from mnemon_infra.database.memory.users import origin
 from mnemon_producers.errors import AskFailed
 
 pages = Pages("Users", "/users")

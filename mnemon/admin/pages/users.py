@@ -4,10 +4,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from mnemon.admin.visiting import Pages, Visit
+from mnemon.admin.page import Pages, Visit
 from mnemon_contracts.base import ID_LIMIT
-from mnemon_infra.database import users as stored
-from mnemon_infra.database.reading import counts
+from mnemon_infra.database.memory import users as stored
+from mnemon_infra.database.memory.user_memory import counts
 
 pages = Pages("Users", "/users")
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from mnemon_consumers.retrieve.context.choosing import UNLIMITED, Choice, Chooser, Cut
+from mnemon_consumers.retrieve.context.contents import SECTIONS, Context, Said, Section, Summary
 from mnemon_consumers.retrieve.context.layout import Count, Layout, Rendered
-from mnemon_consumers.retrieve.context.value import SECTIONS, Context, Said, Section, Summary
-from mnemon_contracts.ask import ContextCoverage, ContextSection
-from mnemon_contracts.settings import Characters, Sections
+from mnemon_consumers.retrieve.context.selection import UNLIMITED, Choice, Chooser, Cut
+from mnemon_contracts.settings.groups import Characters, Sections
+from mnemon_contracts.verbs.ask import ContextCoverage, ContextSection
 
 
 class Fitted(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, Self
 
-from mnemon_contracts.ask import ContextCoverage
-from mnemon_infra.database.message_counts import MessageCount
-from mnemon_infra.database.reading import ConversationView, StoredRow
+from mnemon_contracts.verbs.ask import ContextCoverage
+from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
+from mnemon_infra.database.messages.counts import MessageCount
 
 Outcome = Literal["shown", "summarised", "summary left out", "left out"]
 

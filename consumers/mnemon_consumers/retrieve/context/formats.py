@@ -6,9 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from mnemon_consumers.retrieve.context.layout import Around, Layout, MessageLayout, TextLayout
-from mnemon_consumers.retrieve.context.text import folded, indented, plain
-from mnemon_consumers.retrieve.context.value import (
+from mnemon_consumers.retrieve.context.contents import (
     CurrentTime,
     DataField,
     Fact,
@@ -18,8 +16,10 @@ from mnemon_consumers.retrieve.context.value import (
     Section,
     Summary,
 )
+from mnemon_consumers.retrieve.context.layout import Around, Layout, MessageLayout, TextLayout
+from mnemon_consumers.retrieve.context.text import folded, indented, plain
 from mnemon_consumers.retrieve.context.wording import WORDINGS, Language, Wording
-from mnemon_contracts.ask import Format
+from mnemon_contracts.verbs.ask import Format
 
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
+from mnemon_consumers.retrieve.context.contents import Context, Item, Said, Section
 from mnemon_consumers.retrieve.context.text import folded
-from mnemon_consumers.retrieve.context.value import Context, Item, Said, Section
-from mnemon_contracts.ask import RenderedMessage
+from mnemon_contracts.verbs.ask import RenderedMessage
 
 Count: TypeAlias = Callable[[str], int]
 """How many tokens a text has."""

@@ -6,9 +6,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from mnemon_consumers.retrieve.context.wording import ENGLISH, Wording
-from mnemon_contracts.settings import TimeStamps
-from mnemon_infra.database.found import VisibleMessage
-from mnemon_infra.database.reading import StoredRow
+from mnemon_contracts.settings.groups import TimeStamps
+from mnemon_infra.database.memory.user_memory import StoredRow
+from mnemon_infra.database.messages.lookup import VisibleMessage
 
 
 def folded(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal
 
-from mnemon_contracts.chat import Role
+from mnemon_contracts.events.chat import Role
 
 Language = Literal["en", "ru"]
 

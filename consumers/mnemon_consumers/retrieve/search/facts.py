@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from mnemon_consumers.retrieve.search.fusion import Candidate, relevance
-from mnemon_contracts.settings import Retrieval
-from mnemon_infra.database.facts import StoredFact
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_infra.database.facts.fact_repository import StoredFact
 
 HIGH: Final = 8
 """The importance from which on a fact does not fade."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
-from mnemon_contracts.memory import Tier
-from mnemon_contracts.tools import FoundScope, SearchScope
-from mnemon_infra.database.found import Surroundings, VisibleMessage
+from mnemon_contracts.events.memory import Tier
+from mnemon_contracts.verbs.tools import FoundScope, SearchScope
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 Part = Literal[Tier, "recent", "earlier", "all"]
 """Facts of a tier; messages within the window and beyond it; or all there is of a scope."""

@@ -11,8 +11,8 @@ from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.asked import Asked, speaks_of_others, tells_time
-from mnemon_infra.database.found import Surroundings, VisibleMessage
+from mnemon_consumers.retrieve.search.query_intent import Asked, speaks_of_others, tells_time
+from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 SESSION_GAP: Final = timedelta(hours=3)
 """Silence that ends a session."""

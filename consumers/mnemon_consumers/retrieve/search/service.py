@@ -12,23 +12,23 @@ import structlog
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
-from mnemon_consumers.retrieve.search.asked import LOOKED_AT, Asked
 from mnemon_consumers.retrieve.search.candidates import Breadth, breadth, candidates
 from mnemon_consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
 from mnemon_consumers.retrieve.search.levels import NO_WINDOW, WHOLE, Parts, Window, named_parts, narrow
+from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, Asked
 from mnemon_consumers.retrieve.search.rerank import reranked
 from mnemon_consumers.retrieve.search.statistics import Statistics
 from mnemon_contracts.identity import point_id
-from mnemon_contracts.settings import Retrieval
-from mnemon_contracts.tools import FoundScope, SearchScope
-from mnemon_infra.database.documents import StoredDocument
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_contracts.verbs.tools import FoundScope, SearchScope
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.facts import StoredFact
-from mnemon_infra.database.found import VisibleMessage, Wanted
-from mnemon_infra.database.summaries import ConversationSummary
-from mnemon_infra.finding import Finding
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.memory.documents import StoredDocument
+from mnemon_infra.database.memory.summaries import ConversationSummary
+from mnemon_infra.database.messages.lookup import VisibleMessage, Wanted
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Owner, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import Finding
 
 log = structlog.get_logger("search")
 

@@ -9,7 +9,7 @@ import structlog
 from cachetools import LRUCache
 
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.sampling import sample
+from mnemon_infra.database.messages.sample import sample
 from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingUnavailable
 
 log = structlog.get_logger("search")

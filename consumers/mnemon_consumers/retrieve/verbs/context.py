@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.contents import SECTIONS, Section
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from mnemon_consumers.retrieve.context.query import query_of
-from mnemon_consumers.retrieve.context.value import SECTIONS, Section
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.past import Moment, Past
 from mnemon_consumers.retrieve.search.service import Found, Search
+from mnemon_consumers.retrieve.snapshot_resolver import Moment, Past
 from mnemon_consumers.retrieve.turn import (
     ContextParts,
     ContextTurn,
@@ -22,13 +22,13 @@ from mnemon_consumers.retrieve.turn import (
     read_parts,
     read_tail,
 )
-from mnemon_consumers.retrieve.verbs.asking import available, now, owner_of
-from mnemon_contracts.ask import ContextReplyV1, ContextV1, Reply
-from mnemon_contracts.chat import FROM_MEMORY
-from mnemon_contracts.settings import SettingsV1
+from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_contracts.events.chat import FROM_MEMORY
+from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import ContextReplyV1, ContextV1, Reply
 from mnemon_infra.broker.service import Answer
-from mnemon_infra.database.reading import Owner
+from mnemon_infra.database.memory.user_memory import Owner
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE

@@ -5,17 +5,17 @@ from typing import Any
 
 from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.cache import Seen
-from mnemon_consumers.retrieve.fast_history import FastHistory
+from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.past import Moment, Past
-from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.snapshot_resolver import Moment, Past
 from mnemon_consumers.retrieve.verbs.outcomes import latest_rejected, outcome_of
+from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
-from mnemon_contracts.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
 from mnemon_infra.broker.service import Answer
-from mnemon_infra.database.reading import ConversationView, Owner
+from mnemon_infra.database.memory.user_memory import ConversationView, Owner
 
 
 class ConversationVerbs:

@@ -6,13 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
-from mnemon_contracts.ask import Reply
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.memory import DocumentAddedV1, DocumentRemovedV1
+from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
 from mnemon_contracts.subjects import Address
-from mnemon_contracts.tools import DocumentInfo, DocumentReplyV1, DocumentV1
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import DocumentInfo, DocumentReplyV1, DocumentV1
 from mnemon_infra.broker.service import Answer, Refusal
 from mnemon_infra.settings.store import LiveSettings
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mnemon_contracts.ask import EventOutcome, RejectedEvent
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.letters import Letter
+from mnemon_contracts.verbs.ask import EventOutcome, RejectedEvent
+from mnemon_infra.broker.dead_letters.listing import Letter
 
 SHOWN: Final = 10
 """Rejected events that a reply has at most."""

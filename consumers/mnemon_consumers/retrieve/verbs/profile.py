@@ -4,11 +4,11 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
-from mnemon_contracts.ask import ProfileReplyV1, ProfileV1, Reply
-from mnemon_contracts.memory import ProfileSetV1
+from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import ProfileReplyV1, ProfileV1, Reply
 from mnemon_infra.broker.service import Answer
 
 

@@ -4,14 +4,14 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.past import Moment, Past, View
 from mnemon_consumers.retrieve.search.levels import Window
 from mnemon_consumers.retrieve.search.service import Found, Hit, Search
-from mnemon_consumers.retrieve.verbs.asking import available, now, owner_of
-from mnemon_contracts.ask import Reply
-from mnemon_contracts.settings import SettingsV1
+from mnemon_consumers.retrieve.snapshot_resolver import Moment, Past, View
+from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address
-from mnemon_contracts.tools import (
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import (
     DocumentPassage,
     SearchHitV2,
     SearchReplyV2,
@@ -20,8 +20,8 @@ from mnemon_contracts.tools import (
     SearchV2,
 )
 from mnemon_infra.broker.service import Answer
-from mnemon_infra.database.documents import StoredDocument
-from mnemon_infra.database.reading import Owner
+from mnemon_infra.database.memory.documents import StoredDocument
+from mnemon_infra.database.memory.user_memory import Owner
 from mnemon_infra.settings.store import LiveSettings
 
 LONGEST_MESSAGE: Final = 4000

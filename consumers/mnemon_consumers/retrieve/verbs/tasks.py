@@ -6,15 +6,15 @@ from uuid import uuid4
 
 from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.asking import available, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
-from mnemon_contracts.ask import Reply
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
+from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
 from mnemon_contracts.subjects import Address
-from mnemon_contracts.tools import Task, TasksReplyV1, TasksV1
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import Task, TasksReplyV1, TasksV1
 from mnemon_infra.broker.service import Answer, Refusal
-from mnemon_infra.database.tasks import StoredTask
+from mnemon_infra.database.memory.tasks import StoredTask
 
 
 class TaskVerb:

@@ -8,8 +8,8 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Address, memory_subject
-from mnemon_infra.broker.letters import Letter, rejected_events
-from mnemon_infra.broker.position import log_end
+from mnemon_infra.broker.dead_letters.listing import Letter, rejected_events
+from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.telemetry import tracing
 
 _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}

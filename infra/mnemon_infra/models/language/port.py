@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
-from mnemon_contracts.chat import Role
+from mnemon_contracts.events.chat import Role
 from mnemon_infra.models.language.provider_error import UNEXPLAINED, ProviderError
 
 Purpose = Literal["extract", "compact"]

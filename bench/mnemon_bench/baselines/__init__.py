@@ -1,0 +1,1 @@
+"""Plain loops that the benchmarks compare mnemon with."""

@@ -1,0 +1,35 @@
+"""The bare loop that `bench dedupe` compares with: embed, search, upsert. No log, no locks, no rules."""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+from mnemon_bench.throughput.dedupe import proposals
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import Findable, opened, points
+
+
+async def write(folder: Path, proposed: int) -> None:
+    """Keep every proposal in place of what says the same, then print the seconds as JSON."""
+    async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
+        assert finding.embedder is not None
+        begun = time.perf_counter()
+        for number, (user, text) in enumerate(proposals(proposed)):
+            owner = "bench", user
+            place = point_id(*owner, str(number))
+            (point,) = await points(finding, [Findable(place, owner, {"fact_id": number}, text, text)])
+            assert point.dense is not None
+            ((*nearest,),) = await finding.vectors.search(Collection.MEMORIES, owner, [point.dense], 1)
+            if not nearest or nearest[0].score < finding.embedder.thresholds.duplicate:
+                await finding.vectors.upsert(Collection.MEMORIES, [point])
+        print(json.dumps({"seconds": time.perf_counter() - begun}))
+
+
+if __name__ == "__main__":
+    folder, proposed = sys.argv[1:]
+    asyncio.run(write(Path(folder), int(proposed)))

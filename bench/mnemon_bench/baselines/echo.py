@@ -1,0 +1,27 @@
+"""The bare echo that `bench retrieve` compares with, as a process of its own: stock nats-py, no work."""
+
+import asyncio
+import sys
+
+import nats
+from nats.aio.msg import Msg
+
+SUBJECT = "mnemon_bench.baselines.echo"
+_REPLY = b"x" * 2000
+
+
+async def serve(nats_url: str) -> None:
+    """Answer every request with 2,000 bytes, which is about what `history` gives, until killed."""
+    connection = await nats.connect(nats_url)
+
+    async def answer(message: Msg) -> None:
+        await message.respond(_REPLY)
+
+    await connection.subscribe(SUBJECT, queue="echo", cb=answer)
+    await connection.flush()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1]))

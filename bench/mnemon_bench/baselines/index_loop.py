@@ -1,0 +1,40 @@
+"""The bare loop that `bench searchable` compares with: the same vectors into an engine of its own.
+
+No log, no database, nobody who asks meanwhile.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+from mnemon_bench.throughput.searchable import TENANT, text, user
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import Findable, opened, points
+
+AT_ONCE = 500
+
+
+async def write(folder: Path, numbers: range) -> None:
+    """Embed and upsert messages, then print the seconds as JSON."""
+    async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
+        begun = time.perf_counter()
+        for start in range(numbers.start, numbers.stop, AT_ONCE):
+            batch = range(start, min(start + AT_ONCE, numbers.stop))
+            said = [_findable(number) for number in batch]
+            await finding.vectors.upsert(Collection.MESSAGES, await points(finding, said))
+        print(json.dumps({"seconds": time.perf_counter() - begun}))
+
+
+def _findable(number: int) -> Findable:
+    owner = TENANT, user(number)
+    return Findable(point_id(*owner, str(number)), owner, {"seq": number}, text(number), text(number))
+
+
+if __name__ == "__main__":
+    located, first, end = sys.argv[1:]
+    asyncio.run(write(Path(located), range(int(first), int(end))))

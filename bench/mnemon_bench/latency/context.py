@@ -1,0 +1,180 @@
+"""`context` of a conversation of ten messages and of ten thousand, nothing of it at hand."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from statistics import median
+from typing import Any
+from uuid import uuid4
+
+from nats.aio.client import Client
+
+from mnemon_bench.baselines.echo import SUBJECT
+from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.workers.processes import consuming, serving
+from mnemon_bench.workloads.sentences import fact, question
+from mnemon_consumers.retrieve.context.contents import SECTIONS
+from mnemon_contracts.base import Event
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, ProfileSetV1, SummaryWrittenV1, Tier
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.streams import WORK
+from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
+from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+
+TENANT = "bench"
+LENGTHS = (10, 10_000)
+BUDGET = SettingsV1().context.budget
+TARGETS = {"context_10000_to_10": 1.5, "tokens_10": BUDGET, "tokens_10000": BUDGET}
+
+TALK = "talk"
+TIERS: Sequence[tuple[Tier, str, int]] = (("profile", "pf", 12), ("working", "wk", 6), ("archive", "ar", 100))
+"""Of each tier, what its ids begin with and how many facts a user has in it."""
+
+EVERYWHERE = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
+"""Sections that are shown unless a setting says otherwise."""
+
+SUMMARIES = 3
+UNCOVERED = SettingsV1().compaction.after_messages
+"""Messages that no summary covers, of a long conversation."""
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    rounds: int = 5,
+    requests: int = 300,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure both and the echo, turn about, at one caller, each time with another query.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        rounds: measurements of each; the medians count.
+        requests: requests per measurement.
+        report: told what is going on.
+
+    Returns:
+        `ratios`: `context_10000_to_10` and `context_<messages>_to_echo`, of the medians. `tokens_<messages>`:
+        of the largest context. `milliseconds` by number of messages.
+
+    Raises:
+        RuntimeError: a context fails, or lacks a section.
+    """
+    # A cache for one user is none: the next request is about the other one.
+    uncached = deployment.model_copy(update={"cached_users": 1})
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *map(str, LENGTHS))}
+    tokens: dict[str, int] = {}
+    async with AsyncExitStack() as ends:
+        connection = await connect(str(deployment.nats_url), name="bench")
+        ends.push_async_callback(connection.close)
+        await ends.enter_async_context(serving("mnemon_bench.baselines.echo", str(deployment.nats_url)))
+        await ends.enter_async_context(consuming(["persist", "index", "retrieve"], uncached))
+        await _load(connection)
+        report("loaded")
+        for number in range(rounds):
+            times["echo"].append(percentiles([await _echo(connection) for _ in range(requests)]))
+            taken: dict[str, list[float]] = {str(length): [] for length in LENGTHS}
+            chance = random.Random(number)
+            for query in (question(chance.randrange(max(LENGTHS))) for _ in range(requests)):
+                for length in LENGTHS:
+                    milliseconds, reply = await _ask(connection, length, query)
+                    taken[str(length)].append(milliseconds)
+                    tokens[str(length)] = max(tokens.get(str(length), 0), reply.tokens or 0)
+            for name, each in taken.items():
+                times[name].append(percentiles(each))
+            report(f"round {number + 1} of {rounds}: " + ", ".join(f"{n} {t[-1]}" for n, t in times.items()))
+    milliseconds_of = {
+        name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
+        for name, each in times.items()
+    }
+    few, many, echo = (milliseconds_of[name]["p50"] for name in ("10", "10000", "echo"))
+    return {
+        "ratios": {
+            "context_10000_to_10": round(many / few, 2),
+            "context_10_to_echo": round(few / echo, 2),
+            "context_10000_to_echo": round(many / echo, 2),
+        },
+        "targets": {"at_most": TARGETS},
+        **{f"tokens_{name}": most for name, most in tokens.items()},
+        "milliseconds": milliseconds_of,
+    }
+
+
+async def _load(connection: Client) -> None:
+    """Two users who differ in nothing but the length of their conversations."""
+    for length in LENGTHS:
+        said = [each.seq for each in await append(connection, list(_said(length)))]
+        last_seq = (await append(connection, list(_learned(length, said))))[-1].seq
+    stream_context = connection.jetstream()
+    for consumer in "persist", "index":
+        while await applied_position(stream_context, consumer) < last_seq:
+            await asyncio.sleep(0.02)
+    # What index could not do at once it has left here: nothing left is all done.
+    while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
+        await asyncio.sleep(0.02)
+
+
+def _said(length: int) -> Iterator[LogEvent]:
+    for number in range(length):
+        message = (
+            MessageV1(role="assistant", content=fact(number))
+            if number % 4 > 1
+            else MessageV1(role="user", content=question(number))
+        )
+        subject = chat_subject(TENANT, _user(length), TALK, "message")
+        yield LogEvent(subject, message.body(), uuid4().hex)
+
+
+def _learned(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
+    """Facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
+
+    def memory(name: str, event: Event) -> LogEvent:
+        return LogEvent(memory_subject(TENANT, _user(length), name), event.body(), uuid4().hex)
+
+    for number, (tier, name) in enumerate((tier, name) for tier, name, count in TIERS for _ in range(count)):
+        kept = Fact(text=fact(number), tier=tier, importance=number % 10 + 1)
+        saved = FactSavedV1(
+            fact_id=f"{name}_{number + 1:03}", fact=kept, decision=Decision(proposal_id=uuid4().hex)
+        )
+        yield memory("fact.saved", saved)
+    covered = max(1, (length - UNCOVERED) // SUMMARIES)
+    for number in range(SUMMARIES):
+        first, last = said[number * covered], said[(number + 1) * covered - 1]
+        text = f"They spoke of this: {fact(number)}; and of that: {fact(number + 1)}."
+        summary = SummaryWrittenV1(
+            summary_id=f"s-{number}", conversation=TALK, from_seq=first, to_seq=last, text=text
+        )
+        yield memory("summary.written", summary)
+    data = ProfileSetV1(fields={"name": "Анна", "city": "Kazan", "likes": ["tea", "trains"]})
+    yield memory("profile.set", data)
+
+
+def _user(length: int) -> str:
+    return f"u{length}"
+
+
+async def _ask(connection: Client, length: int, query: str) -> tuple[float, ContextReplyV1]:
+    """A context, and the milliseconds that it took."""
+    subject = ask_subject(TENANT, _user(length), "context")
+    begun = time.perf_counter()
+    message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)
+    milliseconds = (time.perf_counter() - begun) * 1000
+    reply = ContextReplyV1.read(message.data)
+    wanted = EVERYWHERE if length == max(LENGTHS) else EVERYWHERE - {"conversation"}
+    if reply.error or reply.degraded or not wanted <= reply.sections.keys():
+        raise RuntimeError(f"{query!r}, {length} messages: {message.data.decode()}")
+    return milliseconds, reply
+
+
+async def _echo(connection: Client) -> float:
+    begun = time.perf_counter()
+    await connection.request(SUBJECT, b"{}", timeout=30)
+    return (time.perf_counter() - begun) * 1000

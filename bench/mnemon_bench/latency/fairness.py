@@ -1,0 +1,181 @@
+"""What a user has to wait for while another one floods everything, beside the same while nobody does."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from nats.aio.client import Client
+
+from mnemon_bench.latency.foreground import contexts, settled
+from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workloads.conversations import TENANT, connected, conversations, publish, user
+from mnemon_bench.workloads.sentences import fact, question
+from mnemon_consumers.app import CONSUMERS, FRONT
+from mnemon_consumers.background_process import running_beside
+from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
+from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+
+QUIET, FLOOD = 1, 2
+SAID_BEFORE = 100
+CALLERS = 64
+"""Who ask all the time, of the one who floods: more than are let in."""
+
+REFUSED = 0.01
+"""Seconds after which one of them asks again who is refused."""
+
+TARGETS = {"at_most": {"saved_to_flood": 0.5}}
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    messages: int = 20_000,
+    proposals: int = 5_000,
+    requests: int = 300,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure one user at one caller, first alone, and then while another floods.
+
+    The consumers run in two processes, as `mnemon up` has them, without language models.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        messages: that the other says at once.
+        proposals: facts that are proposed of the other at once.
+        requests: contexts that are asked for, in each case.
+        report: told what is going on.
+
+    Returns:
+        `ratios`: of p99 and p50 of `context` with the flood to without, and of p99 while a document of 1 MB
+        of the other is cut and embedded; of the time until a fact that is
+        proposed behind the flood is kept to the time without; and, `saved_to_flood`, to the time until the
+        flood's last one is decided. Raw figures in milliseconds and seconds.
+
+    Raises:
+        RuntimeError: a context fails.
+    """
+    background = [name for name in CONSUMERS if name not in FRONT]
+    async with (
+        connected(deployment) as connection,
+        running_beside(background, deployment),
+        consuming(list(FRONT), deployment),
+    ):
+        off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
+        await write(connection, off)
+        await settled(connection, await publish(connection, conversations([QUIET, FLOOD], SAID_BEFORE)))
+        await contexts(connection, QUIET, requests // 3)
+        await _decided(connection, QUIET, await _propose(connection, QUIET, 1))
+        alone = await contexts(connection, QUIET, requests)
+        saved_alone = await _decided(connection, QUIET, await _propose(connection, QUIET, 1, first=1))
+        report(f"alone: p50 and p99 {percentiles(alone)} ms, kept after {saved_alone:.2f} s")
+        document = await _add_document(connection, FLOOD)
+        reading = await contexts(connection, QUIET, requests)
+        report(f"while a document is read: p50 and p99 {percentiles(reading)} ms")
+        await settled(connection, {user(FLOOD): document})
+        last = await publish(connection, conversations([FLOOD], messages, first=SAID_BEFORE))
+        flood = await _propose(connection, FLOOD, proposals)
+        async with _asking(connection):
+            quiet = await _propose(connection, QUIET, 1, first=2)
+            watching = asyncio.create_task(_decided(connection, FLOOD, flood))
+            saving = asyncio.create_task(_decided(connection, QUIET, quiet))
+            flooded = await contexts(connection, QUIET, requests)
+            saved_flooded = await saving
+        flood_over = await watching
+        report(f"flooded: p50 and p99 {percentiles(flooded)} ms, kept after {saved_flooded:.2f} s")
+        await settled(connection, last)
+    (p50, p99), (p50_flooded, p99_flooded) = percentiles(alone), percentiles(flooded)
+    p50_reading, p99_reading = percentiles(reading)
+    return {
+        "ratios": {
+            "p99_flooded_to_alone": round(p99_flooded / p99, 2),
+            "p99_reading_to_alone": round(p99_reading / p99, 2),
+            "p50_flooded_to_alone": round(p50_flooded / p50, 2),
+            "saved_flooded_to_alone": round(saved_flooded / saved_alone, 2),
+            "saved_to_flood": round(saved_flooded / flood_over, 3),
+        },
+        "targets": TARGETS,
+        "milliseconds": {
+            "alone": {"p50": p50, "p99": p99},
+            "flooded": {"p50": p50_flooded, "p99": p99_flooded},
+            "reading": {"p50": p50_reading, "p99": p99_reading, "longest": round(max(reading), 3)},
+        },
+        "seconds": {
+            "saved_alone": round(saved_alone, 3),
+            "saved_flooded": round(saved_flooded, 3),
+            "flood_decided": round(flood_over, 3),
+        },
+    }
+
+
+async def _propose(connection: Client, speaker: int, number: int, first: int = 0) -> float:
+    """Propose so many facts of a user at once; returns when."""
+    subject = memory_subject(TENANT, user(speaker), "fact.proposed")
+    bodies = [
+        FactProposedV1.strictly(text=f"{fact(each)}, says {user(speaker)}").body()
+        for each in range(first, first + number)
+    ]
+    begun = time.perf_counter()
+    await append(
+        connection,
+        [LogEvent(subject, body, f"{user(speaker)}:{first + place}") for place, body in enumerate(bodies)],
+    )
+    return begun
+
+
+async def _add_document(connection: Client, speaker: int) -> int:
+    """Add a document as long as a message can be, in a script without spaces; its log position."""
+    text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
+    body = DocumentAddedV1(document_id="long", text=text).body()
+    subject = memory_subject(TENANT, user(speaker), "document.added")
+    return (await append(connection, [LogEvent(subject, body, f"{user(speaker)}:document")]))[-1].seq
+
+
+async def _decided(connection: Client, speaker: int, begun: float) -> float:
+    """Seconds until all that was proposed of a user is decided."""
+    undecided: set[str] = set()
+    position = 0
+    while True:
+        async for page in pages(connection, thing_filter(TENANT, user(speaker), "fact"), position):
+            for delivery in page:
+                position = delivery.sequence
+                if ".proposed." in delivery.subject:
+                    undecided.add(str(delivery.message_id))
+                else:
+                    body = json.loads(delivery.body)
+                    decision = body.get("decision", body)  # what is refused has no decision beside it
+                    undecided.discard(str(decision.get("proposal_id")))
+        if not undecided:
+            return time.perf_counter() - begun
+        await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def _asking(connection: Client) -> AsyncIterator[None]:
+    """Ask for contexts of the one who floods all the time, as long as the block lasts."""
+    subject = ask_subject(TENANT, user(FLOOD), "context")
+
+    async def ask(caller: int) -> None:
+        body = json.dumps({"query": question(caller)}).encode()
+        while True:
+            reply = ContextReplyV1.read((await connection.request(subject, body, timeout=60)).data)
+            if reply.error:
+                await asyncio.sleep(REFUSED)
+
+    callers = [asyncio.create_task(ask(caller)) for caller in range(CALLERS)]
+    try:
+        yield
+    finally:
+        for caller in callers:
+            caller.cancel()
+        await asyncio.gather(*callers, return_exceptions=True)

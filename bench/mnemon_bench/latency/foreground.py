@@ -1,0 +1,148 @@
+"""`context` while facts are extracted on the same machine, beside `context` while nothing else is done."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.provider_server.process import provider
+from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workloads.conversations import (
+    TENANT,
+    answered_windows,
+    connected,
+    conversations,
+    publish,
+    read,
+    user,
+)
+from mnemon_bench.workloads.sentences import question
+from mnemon_consumers.app import CONSUMERS, FRONT
+from mnemon_consumers.background_process import running_beside
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.subjects import ask_subject, event_filter
+from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+
+MODEL = "bench-model"
+SECONDS = 0.3
+"""That the model takes to answer."""
+
+ASKER, ASKER_MESSAGES = 9_999_999, 1_000
+FIRST = 9_999_998
+"""Who is extracted before anything is measured."""
+
+WINDOW = Extraction().window_messages
+TARGETS = {"at_most": {"p99_busy_to_idle": 2.0}}
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    users: int = 500,
+    rounds: int = 3,
+    requests: int = 500,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure both, turn about, at one caller, with the consumers in two processes, as `mnemon up` has them.
+
+    While it is busy, a model is asked for as many windows at once as it ever is, and more wait in line.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        users: users whose conversations are extracted in each round.
+        rounds: measurements of each, which are taken together.
+        requests: requests per measurement.
+        report: told what is going on.
+
+    Returns:
+        `milliseconds`: p50 and p99 of all rounds, idle and busy. `ratios`: of the one to the other.
+
+    Raises:
+        RuntimeError: a context fails, or extraction was done before the contexts were measured.
+    """
+    taken: dict[str, list[float]] = {"idle": [], "busy": []}
+    async with provider("--seconds", str(SECONDS), "--no-batches") as url:
+        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        background = [name for name in CONSUMERS if name not in FRONT]
+        async with (
+            connected(asking) as connection,
+            running_beside(background, asking),
+            consuming(list(FRONT), asking),
+        ):
+            await _extract(connection, enabled=False)
+            await settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
+            await contexts(connection, ASKER, requests)
+            # Once for nothing: a provider's package is loaded when it is first asked.
+            await _extract(connection, enabled=True)
+            await read(connection, await publish(connection, conversations([FIRST], WINDOW)))
+            await _extract(connection, enabled=False)
+            for number in range(rounds):
+                speakers = range(number * users, (number + 1) * users)
+                await settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
+                taken["idle"] += (idle := await contexts(connection, ASKER, requests))
+                await _extract(connection, enabled=True)
+                # With its last message each conversation is as long as a window.
+                last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
+                await settled(connection, last)
+                taken["busy"] += (busy := await contexts(connection, ASKER, requests))
+                if await answered_windows(connection) > (number + 1) * users:
+                    raise RuntimeError("extraction was done before the contexts were measured")
+                await read(connection, last)
+                await _extract(connection, enabled=False)
+                report(f"round {number + 1} of {rounds}: idle {percentiles(idle)}, busy {percentiles(busy)}")
+    milliseconds = {
+        name: dict(zip(("p50", "p99"), percentiles(each), strict=True)) for name, each in taken.items()
+    }
+    return {
+        "ratios": {
+            f"{which}_busy_to_idle": round(milliseconds["busy"][which] / milliseconds["idle"][which], 2)
+            for which in ("p99", "p50")
+        },
+        "targets": TARGETS,
+        "milliseconds": milliseconds,
+    }
+
+
+async def _extract(connection: Client, *, enabled: bool) -> None:
+    extraction = Extraction(
+        enabled=enabled, provider="openai", model=MODEL, mode="online", after_messages=WINDOW
+    )
+    await write(connection, SettingsV1(extraction=extraction, compaction=Compaction(enabled=False)))
+
+
+async def settled(connection: Client, last: Mapping[str, int]) -> None:
+    """Return when what was published is stored and can be found, and all that was proposed is decided."""
+    proposed = await last_position(connection, event_filter("fact.proposed"))
+    wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
+    for consumer, seq in wanted.items():
+        while await applied_position(connection.jetstream(), consumer) < seq:
+            await asyncio.sleep(0.02)
+
+
+async def contexts(connection: Client, speaker: int, requests: int) -> list[float]:
+    """Ask for contexts of a user, one after the other; milliseconds of each.
+
+    Raises:
+        RuntimeError: one fails.
+    """
+    subject = ask_subject(TENANT, user(speaker), "context")
+    taken = []
+    for number in range(requests):
+        body = json.dumps({"query": question(number)}).encode()
+        begun = time.perf_counter()
+        message = await connection.request(subject, body, timeout=30)
+        taken.append((time.perf_counter() - begun) * 1000)
+        reply = ContextReplyV1.read(message.data)
+        if reply.error or reply.degraded:
+            raise RuntimeError(f"context: {message.data.decode()}")
+    return taken

@@ -1,0 +1,124 @@
+"""Request and reply: `history` and `context` against a bare NATS echo."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from statistics import median
+from typing import Any
+
+import psutil
+from nats.aio.client import Client
+
+from mnemon_bench.baselines.echo import SUBJECT
+from mnemon_bench.workers.processes import serving
+from mnemon_bench.workloads.messages import USERS, fill
+from mnemon_consumers.app import running
+from mnemon_contracts.subjects import ask_subject
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+
+CALLERS = (1, 16, 64)
+MESSAGES = 20_000
+TARGETS = {
+    "history_read_1_p50": 5.0,
+    "history_read_64_p99": 10.0,
+    "history_cached_1_p50": 3.0,
+    "history_cached_64_p99": 10.0,
+}
+
+
+async def run(
+    deployment: Deployment, *, rounds: int = 5, requests: int = 1500, report: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Measure all three, turn about.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        rounds: measurements of each; the medians count.
+        requests: requests per measurement, over all callers.
+        report: told what is going on.
+
+    Returns:
+        `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. `read`
+        finds nothing at hand and asks the database every time. Times in ms, memory in bytes.
+    """
+    connection = await connect(str(deployment.nats_url), name="bench")
+    try:
+        await fill(connection, MESSAGES)
+        async with running(["persist"], deployment):
+            while await applied_position(connection.jetstream()) < MESSAGES:
+                await asyncio.sleep(0.05)
+        times: dict[str, dict[str, float]] = {}
+        memory: dict[str, int] = {}
+        async with serving("mnemon_bench.baselines.echo", str(deployment.nats_url)):
+            # A cache for one user is none: the next request is about somebody else.
+            for way, users in (("read", 1), ("cached", 10 * USERS)):
+                async with _retrieve(deployment, users) as process:
+                    await _measure(connection, "history", 1, USERS)  # at hand, where there is room
+                    await _measure(connection, "context", 1, USERS)
+                    for callers in CALLERS:
+                        times |= await _round_about(connection, way, callers, rounds, requests)
+                        report(f"{way}, {callers} callers: done")
+                    memory[way] = process.memory_info().rss
+    finally:
+        await connection.close()
+    return {
+        "ratios": dict(_ratios(times)),
+        "targets": {"at_most": TARGETS},
+        "milliseconds": times,
+        "retrieve_resident_bytes": memory,
+    }
+
+
+async def _round_about(
+    connection: Client, way: str, callers: int, rounds: int, requests: int
+) -> dict[str, dict[str, float]]:
+    measured: dict[str, list[tuple[float, float]]] = {"echo": [], "history": [], "context": []}
+    for _ in range(rounds):
+        for verb, percentiles in measured.items():
+            percentiles.append(await _measure(connection, verb, callers, requests))
+    return {
+        f"{verb}_{way}_{callers}": {
+            "p50": round(median(p50 for p50, _ in percentiles), 3),
+            "p99": round(median(p99 for _, p99 in percentiles), 3),
+        }
+        for verb, percentiles in measured.items()
+    }
+
+
+async def _measure(connection: Client, verb: str, callers: int, requests: int) -> tuple[float, float]:
+    """The median and the 99th percentile of the round trip, in ms."""
+    taken: list[float] = []
+    waiting = iter(range(requests))
+
+    async def caller() -> None:
+        for number in waiting:
+            subject = SUBJECT if verb == "echo" else ask_subject("bench", f"u{number % USERS}", verb)
+            begun = time.perf_counter()
+            reply = await connection.request(subject, b"{}", timeout=30)
+            taken.append((time.perf_counter() - begun) * 1000)
+            if b'"error"' in reply.data[:100]:
+                raise RuntimeError(f"{subject}: {reply.data.decode()}")
+
+    await asyncio.gather(*(caller() for _ in range(callers)))
+    taken.sort()
+    return taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+
+
+def _ratios(times: dict[str, dict[str, float]]) -> Iterator[tuple[str, float]]:
+    for name, percentiles in times.items():
+        verb, _, place = name.partition("_")
+        if verb != "echo":
+            for percentile, value in percentiles.items():
+                yield f"{name}_{percentile}", round(value / times[f"echo_{place}"][percentile], 2)
+
+
+@asynccontextmanager
+async def _retrieve(deployment: Deployment, users: int) -> AsyncIterator[psutil.Process]:
+    assert deployment.database_url is not None
+    database = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+    arguments = str(deployment.nats_url), database, deployment.database_schema, str(users)
+    async with serving("mnemon_bench.workers.retrieve", *arguments) as process:
+        yield process

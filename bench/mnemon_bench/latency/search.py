@@ -1,0 +1,166 @@
+"""`search` among few and many memories, against a bare NATS echo."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from statistics import median
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from nats.aio.client import Client
+
+from mnemon_bench.baselines.echo import SUBJECT
+from mnemon_bench.workers.processes import consuming, serving
+from mnemon_bench.workloads.sentences import fact, question
+from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
+from mnemon_contracts.streams import WORK
+from mnemon_contracts.subjects import ask_subject, memory_subject
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+
+TARGETS = {"search_10000_to_400": 1.5}
+
+
+class Memories(NamedTuple):
+    """A tenant of its own: `users` users with `each` facts each."""
+
+    users: int
+    each: int
+
+    @property
+    def name(self) -> str:
+        """Such as `10000`, of one user, or `1000x100`."""
+        return f"{self.each}" if self.users == 1 else f"{self.users}x{self.each}"
+
+
+STAGES = (
+    (Memories(1, 400), Memories(1, 1_000), Memories(1, 10_000)),
+    (Memories(1, 100_000), Memories(1_000, 100)),
+)
+"""Measured when no more is there than these and those before, so that the small ones are small."""
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    stages: Sequence[Sequence[Memories]] = STAGES,
+    rounds: int = 5,
+    requests: int = 200,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure all of a stage and the echo, turn about, at one caller.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        stages: what is there to be searched.
+        rounds: measurements of each; the medians count.
+        requests: requests per measurement, each with a query of its own.
+        report: told what is going on.
+
+    Returns:
+        `milliseconds` by number of memories. `ratios`: `search_10000_to_400` and `search_<memories>_to_echo`,
+        of the medians. `load_seconds`: from the first publish until all is found.
+
+    Raises:
+        RuntimeError: a search fails, or finds nothing.
+    """
+    times: dict[str, dict[str, float]] = {}
+    ratios: dict[str, float] = {}
+    loaded: dict[str, float] = {}
+    async with AsyncExitStack() as ends:
+        connection = await connect(str(deployment.nats_url), name="bench")
+        ends.push_async_callback(connection.close)
+        await ends.enter_async_context(serving("mnemon_bench.baselines.echo", str(deployment.nats_url)))
+        consumers = await ends.enter_async_context(consuming(["persist", "index", "retrieve"], deployment))
+        for stage in stages:
+            for memories in stage:
+                loaded[memories.name] = round(await _load(connection, memories), 2)
+                report(f"{memories.name}: loaded in {loaded[memories.name]} s")
+            measured = await _round_about(connection, stage, rounds, requests)
+            echo = measured.pop("echo")["p50"]
+            times |= measured
+            ratios |= {
+                f"search_{name}_to_echo": round(each["p50"] / echo, 2) for name, each in measured.items()
+            }
+            report(f"echo {echo} ms; {measured}")
+        resident_bytes = consumers.memory_info().rss
+    return {
+        "ratios": {"search_10000_to_400": round(times["10000"]["p50"] / times["400"]["p50"], 2)} | ratios,
+        "targets": {"at_most": TARGETS},
+        "milliseconds": times,
+        "load_seconds": loaded,
+        "consumers_resident_bytes": resident_bytes,
+    }
+
+
+async def _load(connection: Client, memories: Memories) -> float:
+    """Seconds until the facts are searched."""
+    begun = time.perf_counter()
+    last_seq = (await append(connection, list(_saved(memories))))[-1].seq
+    stream_context = connection.jetstream()
+    for consumer in "persist", "index":
+        while await applied_position(stream_context, consumer) < last_seq:
+            await asyncio.sleep(0.02)
+    # What index could not do at once it has left here: nothing left is all done.
+    while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
+        await asyncio.sleep(0.02)
+    return time.perf_counter() - begun
+
+
+def _saved(memories: Memories) -> Iterator[LogEvent]:
+    for user in range(memories.users):
+        subject = memory_subject(memories.name, f"u{user}", "fact.saved")
+        for number in range(memories.each):
+            event = FactSavedV1(
+                fact_id=f"ar_{number + 1:03}",
+                fact=Fact(text=fact(user * memories.each + number)),
+                decision=Decision(proposal_id=uuid4().hex),
+            )
+            yield LogEvent(subject, event.body(), uuid4().hex)
+
+
+async def _round_about(
+    connection: Client, stage: Sequence[Memories], rounds: int, requests: int
+) -> dict[str, dict[str, float]]:
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *(m.name for m in stage))}
+    for number in range(rounds):
+        measured["echo"].append(await _measure(connection, [(SUBJECT, b"{}")] * requests))
+        for memories in stage:
+            asked = list(_asked(memories, requests, random.Random(number)))
+            measured[memories.name].append(await _measure(connection, asked))
+    return {
+        name: {
+            "p50": round(median(p50 for p50, _ in percentiles), 3),
+            "p99": round(median(p99 for _, p99 in percentiles), 3),
+        }
+        for name, percentiles in measured.items()
+    }
+
+
+def _asked(memories: Memories, requests: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
+    for _ in range(requests):
+        user, number = chance.randrange(memories.users), chance.randrange(memories.each)
+        query = question(user * memories.each + number)
+        yield ask_subject(memories.name, f"u{user}", "search"), json.dumps({"query": query}).encode()
+
+
+async def _measure(connection: Client, asked: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
+    """The median and the 99th percentile of the round trip, in ms."""
+    taken = []
+    for subject, body in asked:
+        begun = time.perf_counter()
+        reply = await connection.request(subject, body, timeout=30)
+        taken.append((time.perf_counter() - begun) * 1000)
+        if subject != SUBJECT and not _found(json.loads(reply.data)):
+            raise RuntimeError(f"{subject} {body.decode()}: {reply.data.decode()}")
+    taken.sort()
+    return taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+
+
+def _found(reply: dict[str, Any]) -> bool:
+    return not reply.get("error") and not reply.get("degraded") and bool(reply.get("hits"))

@@ -1,0 +1,1 @@
+"""Benchmarks of decisions and search against labelled data."""

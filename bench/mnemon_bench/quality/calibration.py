@@ -1,0 +1,167 @@
+"""What a model's similarities of facts mean: precision and recall over pairs that a person labelled."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from mnemon_consumers.domain.alignment.relation import relate
+from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.models.wordllama import word_similarity
+
+PRECISION: Final = 0.95
+"""A fact that is rewritten by one that is none of its business is worse than one that is kept twice."""
+
+PAIRS: Final = Path(__file__).with_name("pairs.jsonl")
+"""The pairs that come with mnemon."""
+
+THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class Pair(BaseModel):
+    """Two facts: the `same` in other words, an `update` of one by the other, or `different`: both kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    a: Words
+    b: Words
+    label: Literal["same", "update", "different"]
+    language: Words
+
+
+class InvalidPairs(ValueError):
+    """A file that is no list of labelled pairs; the message names the line."""
+
+
+class Point(NamedTuple):
+    """What holds above a threshold."""
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """The pairs of a file, one JSON object a line.
+
+    Raises:
+        InvalidPairs: it cannot be read, a line is no pair, or a language lacks pairs of either sort.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InvalidPairs(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidPairs(f"{path} is not UTF-8: {error.reason}") from error
+    pairs: list[Pair] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            pairs.append(Pair.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"])) or "line"
+            raise InvalidPairs(f"{path}:{number}: {field}: {first['msg']}") from error
+    for language in {pair.language for pair in pairs} or {"any language"}:
+        labels = {pair.label for pair in pairs if pair.language == language}
+        if "different" not in labels or labels == {"different"}:
+            raise InvalidPairs(f"{path}: {language} has to have pairs that are different, and others")
+    return pairs
+
+
+async def calibrate(model: Embedder, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Measure a model on the pairs that alignment leaves open: of the others similarity decides nothing.
+
+    Returns:
+        `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
+        F1, and the lowest threshold from which the precision is `PRECISION` at least (None: there is none).
+        `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
+        it in every language.
+
+    Raises:
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
+    """
+    words = word_similarity()
+    pairs = [pair for pair in pairs if relate(pair.a, pair.b, words).is_open]
+    a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
+    similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
+    languages = {
+        language: _measured(similarities[rows], [pairs[row] for row in rows])
+        for language, rows in _by_language(pairs)
+    }
+    return {
+        "model": model.model,
+        "pairs": len(pairs),
+        "precision": PRECISION,
+        "recommended": _recommended(similarities, pairs),
+        "languages": languages,
+    }
+
+
+def _by_language(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[int]]]:
+    yield "all", list(range(len(pairs)))
+    for language in sorted({pair.language for pair in pairs}):
+        yield language, [row for row, pair in enumerate(pairs) if pair.language == language]
+
+
+def _measured(similarities: NDArray[np.float64], pairs: Sequence[Pair]) -> dict[str, Any]:
+    curve = _curve(similarities, np.array([pair.label != "different" for pair in pairs]))
+    precise = _precise(curve)
+    return {
+        "pairs": len(pairs),
+        "best_f1": max(curve, key=lambda point: point.f1)._asdict(),
+        "precise": precise._asdict() if precise else None,
+        "curve": [point._asdict() for point in curve],
+    }
+
+
+def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[Point]:
+    """One point per threshold up to the highest that any pair is above."""
+    points: list[Point] = []
+    for threshold in THRESHOLDS:
+        found = similarities > threshold
+        if not found.any():
+            break
+        hits = int((found & alike).sum())
+        points.append(
+            Point(
+                threshold,
+                precision=round(hits / int(found.sum()), 3),
+                recall=round(hits / int(alike.sum()), 3),
+                f1=round(2 * hits / int(found.sum() + alike.sum()), 3),
+            )
+        )
+    return points
+
+
+def _precise(curve: Sequence[Point]) -> Point | None:
+    """The lowest threshold from which on the precision is high enough."""
+    lowest = None
+    for point in reversed(curve):
+        if point.precision < PRECISION:
+            break
+        lowest = point
+    return lowest
+
+
+def _recommended(similarities: NDArray[np.float64], pairs: Sequence[Pair]) -> dict[str, float]:
+    """The strictest over the languages. Where none is precise, what nothing exceeds: nothing is merged."""
+    update, duplicate = 0.0, 0.0
+    for _, rows in _by_language(pairs):
+        some = similarities[rows]
+        labels = np.array([pairs[row].label for row in rows])
+        update = max(update, _lowest_precise(some, labels != "different"))
+        duplicate = max(duplicate, _lowest_precise(some, labels == "same"))
+    return {"update": update, "duplicate": max(update, duplicate)}
+
+
+def _lowest_precise(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> float:
+    point = _precise(_curve(similarities, alike)) if alike.any() else None
+    return point.threshold if point else min(1.0, float(np.ceil(similarities.max() * 100) / 100))

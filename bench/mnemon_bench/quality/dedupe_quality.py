@@ -1,0 +1,219 @@
+"""Decisions of dedupe on pairs of facts that a person labelled, by language."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple
+
+from mnemon_bench.quality.calibration import Pair
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
+from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_consumers.extract.answers.parser import read
+from mnemon_contracts.events.memory import (
+    FactConfirmedV1,
+    FactProposedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from mnemon_contracts.events.merging import FactComparedV1
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.models.language.port import Answer, Usage
+from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.vectors.port import Dense
+
+Outcome = Literal["same", "update", "undecided", "different", "refused"]
+"""The relation that dedupe has found; `refused` where the policy keeps one of the facts out."""
+
+OUTCOMES: Final[tuple[Outcome, ...]] = ("same", "update", "undecided", "different", "refused")
+
+DIFFERENT_MERGED: Final = 0.02
+"""Share of different facts that may become one."""
+
+PARAPHRASES: Final = {"en": 0.45, "ru": 0.25}
+"""Share of paraphrases that are to become one fact with the embedded model alone."""
+
+UPDATES: Final = 0.6
+"""Share of updates that are to take the place of the older fact."""
+
+ANSWERED: Final = 0.9
+"""Share of undecided paraphrases and updates that are to become one once a language model has answered."""
+
+OWNER: Final = "bench", "u1"
+BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class JudgedPair(NamedTuple):
+    """A pair, and the decision on it.
+
+    Attributes:
+        pair: the pair.
+        outcome: of the decision.
+        says_newer: the one fact that is left has the newer words.
+        is_merged: the facts are one, in the end by a language model's answer.
+        evidence: of the decision.
+    """
+
+    pair: Pair
+    outcome: Outcome
+    says_newer: bool
+    is_merged: bool
+    evidence: str | None
+
+
+async def run(
+    pairs: Sequence[Pair], embedder: Embedder, *, report: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Propose both facts of each pair to a user of its own, as the defaults have it.
+
+    A scripted language model then answers about the pairs that stay undecided; it knows the labels.
+
+    Args:
+        pairs: labelled by a person; `a` is proposed first.
+        embedder: the embedding model.
+        report: told the progress.
+
+    Returns:
+        `ratios` with their targets, `languages`: the confusion table of each, and `faults`: the pairs of
+        different facts that became one.
+
+    Raises:
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
+    """
+    report(f"deciding on {len(pairs)} pairs")
+    texts = [text for pair in pairs for text in (pair.a, pair.b)]
+    vectors = await embedder.embed(texts)
+    likeness = Likeness(embedder.model, embedder.thresholds, word_similarity())
+    judged = [
+        _judge(pair, likeness, vectors[2 * place], vectors[2 * place + 1]) for place, pair in enumerate(pairs)
+    ]
+    languages = {language: _table(judged, language) for language in sorted({pair.language for pair in pairs})}
+    figures = [figure for language in languages for figure in _figures(judged, language)]
+    return {
+        "ratios": {figure.name: figure.share for figure in figures},
+        "targets": {
+            "at_least": {figure.name: figure.bound for figure in figures if not figure.is_limit},
+            "at_most": {figure.name: figure.bound for figure in figures if figure.is_limit},
+        },
+        "languages": languages,
+        "faults": [
+            {"a": each.pair.a, "b": each.pair.b, "evidence": each.evidence}
+            for each in judged
+            if each.pair.label == "different" and each.is_merged
+        ],
+    }
+
+
+def _judge(pair: Pair, likeness: Likeness, older: Dense, newer: Dense) -> JudgedPair:
+    known, settings = UserFacts(), SettingsV1()
+    (first,) = _propose(known, "p1", pair.a, [], likeness, settings)
+    if not isinstance(first[1], FactSavedV1):
+        return _refused(pair, "the older fact is refused")
+    nearest = [NearestFact(first[1].fact_id, float(older @ newer))]
+    *_, (_, event) = _propose(known, "p2", pair.b, nearest, likeness, settings)
+    match event:
+        case FactConfirmedV1() | FactUpdatedV1() if event.decision and event.decision.relation:
+            says_newer = isinstance(event, FactUpdatedV1)
+            return JudgedPair(
+                pair, event.decision.relation, says_newer, is_merged=True, evidence=event.decision.evidence
+            )
+        case FactSavedV1(decision=decision) if decision.undecided:
+            is_merged = _ask(known, event, first[1], pair, settings, likeness)
+            return JudgedPair(pair, "undecided", False, is_merged, decision.evidence)
+        case FactSavedV1(decision=decision):
+            return JudgedPair(
+                pair, "different", says_newer=False, is_merged=False, evidence=decision.evidence
+            )
+    return _refused(pair, "the newer fact is refused")
+
+
+def _refused(pair: Pair, evidence: str) -> JudgedPair:
+    return JudgedPair(pair, "refused", says_newer=False, is_merged=False, evidence=evidence)
+
+
+def _propose(
+    known: UserFacts,
+    proposal_id: str,
+    text: str,
+    nearest: Sequence[NearestFact],
+    likeness: Likeness,
+    settings: SettingsV1,
+) -> list[Decided]:
+    at = BEGIN + timedelta(minutes=len(known.decided))
+    proposal = Proposal(proposal_id, at, FactProposedV1(text=text))
+    decided = decide(proposal, known, nearest, settings, likeness)
+    for _, event in decided:
+        known.apply(event, str(event.id), at)
+    return decided
+
+
+def _ask(
+    known: UserFacts,
+    newer: FactSavedV1,
+    older: FactSavedV1,
+    pair: Pair,
+    settings: SettingsV1,
+    likeness: Likeness,
+) -> bool:
+    """Whether two undecided facts are one after the answer of a model that says what the label says."""
+    asked = FactPair(
+        fact_id=newer.fact_id, version=str(newer.id), other_id=older.fact_id, other_version=str(older.id)
+    )
+    answer = {"newer": asked.fact_id, "older": asked.other_id, "relation": pair.label}
+    said = json.dumps({"facts": [], "pairs": [answer]})
+    relations = read(Answer(said, Usage()), (), (), (asked,)).relations
+    event = FactComparedV1(**asked.model_dump(), relation=relations.get(asked))
+    comparison = Comparison("compared", BEGIN + timedelta(hours=1), event)
+    wording = {str(newer.id): newer.fact_id, str(older.id): older.fact_id}
+    merged = merge_facts(OWNER, comparison, known, wording, settings.dedupe, likeness.words)
+    return not isinstance(merged, IgnoredComparison)
+
+
+def _table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
+    """The number of pairs by label, then by outcome."""
+    counts = Counter((each.pair.label, each.outcome) for each in judged if each.pair.language == language)
+    return {
+        label: {outcome: counts[label, outcome] for outcome in OUTCOMES}
+        for label in ("same", "update", "different")
+    }
+
+
+class MeasuredShare(NamedTuple):
+    """A share and its target: at most `bound` where that `is_limit`, else at least."""
+
+    name: str
+    share: float
+    bound: float
+    is_limit: bool = False
+
+
+def _figures(judged: Sequence[JudgedPair], language: str) -> Iterator[MeasuredShare]:
+    of = [each for each in judged if each.pair.language == language]
+    different = [each for each in of if each.pair.label == "different"]
+    same = [each for each in of if each.pair.label == "same"]
+    updates = [each for each in of if each.pair.label == "update"]
+    asked = [each for each in (*same, *updates) if each.outcome == "undecided"]
+    is_decided = [each.outcome in ("same", "update") for each in same]
+    yield MeasuredShare(
+        f"different_merged_{language}", _share([each.is_merged for each in different]), DIFFERENT_MERGED, True
+    )
+    if same:
+        yield MeasuredShare(
+            f"paraphrases_recognised_{language}", _share(is_decided), PARAPHRASES.get(language, 0.0)
+        )
+    if updates:
+        yield MeasuredShare(
+            f"updates_recognised_{language}", _share([each.says_newer for each in updates]), UPDATES
+        )
+    if asked:
+        yield MeasuredShare(
+            f"undecided_answered_{language}", _share([each.is_merged for each in asked]), ANSWERED
+        )
+
+
+def _share(outcomes: Sequence[bool]) -> float:
+    return round(sum(outcomes) / len(outcomes), 4)

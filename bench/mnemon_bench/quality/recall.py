@@ -1,0 +1,266 @@
+"""What `search` finds of what was said, by the questions that come with conversations in the form of LoCoMo.
+
+The conversations go the whole way: published, persisted, indexed, and asked for over NATS.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from nats.aio.client import Client
+
+from mnemon_bench.workers.processes import consuming
+from mnemon_consumers.retrieve.search.candidates import breadth
+from mnemon_consumers.retrieve.search.fusion import fused
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.verbs.tools import SearchReplyV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.messages.sample import sample
+from mnemon_infra.models import bm25
+from mnemon_infra.vectors.port import Collection, Dense, Hit, Sparse
+from mnemon_infra.vectors.vector_index import opened
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.locomo import Conversation, NotLocomo, read
+
+TENANT: Final = "recall"
+DEPTHS: Final = (5, 10, 20)
+TARGETS: Final = {
+    "at_least": {"recall@5": 0.70, "recall@10": 0.78},
+    "at_most": {"search_p50_ms": 5.0},
+}
+ADVERSARIAL: Final = 5
+"""The category of questions that have no answer: they count apart."""
+
+_TURN: Final = re.compile(r"D\d+:\d+")
+
+
+class Question(NamedTuple):
+    """A question, who is asked, and the ids of the turns that hold the answer."""
+
+    user: str
+    text: str
+    evidence: frozenset[str]
+    category: int
+
+
+class Answered(NamedTuple):
+    """A question, the ids of the turns found for it, best first, and how long that took."""
+
+    question: Question
+    turns: Sequence[str]
+    seconds: float
+
+
+Method = Callable[[Question], Awaitable[list[str]]]
+"""Finds turns, best first."""
+
+
+class Data(NamedTuple):
+    """Conversations, and the questions about them that have usable evidence."""
+
+    conversations: Sequence[Conversation]
+    questions: Sequence[Question]
+
+
+async def run(
+    deployment: Deployment, data: Data, *, report: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Import the conversations, ask every question, and compare what is found with the evidence.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        data: what is imported and asked.
+        report: told what is going on.
+
+    Returns:
+        `methods`: for each, recall, hits and the reciprocal rank as fractions, averaged over the questions of
+        categories 1 to 4, of each category, and of the adversarial ones; times in ms. `full` is `search` as a
+        bot asks it; `bm25`, `dense` and `fused` are its candidates before anything else is looked at.
+
+    Raises:
+        RuntimeError: a search fails.
+    """
+    conversations, questions = data
+    async with consuming(["persist", "index", "retrieve"], deployment):
+        connection = await connect(str(deployment.nats_url), name="bench")
+        try:
+            await _import(connection, conversations)
+            report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
+            # Once for nothing: a tenant's words are counted when they are first asked for.
+            await _ask_all(questions, _search(connection))
+            answered = {"full": await _ask_all(questions, _search(connection))}
+        finally:
+            await connection.close()
+    report(f"{len(questions):,} questions asked")
+    answered |= await _candidates(deployment, questions)
+    methods = {name: summary(each) for name, each in answered.items()}
+    full = methods["full"]
+    return {
+        "ratios": {
+            f"full_to_{name}@10": round(full["recall@10"] / methods[name]["recall@10"], 3)
+            for name in ("bm25", "dense", "fused")
+        },
+        "targets": TARGETS,
+        "recall@5": full["recall@5"],
+        "recall@10": full["recall@10"],
+        "search_p50_ms": full["milliseconds"]["p50"],
+        "methods": methods,
+        "turns": sum(each.turns for each in conversations),
+    }
+
+
+def load(path: Path) -> Data:
+    """What is in a file, or in the files of a folder.
+
+    Raises:
+        OSError: a file cannot be read.
+        NotLocomo: a file is something else, or there are no conversations with questions.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    conversations: list[Conversation] = []
+    questions: list[Question] = []
+    for file in files:
+        text = file.read_bytes()
+        conversations += read(text, tenant=TENANT)
+        samples = json.loads(text)
+        for each in samples if isinstance(samples, list) else [samples]:
+            questions += _questions(each)
+    if not questions:
+        raise NotLocomo(f"{path} holds no questions")
+    return Data(conversations, questions)
+
+
+def _questions(each: dict[str, Any]) -> Iterator[Question]:
+    conversation = each["conversation"].values()
+    turns = {turn["dia_id"] for session in conversation if isinstance(session, list) for turn in session}
+    for asked in each.get("qa", ()):
+        # Some have several ids in one string.
+        evidence = turns.intersection(_TURN.findall(" ".join(asked["evidence"])))
+        if evidence:
+            yield Question(each["sample_id"], asked["question"], frozenset(evidence), asked["category"])
+
+
+async def _import(connection: Client, conversations: Iterable[Conversation]) -> None:
+    events = [event for conversation in conversations for event in conversation.events]
+    published = await MemoryClient(connection, tenant=TENANT).publish_many(events)
+    for consumer in "persist", "index":
+        while await applied_position(connection.jetstream(), consumer) < published.last_seq:
+            await asyncio.sleep(0.05)
+
+
+async def _ask_all(questions: Sequence[Question], method: Method) -> list[Answered]:
+    answered = []
+    for question in questions:
+        begun = time.perf_counter()
+        turns = await method(question)
+        answered.append(Answered(question, turns, time.perf_counter() - begun))
+    return answered
+
+
+def _search(connection: Client) -> Method:
+    async def search(question: Question) -> list[str]:
+        body = {"query": question.text, "scope": ["messages"], "limit": max(DEPTHS)}
+        answer = await connection.request(
+            ask_subject(TENANT, question.user, "search"), json.dumps(body).encode(), timeout=30
+        )
+        reply = SearchReplyV1.model_validate_json(answer.data)
+        if reply.error or reply.degraded:
+            raise RuntimeError(f"search: {answer.data.decode()}")
+        return [_turn(hit.id) for hit in reply.hits]
+
+    return search
+
+
+async def _candidates(deployment: Deployment, questions: Sequence[Question]) -> dict[str, list[Answered]]:
+    """What words alone find, vectors alone, and both: with the parts of `search`, in this process."""
+    database = Database(deployment, name="bench")
+    await database.open()
+    try:
+        (texts,) = await database.read(sample([TENANT]))
+    finally:
+        await database.close()
+    async with opened(deployment, Embedding()) as finding:
+        embedder = finding.embedder
+        assert embedder is not None
+        statistics = await embedder.statistics(texts)
+
+        async def find(question: Question, *queries: Dense | Sparse) -> list[list[Hit]]:
+            owner = TENANT, question.user
+            return await finding.vectors.search(
+                Collection.MESSAGES, owner, queries, breadth(max(DEPTHS)).each_way
+            )
+
+        async def by_words(question: Question) -> list[str]:
+            (hits,) = await find(question, bm25.query(question.text))
+            return _turns(hits)
+
+        async def by_meaning(question: Question) -> list[str]:
+            (hits,) = await find(question, await embedder.embed_query(question.text, statistics))
+            return _turns(hits)
+
+        async def by_both(question: Question) -> list[str]:
+            meaning = await embedder.embed_query(question.text, statistics)
+            by_words, by_meaning = await find(question, bm25.query(question.text), meaning)
+            return _turns(fused(by_words, by_meaning, breadth(max(DEPTHS)).each_way))
+
+        methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}
+        return {name: await _ask_all(questions, method) for name, method in methods.items()}
+
+
+def _turns(found: Iterable[Any]) -> list[str]:
+    return [_turn(str(each.payload["event_id"])) for each in found][: max(DEPTHS)]
+
+
+def _turn(event_id: str) -> str:
+    """The id of a turn ends the id of its event: `D1:3` that of `locomo:...:D1:3`."""
+    return ":".join(event_id.rsplit(":", 2)[1:])
+
+
+def summary(answered: Sequence[Answered]) -> dict[str, Any]:
+    """What a method found, and how fast."""
+    regular = [each for each in answered if each.question.category != ADVERSARIAL]
+    categories = sorted({each.question.category for each in answered})
+    p50, p99 = np.percentile([each.seconds * 1000 for each in answered], (50, 99))
+    return {
+        **_found(regular),
+        "categories": {
+            str(category): _found([each for each in answered if each.question.category == category])
+            for category in categories
+        },
+        "milliseconds": {"p50": round(float(p50), 2), "p99": round(float(p99), 2)},
+    }
+
+
+def _found(answered: Sequence[Answered]) -> dict[str, float]:
+    recalls = {
+        f"recall@{depth}": [recall(each.question.evidence, each.turns[:depth]) for each in answered]
+        for depth in DEPTHS
+    }
+    means = {name: round(fmean(each), 4) if each else 0.0 for name, each in recalls.items()}
+    hits = [bool(each.question.evidence.intersection(each.turns[:10])) for each in answered]
+    ranks = [reciprocal_rank(each.question.evidence, each.turns) for each in answered]
+    return means | {
+        "hit@10": round(fmean(hits), 4) if hits else 0.0,
+        "mrr": round(fmean(ranks), 4) if ranks else 0.0,
+        "questions": len(answered),
+    }
+
+
+def recall(evidence: frozenset[str], turns: Sequence[str]) -> float:
+    """The share of the evidence that is among the turns."""
+    return len(evidence.intersection(turns)) / len(evidence)
+
+
+def reciprocal_rank(evidence: frozenset[str], turns: Sequence[str]) -> float:
+    """One over the place of the first turn that is evidence; 0 without one."""
+    return next((1 / place for place, turn in enumerate(turns, 1) if turn in evidence), 0.0)

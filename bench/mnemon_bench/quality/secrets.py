@@ -1,0 +1,131 @@
+"""Precision and recall of the detection of secrets, over sentences that a person labelled."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_contracts.settings.groups import Policy
+
+LIST: Final = Path(__file__).with_name("secrets.jsonl")
+"""The list that comes with mnemon."""
+
+LEAST: Final = 0.95
+
+
+class LabelledSentence(BaseModel):
+    """A sentence that holds a `secret`, or looks as if it did and is `harmless`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    label: Literal["secret", "harmless"]
+    language: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class InvalidSentences(ValueError):
+    """A file that is no list of labelled sentences; the message names the line."""
+
+
+def read_sentences(path: Path) -> list[LabelledSentence]:
+    """Read the sentences of a file, one JSON object a line.
+
+    Raises:
+        InvalidSentences: it cannot be read, a line is no sentence, or a language lacks one of the labels.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise InvalidSentences(f"{path} cannot be read: {error.strerror}; name a readable file") from error
+    except UnicodeDecodeError as error:
+        raise InvalidSentences(f"{path} is not UTF-8: {error.reason}; save it as UTF-8") from error
+    sentences: list[LabelledSentence] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            sentences.append(LabelledSentence.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"])) or "line"
+            raise InvalidSentences(f"{path}:{number}: {field}: {first['msg']}") from error
+    if not sentences:
+        raise InvalidSentences(f"{path} has no sentences; write one JSON object a line")
+    for language in {sentence.language for sentence in sentences}:
+        labels = {sentence.label for sentence in sentences if sentence.language == language}
+        if labels != {"secret", "harmless"}:
+            raise InvalidSentences(
+                f"{path}: {language} lacks a label; add sentences labelled `secret` and `harmless`"
+            )
+    return sentences
+
+
+def run(
+    sentences: Sequence[LabelledSentence], *, report: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Measure precision and recall of the default policy.
+
+    Args:
+        sentences: labelled by a person.
+        report: told the progress.
+
+    Returns:
+        `ratios`: `recall_<language>` and `precision_<language>`, with targets of 0.95 each. `languages`: the
+        counts. `missed`: secrets that pass. `refused`: harmless sentences that do not, each with the reason.
+        `milliseconds`: of one check, by percentile.
+    """
+    policy = Policy()
+    report(f"checking {len(sentences)} sentences")
+    for sentence in sentences:  # loads detectors and dictionaries, which is not measured
+        secret_in(sentence.text, policy)
+    answers: list[str | None] = []
+    seconds: list[float] = []
+    for sentence in sentences:
+        begun = time.perf_counter()
+        answers.append(secret_in(sentence.text, policy))
+        seconds.append(time.perf_counter() - begun)
+    languages = {language: _counts(sentences, answers, language) for language in _languages(sentences)}
+    ratios = dict(_ratios(languages))
+    checked = list(zip(sentences, answers, strict=True))
+    ordered = sorted(seconds)
+    return {
+        "ratios": ratios,
+        "targets": {"at_least": dict.fromkeys(ratios, LEAST)},
+        "languages": languages,
+        "missed": [one.text for one, what in checked if one.label == "secret" and what is None],
+        "refused": {one.text: what for one, what in checked if one.label == "harmless" and what is not None},
+        "milliseconds": {
+            "p50": round(1000 * ordered[len(ordered) // 2], 3),
+            "p99": round(1000 * ordered[len(ordered) * 99 // 100], 3),
+        },
+    }
+
+
+def _languages(sentences: Sequence[LabelledSentence]) -> list[str]:
+    return sorted({sentence.language for sentence in sentences})
+
+
+def _counts(
+    sentences: Sequence[LabelledSentence], answers: Sequence[str | None], language: str
+) -> dict[str, int]:
+    checked = [
+        (one.label, what is not None)
+        for one, what in zip(sentences, answers, strict=True)
+        if one.language == language
+    ]
+    return {
+        "secrets": sum(label == "secret" for label, _ in checked),
+        "harmless": sum(label == "harmless" for label, _ in checked),
+        "secrets_refused": checked.count(("secret", True)),
+        "harmless_refused": checked.count(("harmless", True)),
+    }
+
+
+def _ratios(languages: dict[str, dict[str, int]]) -> Iterator[tuple[str, float]]:
+    for language, counts in languages.items():
+        refused = counts["secrets_refused"] + counts["harmless_refused"]
+        yield f"recall_{language}", round(counts["secrets_refused"] / counts["secrets"], 4)
+        yield f"precision_{language}", round(counts["secrets_refused"] / refused, 4) if refused else 0.0

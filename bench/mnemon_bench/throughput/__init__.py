@@ -1,0 +1,1 @@
+"""Benchmarks of events per second."""

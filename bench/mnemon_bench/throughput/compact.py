@@ -1,0 +1,151 @@
+"""A conversation that goes on and on: its summaries, and the context that a model is given of it."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from nats.aio.client import Client
+
+from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workloads.conversations import compacted, connected
+from mnemon_bench.workloads.sentences import fact, question
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, SummaryMergedV1, SummaryWrittenV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
+from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+
+TENANT, USER = "bench", "talker"
+KEY_FACTS = 8
+
+GROWN = 20
+"""Messages after which a conversation has summaries."""
+
+TARGETS = {
+    "at_most": {
+        "most_tokens": 1300,
+        "most_summaries": SettingsV1().compaction.merge_above,
+        "gaps": 0,
+        "overlaps": 0,
+    },
+    "at_least": {"fewest_tokens_when_grown": 700},
+}
+
+Summary = SummaryWrittenV1 | SummaryMergedV1
+
+
+class Stage(NamedTuple):
+    """What there was after so many messages."""
+
+    messages: int
+    context_tokens: int
+    summaries: int
+    uncompacted: int
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    messages: int = 500,
+    step: int = 10,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Let a conversation grow, and look at its context every so many messages.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        messages: how long the conversation becomes.
+        step: messages between two looks.
+        report: told what is going on.
+
+    Returns:
+        `growth`: of each stage the messages, tokens of the context, summaries that count, and messages that
+        no summary covers. `most_tokens`, `fewest_tokens_when_grown` and `most_summaries` over all stages;
+        `gaps` and `overlaps` between the log ranges of summaries, of all that were ever written.
+
+    Raises:
+        RuntimeError: a context fails.
+    """
+    async with AsyncExitStack() as ends:
+        connection = await ends.enter_async_context(connected(deployment))
+        await ends.enter_async_context(consuming(["persist", "index", "compact", "retrieve"], deployment))
+        await append(connection, list(_key_facts()))
+        client = MemoryClient(connection, tenant=TENANT)
+        said: list[int] = []
+        stages: list[Stage] = []
+        for first in range(0, messages, step):
+            published = await client.publish_many(_talk(first, min(step, messages - first)))
+            said += range(published.last_seq - step + 1, published.last_seq + 1)
+            await compacted(connection, published.last_seq)
+            summaries = [each async for each in _summaries(connection)]
+            live = _live(summaries)
+            covered = max((each.to_seq for each in live), default=0)
+            tokens = await _tokens(connection, published.last_seq)
+            stages.append(Stage(len(said), tokens, len(live), sum(seq > covered for seq in said)))
+            report(f"{len(said)} messages: {tokens} tokens, {len(live)} summaries")
+    written = sorted(
+        (each for each in summaries if isinstance(each, SummaryWrittenV1)), key=lambda each: each.from_seq
+    )
+    between = [_between(said, one.to_seq, other.from_seq) for one, other in pairwise(written)]
+    return {
+        "ratios": {
+            "last_to_first_grown": round(
+                stages[-1].context_tokens / next(s for s in stages if s.messages >= GROWN).context_tokens, 2
+            )
+        },
+        "targets": TARGETS,
+        "most_tokens": max(each.context_tokens for each in stages),
+        "fewest_tokens_when_grown": min(each.context_tokens for each in stages if each.messages >= GROWN),
+        "most_summaries": max(each.summaries for each in stages),
+        "gaps": sum(each > 0 for each in between),
+        "overlaps": sum(each < 0 for each in between),
+        "growth": [each._asdict() for each in stages],
+    }
+
+
+def _talk(first: int, count: int) -> Iterator[ChatEvent]:
+    for number in range(first, first + count):
+        sentences = fact(number * 2), question(number * 2 + 1)
+        role = "assistant" if number % 2 else "user"
+        yield ChatEvent(USER, MessageV1(role=role, content=". ".join(sentences)))
+
+
+def _key_facts() -> Iterator[LogEvent]:
+    for number in range(KEY_FACTS):
+        kept = Fact(text=fact(number * 1000), tier="profile", importance=9)
+        saved = FactSavedV1(
+            fact_id=f"pf_{number + 1:03}", fact=kept, decision=Decision(proposal_id=f"p{number}")
+        )
+        yield LogEvent(memory_subject(TENANT, USER, "fact.saved"), saved.body(), f"bench-fact-{number}")
+
+
+async def _summaries(connection: Client) -> AsyncIterator[Summary]:
+    async for _, _, event in events(connection, thing_filter(TENANT, USER, "summary"), 0):
+        assert isinstance(event, Summary)
+        yield event
+
+
+def _live(summaries: list[Summary]) -> list[Summary]:
+    merged = {name for each in summaries if isinstance(each, SummaryMergedV1) for name in each.merged}
+    return [each for each in summaries if each.summary_id not in merged]
+
+
+def _between(said: list[int], end: int, start: int) -> int:
+    """Messages between two summaries; -1 where they overlap."""
+    return -1 if start <= end else sum(end < seq < start for seq in said)
+
+
+async def _tokens(connection: Client, seq: int) -> int:
+    body = json.dumps({"query": question(seq), "min_seq": seq}).encode()
+    message = await connection.request(ask_subject(TENANT, USER, "context"), body, timeout=30)
+    reply = ContextReplyV1.read(message.data)
+    if reply.error or reply.degraded or reply.tokens is None:
+        raise RuntimeError(f"after {seq} messages: {message.data.decode()}")
+    return reply.tokens

@@ -1,0 +1,118 @@
+"""From a proposal in the log to the decision in the log: one dedupe worker, and four of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from nats.aio.client import Client
+
+from mnemon_bench.workers.processes import finished
+from mnemon_bench.workloads.sentences import TOPICS, fact
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+
+PROPOSALS = 2_000
+USERS = 100
+WORKERS = {"one": 1, "four": 4}
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    rounds: int = 3,
+    number: int = PROPOSALS,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure all, turn about.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        rounds: measurements of each; the medians count. Each is about users of its own.
+        number: proposals of each measurement; a multiple of twice `USERS`.
+        report: told what is going on.
+
+    Returns:
+        `decisions_per_second` of one worker, of four (each with a connection of its own, all in one process
+        with one embedded engine), and of a bare loop that embeds, searches and upserts the same proposals.
+        `ratios`: of the rates. `outcome`: how many events of each name
+        the proposals led to, the same for one and for four.
+
+    Raises:
+        RuntimeError: four workers decide otherwise than one.
+    """
+    rates: dict[str, list[float]] = {"bare": [], "one": [], "four": []}
+    outcomes = []
+    connection = await connect(str(deployment.nats_url), name="bench")
+    try:
+        for place in range(1, rounds + 1):
+            rates["bare"].append(number / await _bare(number))
+            for name, workers in WORKERS.items():
+                tenant = f"{name}{place}"
+                rates[name].append(number / await _ours(connection, deployment, tenant, number, workers))
+                outcomes.append(await _outcome(connection, tenant))
+            now = ", ".join(f"{name} {each[-1]:,.0f}/s" for name, each in rates.items())
+            report(f"round {place} of {rounds}: {now}")
+    finally:
+        await connection.close()
+    if any(outcome != outcomes[0] for outcome in outcomes):
+        raise RuntimeError(f"the same proposals are decided in more than one way: {outcomes}")
+    return {
+        "ratios": {
+            "one_to_bare": _ratio(rates["one"], rates["bare"]),
+            "four_to_bare": _ratio(rates["four"], rates["bare"]),
+            "four_to_one": _ratio(rates["four"], rates["one"]),
+        },
+        "targets": {},
+        "decisions_per_second": {name: round(median(each)) for name, each in rates.items()},
+        "outcome": outcomes[0],
+    }
+
+
+def proposals(number: int) -> Iterator[tuple[str, str]]:
+    """User and text: first something new of everybody, then as much that is known, half of it reworded."""
+    each = number // USERS // 2
+    for place in range(2 * each):
+        for user in range(USERS):
+            said = fact(user * TOPICS + place % each)
+            is_reworded = place >= each and place % 2
+            yield f"u{user}", f"It is so: {said.lower()}." if is_reworded else said
+
+
+def _ratio(rates: list[float], beside: list[float]) -> float:
+    # Round by round: what else the machine does touches neighbours alike.
+    return median(rate / other for rate, other in zip(rates, beside, strict=True))
+
+
+async def _ours(connection: Client, deployment: Deployment, tenant: str, number: int, workers: int) -> float:
+    events = [
+        LogEvent(memory_subject(tenant, user, "fact.proposed"), FactProposedV1(text=text).body(), uuid4().hex)
+        for user, text in proposals(number)
+    ]
+    last_seq = (await append(connection, events))[-1].seq
+    with TemporaryDirectory(prefix="mnemon-bench-") as folder:
+        own = deployment.model_copy(update={"vectors_folder": Path(folder)})
+        arguments = own.spelled(), str(workers), str(last_seq)
+        return (await finished("mnemon_bench.workers.dedupe", *arguments))["seconds"]
+
+
+async def _bare(number: int) -> float:
+    with TemporaryDirectory(prefix="mnemon-bench-") as folder:
+        return (await finished("mnemon_bench.baselines.dedupe_loop", folder, str(number)))["seconds"]
+
+
+async def _outcome(connection: Client, tenant: str) -> dict[str, int]:
+    """How many events of each name there are."""
+    stream_context = connection.jetstream()
+    names: Counter[str] = Counter()
+    info = await stream_context.stream_info(LOG, subjects_filter=f"memory.{tenant}.>")
+    for subject, number in (info.state.subjects or {}).items():
+        names[".".join(subject.split(".")[3:5])] += number
+    return dict(sorted(names.items()))

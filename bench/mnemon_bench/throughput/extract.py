@@ -1,0 +1,118 @@
+"""From publish until a model has read it: with a model that answers at once, and one that takes its time."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from mnemon_bench.provider_server.process import provider
+from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workloads.conversations import connected, publish, read, said, user
+from mnemon_consumers.extract.answers.parser import read as read_answer
+from mnemon_consumers.extract.prompt import request
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.registry import language_models
+from mnemon_infra.settings.store import write
+from mnemon_producers.events import ChatEvent
+
+MODEL = "bench-model"
+SECONDS = {"instant": 0.0, "300 ms": 0.3}
+"""That the models take to answer."""
+
+OFFSETS = 0, 1_000_000
+"""The first user of each: nobody is read twice."""
+
+WINDOW = Extraction().window_messages
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    users: int = 100,
+    rounds: int = 3,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure both models, each beside a bare loop that asks for the same stretches, turn about.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        users: users whose conversations are read, as long as a window each.
+        rounds: measurements of each; the medians count.
+        report: told what is going on.
+
+    Returns:
+        `messages_per_second` of mnemon (published, stored, cut, read, proposed and marked as read) and of
+        the bare loop (asked and understood), by model; both have as many requests in flight.
+        `ratios`: of the one to the other.
+    """
+    rates: dict[str, dict[str, list[float]]] = {name: {"mnemon": [], "bare": []} for name in SECONDS}
+    for offset, (name, seconds) in zip(OFFSETS, SECONDS.items(), strict=True):
+        async with provider("--seconds", str(seconds), "--no-batches") as url:
+            asking = deployment.model_copy(
+                update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")}
+            )
+            async with connected(asking) as connection, _reading(connection, asking):
+                for number in range(rounds):
+                    speakers = range(number * users, (number + 1) * users)
+                    rates[name]["bare"].append(users * WINDOW / await _bare(asking, speakers))
+                    others = [offset + speaker for speaker in speakers]
+                    begun = time.perf_counter()
+                    last = await publish(connection, _one_after_the_other(others))
+                    await read(connection, last)
+                    rates[name]["mnemon"].append(users * WINDOW / (time.perf_counter() - begun))
+                    now = ", ".join(f"{which} {each[-1]:,.0f}/s" for which, each in rates[name].items())
+                    report(f"{name}, round {number + 1} of {rounds}: {now}")
+    medians = {name: {which: median(each) for which, each in of.items()} for name, of in rates.items()}
+    return {
+        "ratios": {
+            f"{name.replace(' ', '_')}_to_bare": round(of["mnemon"] / of["bare"], 2)
+            for name, of in medians.items()
+        },
+        "targets": {},
+        "messages_per_second": {
+            name: {which: round(rate) for which, rate in of.items()} for name, of in medians.items()
+        },
+    }
+
+
+def _one_after_the_other(speakers: list[int]) -> Iterator[ChatEvent]:
+    for speaker in speakers:
+        for number in range(WINDOW):
+            yield ChatEvent(user(speaker), said(speaker, number))
+
+
+@asynccontextmanager
+async def _reading(connection: Client, deployment: Deployment) -> AsyncIterator[None]:
+    settings = SettingsV1(
+        extraction=Extraction(provider="openai", model=MODEL, mode="online", after_messages=WINDOW),
+        compaction=Compaction(enabled=False),
+    )
+    await write(connection, settings)
+    async with consuming(["persist", "extract"], deployment):
+        yield
+
+
+async def _bare(deployment: Deployment, speakers: range) -> float:
+    """Seconds to ask about every conversation and to understand the answers."""
+    settings, now = Extraction(), datetime.now(UTC)
+    async with language_models(deployment) as models:
+        model = await models.of("openai", MODEL)
+
+        async def ask(speaker: int) -> None:
+            messages = [said(speaker, number) for number in range(WINDOW)]
+            conversation = [Said(n, each.role, each.content, now) for n, each in enumerate(messages)]
+            answer = await model.complete(request(conversation, [], settings))
+            read_answer(answer, conversation, [])
+
+        begun = time.perf_counter()
+        await asyncio.gather(*map(ask, speakers))
+        return time.perf_counter() - begun

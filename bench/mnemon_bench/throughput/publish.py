@@ -1,0 +1,163 @@
+"""Publishing by the client, beside what plain nats-py does with the same rows in the same run."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from statistics import median
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import nats
+import psutil
+from nats.aio.client import Client
+
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+from mnemon_producers.publisher import BATCH_MESSAGES, Published
+
+ROUNDS = 7
+BATCHED = 20_000
+SINGLE = 2_000
+USERS = 1_000
+TEXT = "A turn of a conversation is about as long as this one, give or take a few words more or less: "
+
+Row: TypeAlias = tuple[str, str]
+Way: TypeAlias = Callable[[list[Row]], Awaitable[object]]
+Rates: TypeAlias = dict[str, list[float]]
+"""Messages per second of each way, round by round."""
+
+
+async def run(nats_url: str) -> dict[str, Any]:
+    """Measure against a NATS server of the bench's own, whose log it fills.
+
+    Returns:
+        `ratios`: the client's messages per second over those of a plain loop, as medians of interleaved
+        rounds: `publish_many` over bare atomic batches, and over such as carry ids (which a retry needs);
+        `publish` over bare `publish_async`; and memory at 100,000 messages over that at 10,000.
+        `raw`: messages per second by way, and MiB.
+    """
+    connection = await nats.connect(nats_url)
+    try:
+        await provision(connection)
+        memory = await _memory(connection)
+        batched = await _rates(_batched_ways(connection), BATCHED)
+        single = await _rates(_single_ways(connection), SINGLE)
+    finally:
+        await connection.close()
+    return {
+        "ratios": {
+            "publish_many": _ratio(batched, "publish_many", "atomic_batches"),
+            "publish_many_same_headers": _ratio(batched, "publish_many", "atomic_batches_with_ids"),
+            "publish": _ratio(single, "publish", "publish_async"),
+            "memory": memory["100000"] / memory["10000"],
+        },
+        "targets": {"at_least": {"publish_many": 0.9}, "at_most": {"memory": 1.2}},
+        "messages_per_second": {way: round(median(rates)) for way, rates in (batched | single).items()},
+        "memory_mib": memory,
+    }
+
+
+def _ratio(rates: Rates, way: str, beside: str) -> float:
+    # Round by round: what else the machine does touches neighbours alike.
+    return median(one / other for one, other in zip(rates[way], rates[beside], strict=True))
+
+
+def _batched_ways(connection: Client) -> dict[str, Way]:
+    client = MemoryClient(connection, tenant="bench")
+
+    async def publish_many(rows: list[Row]) -> Published:
+        return await client.publish_many(_events(rows))
+
+    async def atomic_batches(rows: list[Row]) -> None:
+        await _atomic_batches(connection, rows, ids=False)
+
+    async def atomic_batches_with_ids(rows: list[Row]) -> None:
+        await _atomic_batches(connection, rows, ids=True)
+
+    return {
+        "atomic_batches": atomic_batches,
+        "publish_many": publish_many,
+        "atomic_batches_with_ids": atomic_batches_with_ids,
+    }
+
+
+def _single_ways(connection: Client) -> dict[str, Way]:
+    client = MemoryClient(connection, tenant="bench")
+    jetstream = connection.jetstream()
+
+    async def publish(rows: list[Row]) -> None:
+        await asyncio.gather(*(client.publish(user, "user", content) for user, content in rows))
+
+    async def publish_async(rows: list[Row]) -> None:
+        futures = [
+            await jetstream.publish_async(
+                _subject(user), _body(content), headers={"Nats-Msg-Id": uuid4().hex}
+            )
+            for user, content in rows
+        ]
+        await asyncio.gather(*futures)
+
+    return {"publish_async": publish_async, "publish": publish}
+
+
+async def _atomic_batches(connection: Client, rows: list[Row], *, ids: bool) -> None:
+    jetstream = connection.jetstream()
+    run_id = uuid4().hex
+    for start in range(0, len(rows), BATCH_MESSAGES):
+        batch = rows[start : start + BATCH_MESSAGES]
+        batch_id = uuid4().hex
+        for number, (user, content) in enumerate(batch, 1):
+            headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(number)}
+            if ids:
+                headers["Nats-Msg-Id"] = f"{run_id}:{start + number}"
+            if number < len(batch):
+                await connection.publish(_subject(user), _body(content), headers=headers)
+            else:
+                headers["Nats-Batch-Commit"] = "1"
+                await jetstream.publish(_subject(user), _body(content), stream=LOG, headers=headers)
+
+
+async def _rates(ways: dict[str, Way], size: int) -> Rates:
+    rows = list(_rows(size))
+    rates: Rates = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            await way(rows)
+            rates[name].append(size / (time.perf_counter() - began))
+    return rates
+
+
+async def _memory(connection: Client) -> dict[str, float]:
+    client = MemoryClient(connection, tenant="bench")
+    process = psutil.Process()
+    highest: dict[str, float] = {}
+    for size in (10_000, 100_000):
+        samples = [0.0]
+
+        def sample(_: Published, samples: list[float] = samples) -> None:
+            samples.append(process.memory_info().rss / 2**20)
+
+        await client.publish_many(_events(_rows(size)), progress=sample)
+        highest[str(size)] = max(samples)
+    return highest
+
+
+def _rows(size: int) -> Iterator[Row]:
+    return ((f"u{number % USERS}", f"{TEXT}{number}") for number in range(size))
+
+
+def _events(rows: Iterator[Row] | list[Row]) -> Iterator[ChatEvent]:
+    return (ChatEvent(user, MessageV1(role="user", content=content)) for user, content in rows)
+
+
+def _subject(user: str) -> str:
+    return f"chat.bench.{user}.-.message.v1"
+
+
+def _body(content: str) -> bytes:
+    return json.dumps({"role": "user", "content": content}).encode()

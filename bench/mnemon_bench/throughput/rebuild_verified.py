@@ -1,0 +1,87 @@
+"""`mnemon rebuild --verify` as a person runs it, over rows and vectors that consumers have written."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+import psutil
+
+from mnemon_bench.workers.processes import consuming
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.config import Deployment
+
+_LOOK = 0.05  # seconds
+
+
+async def applied(deployment: Deployment) -> None:
+    """Have consumers write all that the log has."""
+    connection = await connect(str(deployment.nats_url), name="bench")
+    context = connection.jetstream()
+
+    async def is_behind() -> bool:
+        end = await log_end(context)
+        if any([await applied_position(context, name) < end for name in ("persist", "index")]):
+            return True
+        triggers = [f"work.{name}.>" for name in ("persist", "index")]
+        return any(
+            [(await context.stream_info(WORK, subjects_filter=each)).state.subjects for each in triggers]
+        )
+
+    async with connection, consuming(("persist", "index"), deployment):
+        while await is_behind():
+            await asyncio.sleep(_LOOK)
+
+
+async def verified(deployment: Deployment) -> dict[str, Any]:
+    """Make rows and vectors anew, and compare them with the live ones.
+
+    Returns:
+        What the command says, with `seconds`, the most `anonymous_bytes` that its process had, and
+        `model_calls`: each is an event in the log. Anonymous memory is what is resident without files that
+        are mapped: these are the system's to keep or not, and no leak.
+    """
+    connection = await connect(str(deployment.nats_url), name="bench")
+    async with connection:
+        before = (await connection.jetstream().stream_info(LOG)).state.last_seq
+        begun = time.perf_counter()
+        said, anonymous = await _run(deployment)
+        seconds = time.perf_counter() - begun
+        calls = (await connection.jetstream().stream_info(LOG)).state.last_seq - before
+    return {**said, "seconds": seconds, "anonymous_bytes": anonymous, "model_calls": calls}
+
+
+async def _run(deployment: Deployment) -> tuple[dict[str, Any], int]:
+    url = deployment.database_url
+    assert url is not None
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mnemon", "rebuild", "--verify", "--json"),
+        stdout=asyncio.subprocess.PIPE,
+        env={
+            **os.environ,
+            "MNEMON_NATS_URL": str(deployment.nats_url),
+            "DATABASE_URL": url.set(drivername="postgresql").render_as_string(hide_password=False),
+            "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+            "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder),
+        },
+    )
+    watching = asyncio.create_task(_most_anonymous(psutil.Process(process.pid)))
+    output, _ = await process.communicate()
+    if not output:
+        raise RuntimeError(f"mnemon rebuild ended with {process.returncode}")
+    return json.loads(output.splitlines()[-1]), await watching
+
+
+async def _most_anonymous(process: psutil.Process) -> int:
+    most = 0
+    with suppress(psutil.NoSuchProcess):
+        while process.status() != psutil.STATUS_ZOMBIE:
+            memory = process.memory_info()
+            most = max(most, memory.rss - memory.shared)
+            await asyncio.sleep(_LOOK)
+    return most

@@ -1,0 +1,141 @@
+"""From publish until `search` finds it: all consumers in one process, as `mnemon up` runs them."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from nats.aio.client import Client
+
+from mnemon_bench.workers.processes import Peak, consuming, finished
+from mnemon_bench.workloads.messages import USERS
+from mnemon_bench.workloads.sentences import fact
+from mnemon_consumers.app import CONSUMERS
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.verbs.tools import SearchReplyV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+
+TENANT = "bench"
+TARGET = 2_000
+
+SAMPLE = 50
+MANY = 100
+"""Hits asked for: whether a message can be found is looked at here, which of them comes first is not."""
+
+PATIENCE = 60.0
+"""Seconds after which a message that is not found is an error."""
+
+
+async def run(
+    deployment: Deployment,
+    *,
+    messages: int = 10_000,
+    rounds: int = 5,
+    report: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Measure both, turn about.
+
+    Args:
+        deployment: an empty stack, already provisioned and migrated.
+        messages: messages per round, of a thousand users, each with a word that no other has.
+        rounds: measurements of each; the medians count. What was published before stays.
+        report: told what is going on.
+
+    Returns:
+        `messages_per_second`: from the first publish until the last message is found, and with it all
+        before. `ratios`: `searchable_to_bare` is that rate over the one of a loop that embeds and upserts
+        the same texts. `peak_resident_bytes` of the consumers by number of messages, of which
+        `bytes_per_message` is what each adds: the engine and its vectors are in that process.
+
+    Raises:
+        RuntimeError: something that was published is not found by its own word.
+    """
+    ours, bare, peaks = [], [], []
+    async with AsyncExitStack() as ends:
+        connection = await connect(str(deployment.nats_url), name="bench")
+        ends.push_async_callback(connection.close)
+        peak = Peak(await ends.enter_async_context(consuming(CONSUMERS, deployment)))
+        await ends.enter_async_context(peak.watching())
+        for number in range(rounds):
+            numbers = range(number * messages, (number + 1) * messages)
+            bare.append(messages / await _bare(numbers))
+            ours.append(messages / await _ours(connection, numbers))
+            peaks.append(peak.resident_bytes)
+            await _check(connection, numbers)
+            report(f"round {number + 1} of {rounds}: bare {bare[-1]:,.0f}/s, searchable {ours[-1]:,.0f}/s")
+    return {
+        "ratios": {
+            # Round by round: what else the machine does touches neighbours alike.
+            "searchable_to_bare": median(rate / beside for rate, beside in zip(ours, bare, strict=True)),
+        },
+        "targets": {"at_least": {"messages_per_second": TARGET}},
+        "messages_per_second": round(median(ours)),
+        "searchable_per_second": [round(rate) for rate in ours],
+        "bare_per_second": [round(rate) for rate in bare],
+        "peak_resident_bytes": {str((n + 1) * messages): size for n, size in enumerate(peaks)},
+        "bytes_per_message": round((peaks[-1] - peaks[0]) / (messages * max(1, rounds - 1))),
+    }
+
+
+def text(number: int) -> str:
+    """A message with a word of its own; one user's speak of different things."""
+    return f"{fact(number + number // USERS)}, {_word(number)}"
+
+
+def user(number: int) -> str:
+    """Whose message it is."""
+    return f"u{number * 7919 % USERS}"
+
+
+def _word(number: int) -> str:
+    return f"zq{number:06}"
+
+
+async def _ours(connection: Client, numbers: Sequence[int]) -> float:
+    """Seconds from the first publish until the last message is found."""
+
+    def events() -> Iterator[ChatEvent]:
+        for number in numbers:
+            yield ChatEvent(user(number), MessageV1(role="user", content=text(number)))
+
+    stream_context = connection.jetstream()
+    async with asyncio.timeout(PATIENCE):
+        begun = time.perf_counter()
+        published = await MemoryClient(connection, tenant=TENANT).publish_many(events())
+        while await applied_position(stream_context, "index") < published.last_seq:
+            await asyncio.sleep(0.01)
+        while not await _finds(connection, numbers[-1]):
+            await asyncio.sleep(0.01)
+        return time.perf_counter() - begun
+
+
+async def _check(connection: Client, numbers: Sequence[int]) -> None:
+    for number in random.Random(numbers[0]).sample(numbers, SAMPLE):
+        if not await _finds(connection, number):
+            raise RuntimeError(f"message {number} of {user(number)} is not found by {_word(number)!r}")
+
+
+async def _finds(connection: Client, number: int) -> bool:
+    request = json.dumps({"query": _word(number), "scope": ["messages"], "limit": MANY}).encode()
+    answer = await connection.request(ask_subject(TENANT, user(number), "search"), request, timeout=30)
+    reply = SearchReplyV1.model_validate_json(answer.data)
+    if reply.error or reply.degraded:
+        raise RuntimeError(f"search: {answer.data.decode()}")
+    return any(_word(number) in hit.text for hit in reply.hits)
+
+
+async def _bare(numbers: range) -> float:
+    with TemporaryDirectory(prefix="mnemon-bench-") as folder:
+        arguments = str(Path(folder)), str(numbers.start), str(numbers.stop)
+        return (await finished("mnemon_bench.baselines.index_loop", *arguments))["seconds"]

@@ -1,0 +1,1 @@
+"""Consumers as they ship, in processes of their own."""

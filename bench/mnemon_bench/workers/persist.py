@@ -1,0 +1,37 @@
+"""persist as `bench ingest` measures it, as a process of its own: the consumer as it ships."""
+
+import asyncio
+import json
+import sys
+import time
+
+import psutil
+
+from mnemon_bench.workers.processes import FAR
+from mnemon_consumers.app import running
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+
+
+async def drain(deployment: Deployment, last_seq: int) -> None:
+    """Persist up to a log position, then print seconds and resident bytes as JSON."""
+    connection = await connect(str(deployment.nats_url), name="bench")
+    stream_context = connection.jetstream()
+    # Paused until everything stands, so that only the work is measured, as it is of the plain loop.
+    await stream_context.pause_consumer("LOG", "persist", pause_until=FAR)
+    async with running(["persist"], deployment):
+        begun = time.perf_counter()
+        await stream_context.resume_consumer("LOG", "persist")
+        while await applied_position(stream_context) < last_seq:
+            await asyncio.sleep(0.025)
+        seconds = time.perf_counter() - begun
+        resident = psutil.Process().memory_info().rss
+    await connection.close()
+    print(json.dumps({"seconds": seconds, "resident_bytes": resident}))
+
+
+if __name__ == "__main__":
+    nats_url, database_url, schema, last_seq = sys.argv[1:]
+    located = Deployment(nats_url=nats_url, database_dsn=database_url, database_schema=schema)
+    asyncio.run(drain(located, int(last_seq)))

@@ -1,0 +1,75 @@
+"""Processes of their own for what is measured, so that neither has to wait for the other's interpreter."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import psutil
+
+from mnemon_infra.config import Deployment
+
+FAR = "2099-01-01T00:00:00Z"
+"""Until then a consumer is paused on the server: it is resumed once all is there that is to be measured."""
+
+
+@asynccontextmanager
+async def serving(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
+    """Run a module that prints `ready` and serves until killed. On enter it is ready."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        while b"ready" not in (line := await process.stdout.readline()):
+            if not line:
+                raise RuntimeError(f"{module} ended with {await process.wait()}")
+        yield psutil.Process(process.pid)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()
+
+
+@asynccontextmanager
+async def consuming(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
+    """Run consumers as they ship, all in one process."""
+    async with serving("mnemon_bench.workers.consumers", deployment.spelled(), *names) as process:
+        yield process
+
+
+async def finished(module: str, *arguments: str) -> dict[str, float]:
+    """Run a module to its end; returns the JSON object that it prints last."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{module} ended with {process.returncode}")
+    measured: dict[str, float] = json.loads(output.splitlines()[-1])
+    return measured
+
+
+class Peak:
+    """The most resident memory that a process had, looked at every 20 ms."""
+
+    def __init__(self, process: psutil.Process) -> None:
+        self.resident_bytes = 0
+        self._process = process
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look as long as the block lasts."""
+        task = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch(self) -> None:
+        while True:
+            self.resident_bytes = max(self.resident_bytes, self._process.memory_info().rss)
+            await asyncio.sleep(0.02)

@@ -1,0 +1,33 @@
+"""A replay as `mnemon rebuild` does it, as a process of its own that `bench rebuild` measures."""
+
+import asyncio
+import json
+import sys
+import time
+
+import psutil
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.rebuild.generations import catch_up, made, site_alone
+
+
+class _Nobody:
+    def at(self, reached: int, up_to: int) -> None:
+        """Nobody watches."""
+
+    def say(self, line: str) -> None:
+        """Nobody listens."""
+
+
+async def replay(deployment: Deployment) -> None:
+    """Replay the log beside what is live, then print seconds and resident bytes as JSON."""
+    async with site_alone(deployment) as place:
+        begun = time.perf_counter()
+        async with made(place, "next", _Nobody()) as replayed:
+            await catch_up(place, replayed, _Nobody())
+        seconds = time.perf_counter() - begun
+    print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
+
+
+if __name__ == "__main__":
+    asyncio.run(replay(Deployment.read(sys.argv[1])))

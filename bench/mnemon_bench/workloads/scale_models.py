@@ -1,0 +1,114 @@
+"""The work of compact and extract for `bench scale`: conversations that wait to be shown to a model."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from mnemon_bench.measures.cpu_usage import busy_cores
+from mnemon_bench.provider_server.process import provider
+from mnemon_bench.workers.processes import FAR, consuming
+from mnemon_bench.workloads.conversations import publish, said, user
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import event_filter
+from mnemon_infra.broker.streams.triggers import waiting as triggers
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+from mnemon_producers.events import ChatEvent
+
+MODEL = "bench-model"
+SECONDS = 0.3
+"""That the model takes to answer."""
+
+WARMING = 32
+"""Conversations that are worked off before: a provider's package is loaded when it is first asked."""
+
+REST = 86_400
+"""Seconds after which a conversation rests: none does meanwhile."""
+
+CONSUMERS = {
+    "compact": (
+        Compaction(provider="openai", model=MODEL),
+        Extraction(enabled=False),
+        "work.compact.*.*.*",
+        "summary.written",
+        Compaction().after_messages + 1,
+    ),
+    "extract": (
+        Compaction(enabled=False),
+        Extraction(provider="openai", model=MODEL, mode="online", idle_seconds=REST),
+        "work.extract.*.*",
+        "window.answered",
+        Extraction().after_messages,
+    ),
+}
+"""By consumer: the settings, its triggers, what it ends a conversation with, and of how many messages."""
+
+
+@asynccontextmanager
+async def waiting(
+    name: str, connection: Client, deployment: Deployment, conversations: int
+) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
+    """A model, and what has so many processes of a consumer show it conversations that nobody has read."""
+    compaction, extraction, pattern, ends_with, length = CONSUMERS[name]
+    stream_context = connection.jetstream()
+    speakers = iter(range(10**9))
+
+    async def pile_up(number: int) -> None:
+        """Have so many conversations wait for the consumer, which is paused."""
+        await stream_context.pause_consumer(WORK, name, pause_until=FAR)
+        await publish(connection, _conversations([next(speakers) for _ in range(number)], length))
+        while len(await triggers(connection, pattern)) < number:
+            await asyncio.sleep(0.05)
+
+    async def work_off(number: int) -> float:
+        """Seconds until none waits."""
+        done = await _count(connection, ends_with)
+        begun = time.perf_counter()
+        await stream_context.resume_consumer(WORK, name)
+        while await _left(connection, name):
+            await asyncio.sleep(0.01)
+        seconds = time.perf_counter() - begun
+        if await _count(connection, ends_with) != done + number:
+            raise RuntimeError(f"{name} has not read {number} conversations, each once")
+        return seconds
+
+    async with provider("--seconds", str(SECONDS), "--no-batches") as url:
+        asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
+        await write(connection, SettingsV1(compaction=compaction, extraction=extraction))
+
+        async def drain(processes: int) -> tuple[float, dict[str, float]]:
+            async with AsyncExitStack() as ends:
+                working = [
+                    await ends.enter_async_context(consuming([name], asking)) for _ in range(processes)
+                ]
+                await pile_up(WARMING)
+                await work_off(WARMING)
+                await pile_up(conversations)
+                with busy_cores(working) as cores:
+                    seconds = await work_off(conversations)
+            return conversations / seconds, cores
+
+        async with consuming(["persist"], asking):
+            yield drain
+
+
+def _conversations(speakers: list[int], length: int) -> Iterator[ChatEvent]:
+    for speaker in speakers:
+        for number in range(length):
+            yield ChatEvent(user(speaker), said(speaker, number))
+
+
+async def _left(connection: Client, name: str) -> int:
+    info = await connection.jetstream().consumer_info(WORK, name)
+    return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
+
+async def _count(connection: Client, event: str) -> int:
+    info = await connection.jetstream().stream_info(LOG, subjects_filter=event_filter(event))
+    return sum((info.state.subjects or {}).values())

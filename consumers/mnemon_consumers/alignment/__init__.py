@@ -1,1 +1,0 @@
-"""Alignment of two facts: what agrees in them, what tells them apart, and what follows from that. No I/O."""

@@ -1,0 +1,124 @@
+"""Consumers in a process of their own: behind the one that answers in line for the processor."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+
+import structlog
+from tenacity import AsyncRetrying, wait_exponential
+
+from mnemon_consumers.app import running
+from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.config import Deployment
+from mnemon_infra.process.cancellation import heed_cancellations
+from mnemon_infra.telemetry.logging import configure_logging
+
+log = structlog.get_logger("app")
+
+NICENESS = 10
+"""A tenth of the weight that the process which answers has with the system's scheduler."""
+
+START_TIMEOUT = 60.0
+"""Seconds for the consumers to be ready."""
+
+_READY = b"ready"
+
+
+class BackgroundFailed(Exception):
+    """The process did not come as far as consuming; its own log lines say why."""
+
+
+@asynccontextmanager
+async def running_beside(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
+    """Run consumers in another process as long as the block lasts. On enter they are ready.
+
+    The process is started again whenever it ends; it ends by itself should this one be killed.
+
+    Raises:
+        BackgroundFailed: they did not start.
+    """
+    if not names:
+        yield
+        return
+    process = await _started(names, deployment)
+    keeper = asyncio.create_task(_keep(process, names, deployment), name="background")
+    try:
+        yield
+    finally:
+        keeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeper
+
+
+async def _keep(process: asyncio.subprocess.Process, names: Sequence[str], deployment: Deployment) -> None:
+    try:
+        while True:
+            code = await process.wait()
+            log.error("the background process ended, starting it again", exit_code=code)
+            async for attempt in AsyncRetrying(wait=wait_exponential(multiplier=0.1, max=5)):
+                with attempt:
+                    process = await _started(names, deployment)
+    finally:
+        await _end(process)
+
+
+async def _started(names: Sequence[str], deployment: Deployment) -> asyncio.subprocess.Process:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mnemon_consumers.background_process", *names),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        # A Ctrl-C in the terminal is for us: this one is told to end.
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        # Where the servers are has passwords in it: no argument, and nothing that others inherit.
+        process.stdin.write(deployment.spelled().encode() + b"\n")
+        async with asyncio.timeout(START_TIMEOUT):
+            said = await process.stdout.readline()
+        if said.strip() != _READY:
+            raise BackgroundFailed(f"{', '.join(names)}: they do not start; the log says why")
+    except BaseException:
+        await _end(process)
+        raise
+    return process
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let it finish what it has in hand."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(GRACEFUL_TIMEOUT + 5):
+            await process.wait()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        raise
+
+
+async def _consume(names: Sequence[str]) -> None:
+    """Consume until the other end of standard input is closed, as it also is by a kill."""
+    for name in names:
+        import_module(f"mnemon_consumers.{name}.handler")
+    # Not before: whoever starts the stack waits for that.
+    os.nice(NICENESS)
+    loop = asyncio.get_running_loop()
+    asked = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
+    deployment = Deployment.read(await asked.readline())
+    async with running(names, deployment):
+        sys.stdout.buffer.write(_READY + b"\n")
+        sys.stdout.buffer.flush()
+        await asked.read()
+
+
+if __name__ == "__main__":
+    configure_logging()
+    heed_cancellations()
+    asyncio.run(_consume(sys.argv[1:]))

@@ -1,0 +1,265 @@
+"""Compacting one conversation, under its lock, one step at a time, until nothing is due.
+
+Nothing of it is kept but in the log. Each step begins with what the projections say once they have all that
+the log has of the user; before its outcome goes into the log that is looked at again, because the model took
+its time. What is cleared in the very moment after that is below the watermark, and so is the summary; where
+the user is erased in that moment, it is taken back.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+from uuid import uuid4
+
+import structlog
+from cachetools import TTLCache
+from nats.aio.client import Client
+
+from mnemon_consumers.compact.answer import SummaryRefusal, check_summary, correct_request
+from mnemon_consumers.compact.decide import Place, Step, Write, next_step, summary
+from mnemon_consumers.compact.prompt import of_messages, of_summaries
+from mnemon_consumers.domain.spending.budget import Budgets
+from mnemon_consumers.domain.spending.calls import called, cost, estimate
+from mnemon_consumers.domain.spending.counters import count
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import thing_filter, user_filters
+from mnemon_infra.broker.dead_letters.listing import remove
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append, insist
+from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.database.locks import locked_if_free
+from mnemon_infra.database.memory.summaries import newest_summaries
+from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.messages.unsummarised import Whose, uncovered
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.offline.model import PROVIDER as RULES
+from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.port import LanguageModel, ModelUnavailable, Request, RequestRefused, Usage
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.telemetry import tracing
+
+log = structlog.get_logger("compact")
+
+LONGEST: Final = 10.0
+"""Seconds after which no other step is begun: others have their turn, and then the trigger comes again."""
+
+PROJECTED: Final = 2.0
+"""Seconds for which the projections are waited for, and after which they are looked at again."""
+
+ANSWERED: Final = 30.0
+"""Seconds for which they are waited for once there is an answer, which is paid for."""
+
+BUSY: Final = 1.0
+"""Seconds after which a conversation is looked at again that somebody else has in hand, or that had its turn.
+
+Not at once: what is delivered again goes before all that was not delivered yet."""
+
+WITHOUT_BUDGET: Final = 300.0
+"""Seconds after which a tenant's budget is looked at again."""
+
+ASKED: Final = 2
+"""How often a model is asked for a summary; where both answers are refused, the rules write it."""
+
+ATTEMPTS: Final = 3
+"""How often a provider refuses a step; then there is a dead letter."""
+
+GIVEN_UP: Final = 3600.0
+"""Seconds for which such a step is not tried again: each message would pay for it."""
+
+PAUSE: Final = 1.0
+"""Seconds before an answer is put into the log again, which may be away for a moment."""
+
+MOST_GIVEN_UP: Final = 100_000
+
+MOST_STORED: Final = 1000
+"""Summaries of a conversation, whatever the settings were."""
+
+_OFF: Final = Ack("compaction is switched off")
+_DEAD_ALREADY: Final = Ack("there is a dead letter of it")
+
+
+_Failing = tuple[Place, str, Compaction]
+"""A step that no answer was any use to; with other settings it is another."""
+
+
+class Compacting:
+    """Compacts conversations, any number at the same time.
+
+    Args:
+        database: where the projections are; of its connections half are held while models think.
+        settings: of all tenants.
+        patience: the models.
+        budgets: what tenants may still spend.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings: LiveSettings,
+        patience: Patience,
+        budgets: Budgets,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._budgets = budgets
+        self._position = Position()
+        self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVEN_UP)
+
+    async def compact(self, connection: Client, place: Place) -> Outcome:
+        """Compact a conversation until nothing is due; how its trigger ends.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: nothing is lost, and it can be asked for again.
+        """
+        begun = time.monotonic()
+        async with locked_if_free(self._database, *place, "compact") as is_mine:
+            if not is_mine:
+                return Retry(BUSY)
+            while time.monotonic() - begun < LONGEST:
+                ended = await self._step(connection, place)
+                if ended is not None:
+                    return ended
+        return Retry(BUSY)
+
+    async def _step(self, connection: Client, place: Place) -> Outcome | None:
+        """Take one step; None when there may be another."""
+        tenant, user, _ = place
+        settings = self._settings.of(tenant)
+        compaction = settings.compaction
+        if not compaction.enabled:
+            return _OFF
+        if not await self._is_projected(connection, (tenant, user), PROJECTED):
+            return Retry(PROJECTED)
+        step = await self._due(place, compaction)
+        if step is None:
+            return ACK
+        if self._failed.get((place, step.name, compaction), 0) >= ATTEMPTS:
+            return _DEAD_ALREADY
+        model = await self._patience.model(compaction.provider, compaction.model)
+        if model is None:
+            return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
+        request = (
+            of_messages(step.messages, settings)
+            if isinstance(step, Write)
+            else of_summaries(step.summaries, settings)
+        )
+        usd = ASKED * estimate(request, model.model, settings.spending, in_batch=False)
+        try:
+            with self._budgets.reserving() as reservations:
+                if not await reservations.admit(tenant, usd):
+                    return Retry(WITHOUT_BUDGET)
+                with tracing.span("compact", await trace_at(connection, step.covers[1])):
+                    return await self._take(connection, place, step, request, model, settings)
+        except RequestRefused as error:
+            if error.usage is not None:
+                await _append(connection, self._paid((tenant, user), error.usage, model, settings))
+            return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
+        except ModelUnavailable as error:
+            self._patience.failed(compaction.provider, compaction.model, error)
+            return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
+
+    async def _take(
+        self,
+        connection: Client,
+        place: Place,
+        step: Step,
+        request: Request,
+        model: LanguageModel,
+        settings: SettingsV1,
+    ) -> Outcome | None:
+        """Ask a model, and put what it says into the log if it is still wanted."""
+        tenant, user, _ = place
+        compaction = settings.compaction
+        written_by, text, paid = await self._summarised(connection, (tenant, user), request, model, settings)
+        try:
+            is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
+            is_wanted = is_known and await self._due(place, compaction) == step
+        except DatabaseUnavailable:
+            await _append(connection, *paid)
+            raise
+        if not is_wanted:
+            log.info("what was to become a summary may be gone", tenant=tenant, is_known=is_known)
+            await _append(connection, *paid)
+            return None
+        written = summary(place, step, text, written_by)
+        appended, *_ = await _append(connection, written, *paid)
+        if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
+            await remove(connection, LOG, appended.seq)  # it went in after the user
+        self._failed.pop((place, step.name, compaction), None)
+        return None
+
+    async def _summarised(
+        self, connection: Client, owner: Owner, request: Request, model: LanguageModel, settings: SettingsV1
+    ) -> tuple[str, str, Sequence[LogEvent]]:
+        """Ask a model for a summary, and once more where the answer is refused.
+
+        Returns:
+            The provider and model that wrote it, the summary, and the events of calls not in the log yet.
+        """
+        asked = request
+        for _ in range(ASKED):
+            answer = await model.complete(asked)
+            paid = self._paid(owner, answer.usage, model, settings)
+            checked = answer.text if model.provider == RULES else check_summary(answer, request)
+            if not isinstance(checked, SummaryRefusal):
+                return f"{model.provider}/{model.model}", checked, [paid]
+            log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
+            await _append(connection, paid)  # counted now: asking the model again may fail
+            asked = correct_request(request, checked)
+        rules = offline()
+        return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
+
+    def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
+        """Count a call. Each call is paid for, so each has an event with an id of its own."""
+        self._patience.answered(settings.compaction.provider, settings.compaction.model)
+        usd = cost(usage, model.model, settings.spending, in_batch=False)
+        self._budgets.spent(owner[0], usd)
+        count(model.provider, "compact", usage, usd)
+        of = model.provider, model.model
+        return called(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
+
+    async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
+        """Whether the projections have all that the user said, all summaries of it, and its erasure."""
+        said, _ = user_filters(*owner)
+        patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
+        last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
+        return await self._position.reach(connection.jetstream(), last, patience) >= last
+
+    async def _due(self, place: Place, compaction: Compaction) -> Step | None:
+        tenant, user, conversation = place
+        whose = Whose(tenant, user, compaction.after_messages + 1, self._position.value, conversation)
+        newest = Newest(tenant, user, conversation, compaction.merge_above + 1)
+
+        async def query(connection: Connection) -> Step | None:
+            (stretches,) = await uncovered([whose], "summaries")(connection)
+            (summaries,) = await newest_summaries([newest])(connection)
+            if len(summaries) > compaction.merge_above:  # fewer are kept than before: there may be more
+                (summaries,) = await newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
+            messages = stretches[0].messages if stretches else ()
+            return next_step(messages, summaries, compaction)
+
+        return await self._database.read(query)
+
+    def _no_use(self, failing: _Failing, step: Step, problem: str) -> Outcome:
+        attempts = self._failed[failing] = self._failed.get(failing, 0) + 1
+        (tenant, _, conversation), _, _ = failing
+        from_seq, to_seq = step.covers
+        error = f"conversation {conversation}, log positions {from_seq} to {to_seq}: {problem}"
+        if attempts >= ATTEMPTS:
+            return Dead("no_summary", error)
+        log.warning("no summary yet, will be tried again", tenant=tenant, error=error)
+        return Retry()
+
+
+async def _append(connection: Client, *events: LogEvent) -> list[Appended]:
+    return await insist(partial(append, connection, events), PAUSE)

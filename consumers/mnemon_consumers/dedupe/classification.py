@@ -1,0 +1,179 @@
+"""What sort of fact a sentence is, and how it is kept, where the proposal does not say."""
+
+from datetime import datetime
+from functools import lru_cache
+from re import Pattern
+from typing import Final
+
+from mnemon_consumers.domain.policy.default_expiry import default_expiry
+from mnemon_consumers.domain.policy.expiry.text import find_expiry
+from mnemon_consumers.domain.policy.wording import one_line, pattern
+from mnemon_contracts.events.memory import Fact, FactProposedV1, Kind, Tier
+from mnemon_contracts.settings.groups import SettingsV1
+
+HIGH_IMPORTANCE: Final = 9
+NORMAL_IMPORTANCE: Final = 5
+LOW_IMPORTANCE: Final = 2
+
+
+REMEMBERED: Final = 64
+"""Answers that a process remembers: several questions about one text ask for the same words."""
+
+
+def _any_of(lines: str) -> Pattern[str]:
+    return pattern(rf"(?<!\w)(?:{lines})(?!\w)")
+
+
+_NAME: Final = _any_of(
+    r"""(?:user|his|her|their|my|full|first|last|nick|sur)(?:'s|’s)?\s?(?:\w+\s)?name|name is|named|is called|
+    goes by|call(?:ed)? me|
+    зовут|имя|имени|фамилия|отчество|прозвище|называть меня"""
+)
+_LANGUAGE: Final = _any_of(
+    r"""(?:native|mother|first|preferred|favou?rite) (?:language|tongue)|
+    (?:speaks?|prefers?|answers? (?:him |her |me |them )?in|fluent in)
+    [ ](?:english|russian|german|french|spanish|italian|portuguese|chinese|japanese|ukrainian|polish|turkish)|
+    родной язык|язык общения|
+    (?:говор|предпочита|владе|обща|отвеча|понима)\w+(?: \w+)?(?: на| по)?[ -]
+    (?:русск|английск|немецк|французск|испанск|итальянск|португальск|китайск|японск|украинск|польск|турецк)\w+"""
+)
+_PREFERENCE: Final = _any_of(
+    r"""prefer(?:s|red|ences?)?|likes?|loves?|adores?|enjoys?|hates?|dislikes?|favou?rites?|can't stand|
+    (?:does not|doesn't|do not|don't) (?:like|want|eat|drink)|is (?:fond of|into|keen on)|fan of|rather than|
+    предпоч\w+|любит|люблю|любим\w+|нрав(?:ится|ятся)|обожа\w+|ненави\w+|терпеть не \w+|не переносит|
+    разлюбил\w*|полюбил\w*|увлека\w+|фанат\w*|поклонни\w+"""
+)
+_PROFESSION: Final = _any_of(
+    r"""works? (?:as|at|for|in)|working as|employed|profession|job|occupation|career|freelancers?|
+    (?:is|am|as) an? (?:\w+ ){0,3}(?:developer|engineer|programmer|teacher|doctor|nurse|designer|lawyer|
+    student|manager|accountant|architect|scientist|analyst|writer|journalist|chef|cook|driver|artist|musician|founder)|
+    работа(?:ет|ю|ем)|профессия|профессии|должност\w+|по образованию|специальност\w+|трудится|
+    (?:программист|разработчик|инженер|учител|врач|дизайнер|юрист|студент|менеджер|бухгалтер|архитектор|аналитик|
+    журналист|повар|водител|художни|музыкант|фрилансер|предпринимател)\w*"""
+)
+_FAMILY: Final = _any_of(
+    r"""wife|husband|spouse|married|divorced|sons?|daughters?|child(?:ren)?|kids?|mother|father|parents?|mom|dad|
+    brothers?|sisters?|grand(?:mother|father|parent|son|daughter)s?|nephews?|nieces?|girlfriend|boyfriend|
+    жен(?:а|ы|е|у|ой)|муж(?:а|у|ем|е)?|супруг\w*|женат|замужем|развед[её]н\w*|сын\w{0,4}|доч(?:ь|ери|ка|ку)|
+    дет(?:и|ей|ям)|реб[её]н\w+|мам(?:а|ы|е|у|ой)|пап(?:а|ы|е|у|ой)|мат(?:ь|ери)|отец|отца|отцом|родител\w+|
+    брат\w{0,3}|сестр\w+|бабушк\w+|дедушк\w+|племянни\w+|девушка|парень"""
+)
+_HOME: Final = _any_of(
+    r"""(?:lives?|living|resides?|based|born|grew up|raised) in|moved (?:to|from)|comes? from|is from|am from|
+    home ?town|relocated to|
+    жив[уеё]\w*|прожива\w+|родил\w+|родом|переехал\w*|вырос\w*|родной город|из города|город\w* проживания"""
+)
+_PERSON: Final = _any_of(
+    r"""birthday|born on|years old|aged \d+|time ?zone|pronouns|
+    день рождения|возраст|часовой пояс|\d+ (?:лет|год|года)"""
+)
+_HEALTH: Final = _any_of(
+    r"""allerg\w+|diabet\w+|asthma\w*|epilep\w+|c(?:o)?eliac|intoleran\w+|pregnan\w+|disab\w+|chronic|diagnos\w+|
+    health|blood type|insulin|vegan|vegetarian|medication|hypertension|
+    аллерг\w+|диабет\w*|астм\w+|эпилепс\w+|целиаки\w+|непереносим\w+|беремен\w+|инвалид\w+|хроническ\w+|
+    диагноз\w*|групп\w+ крови|инсулин\w*|веган\w*|вегетариан\w+|гипертони\w+|здоровь\w+|лекарств\w+"""
+)
+_IMPORTANT: Final = _any_of(
+    r"""important|critical|crucial|essential|urgent|must (?:always|never)|vital|
+    важн\w+|критичн\w+|обязательно|срочн\w+|ни в коем случае|жизненно"""
+)
+_TRIVIAL: Final = _any_of(
+    r"""discussed|talked about|chatted about|mentioned in passing|asked about|joked|
+    обсуд\w+|обсужда\w+|поговорили|говорили о|болтали|пошутил\w*|спрашивал\w*|упомянул\w* вскользь|мельком"""
+)
+_EVENT: Final = _any_of(
+    r"""birthday|wedding|meeting|appointment|interview|exam|conference|trip|flight|concert|anniversary|deadline|
+    graduat\w+|moved|visited|bought|got married|started|finished|party|
+    (?:on|next|last) (?:mon|tues|wednes|thurs|fri|satur|sun)day|
+    день рождения|свадьб\w+|встреч[ауие]|собеседовани\w+|экзамен\w*|конференци\w+|поездк\w+|командировк\w+|
+    рейс\w*|концерт\w*|годовщин\w+|дедлайн\w*|переехал\w*|купил\w*|съездил\w*|посетил\w*|защитил\w*|отпуск\w*|
+    праздник\w*|юбиле\w+"""
+)
+_FOR_NOW: Final = _any_of(
+    r"""working on|this (?:week|month|morning|evening|weekend)|today|tonight|tomorrow|next week|these days|
+    for the time being|for now|temporarily|
+    (?:until|till|by) (?:next |this )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|january|february|
+    march|april|may|june|july|august|september|october|november|december|week|month|the end of|\d[\w.:-]*)|
+    на (?:этой|следующей|текущей) неделе|в этом месяце|сегодня|завтра|послезавтра|на днях|временно|пока что|
+    до (?:понедельника|вторника|среды|четверга|пятницы|субботы|воскресенья|завтра|конца \w+|\d[\d.]*)|
+    в ближайш\w+|работа\w+ над|в процессе"""
+)
+_NOW: Final = _any_of(
+    r"""currently|now|at the moment|at present|
+    сейчас|теперь|в данный момент|в настоящее время"""
+)
+_SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
+"""What "now" does not make a thing of the moment: who now lives in Kazan does so for good."""
+
+_STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
+_LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
+"""Words of lasting facts: a text with one has no end, as "allergic to nuts, on vacation until Friday"."""
+
+_WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
+
+
+def classify(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
+    """The fact that a proposal would be: what it says of itself counts, else its words, else the usual.
+
+    Args:
+        proposed: by whomever.
+        at: when it was proposed: "until Friday" is read from there.
+        settings: of the tenant: the time zone in which days begin, and whether working facts expire that name
+            no date.
+    """
+    text = one_line(proposed.text)
+    kind = proposed.kind or _kind(text)
+    expires_at = proposed.expires_at
+    may_end = expires_at is None and proposed.tier in (None, "working")
+    end = end_named(proposed, at, settings) if may_end else None
+    tier = proposed.tier or _tier(text, kind, dated=(expires_at or end) is not None)
+    if tier == "working" and expires_at is None:
+        expires_at = end or default_expiry(at, settings.limits)
+    return Fact(
+        text=text,
+        kind=kind,
+        tier=tier,
+        importance=proposed.importance or _importance(text),
+        expires_at=expires_at,
+    )
+
+
+def end_named(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
+    """The end that the words of a proposal name."""
+    # When an imported line was said is not known: "until Friday" may be one of years ago.
+    if proposed.lineage.extractor == "import" or _holds(_LASTING, proposed.text):
+        return None
+    return find_expiry(one_line(proposed.text), at, settings.time_stamps.zone)
+
+
+def _kind(text: str) -> Kind:
+    if _TRIVIAL.search(text):
+        return "conversation_insight"
+    if _PREFERENCE.search(text):
+        return "preference"
+    return "event" if _EVENT.search(text) else "user_fact"
+
+
+def _tier(text: str, kind: Kind, *, dated: bool) -> Tier:
+    if dated or _FOR_NOW.search(text):
+        return "working"
+    if kind in ("conversation_insight", "conversation_summary"):
+        return "archive"
+    if _NOW.search(text) and not _holds(_SETTLED, text):
+        return "working"
+    return "profile" if kind == "preference" or _holds(_STANDING, text) else "archive"
+
+
+def _importance(text: str) -> int:
+    if _holds(_WEIGHTY, text):
+        return HIGH_IMPORTANCE
+    return LOW_IMPORTANCE if _TRIVIAL.search(text) else NORMAL_IMPORTANCE
+
+
+def _holds(patterns: tuple[Pattern[str], ...], text: str) -> bool:
+    return any(_is_in(each, text) for each in patterns)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _is_in(pattern: Pattern[str], text: str) -> bool:
+    return pattern.search(text) is not None

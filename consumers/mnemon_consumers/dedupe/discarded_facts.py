@@ -1,0 +1,54 @@
+"""Facts that go with the messages they were drawn from, when a new conversation discards those."""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+from nats.aio.client import Client
+
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.events.chat import StartedV1
+from mnemon_contracts.events.memory import FactForgottenV1
+from mnemon_contracts.subjects import InvalidSubject, chat_filter
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.database.facts.sources import drawn_below
+from mnemon_infra.database.projections.rows import read
+from mnemon_infra.settings.history import in_force_at
+from mnemon_infra.vectors.port import Owner
+
+
+async def forget_discarded(connection: Client, owner: Owner, kept: Collection[str]) -> list[Decided]:
+    """Forget those of the facts that are kept which nothing but discarded messages taught.
+
+    Counted are the messages before the newest discard at which the setting was on: a setting that is turned
+    on later takes nothing.
+
+    Raises:
+        nats.errors.Error: the log or the settings cannot be read now.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: there are no settings.
+    """
+    tenant, _ = owner
+    for position, at in sorted([each async for each in _discards(connection, owner)], reverse=True):
+        then = await in_force_at(connection, tenant, at)
+        if then is not None and then.discard_facts:
+            drawn = await drawn_below(connection, owner, position)
+            return [
+                ("fact.forgotten", FactForgottenV1(id=f"discard:{position}:{fact_id}", fact_id=fact_id))
+                for fact_id in sorted(drawn.intersection(kept))
+            ]
+    return []
+
+
+async def _discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
+    """The log positions at which a new conversation discarded all before it, and when that was."""
+    async with aclosing(pages(connection, chat_filter(*owner, "started"), 0)) as answers:
+        async for page in answers:
+            for delivery in page:
+                try:
+                    _, event, _ = read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # persist makes a dead letter of it
+                if isinstance(event, StartedV1) and event.discard_previous:
+                    yield delivery.sequence, datetime.fromtimestamp(delivery.stored_at, UTC)

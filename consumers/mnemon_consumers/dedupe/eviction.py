@@ -1,0 +1,85 @@
+"""Who gives way when a user has as many facts as the limits allow."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from heapq import nsmallest
+from typing import Any, Final, NamedTuple
+
+from mnemon_consumers.dedupe.state.decisions import KnownFact
+from mnemon_contracts.events.memory import Fact, Tier
+from mnemon_contracts.settings.groups import FactLimits
+
+HIGH: Final = 8
+"""Importance from which a fact is high: it gives way to nothing but another such fact."""
+
+LOW: Final = 3
+"""Importance up to which a fact is low."""
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_TIERS: Final[tuple[Tier, ...]] = ("archive", "working", "profile")
+
+
+class Eviction(NamedTuple):
+    """A fact that gives way, and the limit that was reached: of its tier, or of the user."""
+
+    known: KnownFact
+    limit: int
+
+
+def make_room(
+    fact: Fact, others: Collection[KnownFact], limits: FactLimits, *, joins: bool
+) -> list[Eviction] | None:
+    """The facts that give way so that no limit is exceeded; None when the new fact itself has to.
+
+    Args:
+        fact: the one that is to be written.
+        others: the user's other live facts.
+        limits: how many facts there may be.
+        joins: whether it is one more fact; a rewritten one only moves between tiers.
+    """
+    within = {tier: limit for tier, limit in _by_tier(limits).items() if tier == fact.tier}
+    leaving = _leaving(others, within, limits.per_user if joins else None, reserved=1)
+    if fact.importance < HIGH and any(one.known.fact.importance >= HIGH for one in leaving):
+        return None
+    return leaving
+
+
+def in_excess(facts: Collection[KnownFact], limits: FactLimits) -> list[Eviction]:
+    """The facts that give way because the limits were lowered."""
+    return _leaving(facts, _by_tier(limits), limits.per_user, reserved=0)
+
+
+def _by_tier(limits: FactLimits) -> dict[Tier, int]:
+    return {"profile": limits.profile, "working": limits.working}
+
+
+def _leaving(
+    facts: Collection[KnownFact], by_tier: Mapping[Tier, int], per_user: int | None, *, reserved: int
+) -> list[Eviction]:
+    """Those beyond the limits, of which so many places are reserved.
+
+    From a full tier goes what is low before what is normal before what is high; of the tier `working` what
+    expires first, of the others what was longest unchanged. For the user's limit the archive goes first, then
+    `working`, then `profile`, each in the same order, but nothing high before all the rest.
+    """
+    leaving: list[Eviction] = []
+    for tier, limit in by_tier.items():
+        within = [known for known in facts if known.fact.tier == tier]
+        excess = nsmallest(len(within) + reserved - limit, within, key=_place_in_tier)
+        leaving += (Eviction(known, limit) for known in excess)
+    if per_user is not None:
+        gone = {one.known.id for one in leaving}
+        remaining = [known for known in facts if known.id not in gone]
+        excess = nsmallest(len(remaining) + reserved - per_user, remaining, key=_place)
+        leaving += (Eviction(known, per_user) for known in excess)
+    return leaving
+
+
+def _place_in_tier(known: KnownFact) -> tuple[Any, ...]:
+    level = (known.fact.importance > LOW) + (known.fact.importance >= HIGH)
+    expires_at = known.fact.expires_at if known.fact.tier == "working" else None
+    return level, expires_at or _NEVER, known.order
+
+
+def _place(known: KnownFact) -> tuple[Any, ...]:
+    return known.fact.importance >= HIGH, _TIERS.index(known.fact.tier), *_place_in_tier(known)

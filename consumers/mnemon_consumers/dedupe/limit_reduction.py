@@ -1,0 +1,25 @@
+"""Which facts go when a limit was lowered. No I/O."""
+
+from datetime import datetime
+
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.eviction import in_excess
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_contracts.events.memory import FactEvictedV1
+from mnemon_contracts.settings.groups import FactLimits
+
+
+def trim(known: UserFacts, limits: FactLimits, at: datetime) -> list[Decided]:
+    """The evictions after which no limit is exceeded."""
+    return [
+        (
+            "fact.evicted",
+            FactEvictedV1(
+                id=f"trim:{one.known.id}:{one.limit}",
+                fact_id=one.known.id,
+                tier=one.known.fact.tier,
+                limit=one.limit,
+            ),
+        )
+        for one in in_excess(known.live(at), limits)
+    ]

@@ -1,0 +1,127 @@
+"""Merging of facts that a language model has compared. No I/O, no clock, no randomness.
+
+A comparison counts for the words that the model was shown. A fact that has other words since, by hand or by
+another proposal, is not merged. Words that an earlier merge moved into another fact are looked for there: of
+three facts that say the same, the third follows the second.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts, joined
+from mnemon_consumers.domain.alignment.matching import WordSimilarity
+from mnemon_consumers.domain.alignment.parser import parse
+from mnemon_consumers.domain.alignment.relation import relate
+from mnemon_consumers.domain.alignment.statement import Kind
+from mnemon_contracts.events.memory import Fact, FactForgottenV1, Lineage
+from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
+from mnemon_contracts.identity import derived_id
+from mnemon_contracts.settings.groups import Dedupe
+from mnemon_infra.vectors.port import Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A model's answer, with the id of its event, its time in the log, and the trace that it is part of."""
+
+    id: str
+    at: datetime
+    event: FactComparedV1
+    traceparent: str | None = field(default=None, compare=False)
+
+
+class IgnoredComparison(NamedTuple):
+    """A comparison that changes nothing, and why."""
+
+    reason: str
+
+
+def merge_facts(
+    owner: Owner,
+    comparison: Comparison,
+    known: UserFacts,
+    wording: Mapping[str, str],
+    dedupe: Dedupe,
+    words: WordSimilarity | None = None,
+) -> list[Decided] | IgnoredComparison:
+    """Merge two facts that a model has compared, or say why they stay apart.
+
+    Args:
+        owner: whose facts they are.
+        comparison: of two of them.
+        known: the user's facts.
+        wording: maps the id of each event to the fact that has the words of that event now.
+        dedupe: settings of the tenant.
+        words: cosine similarity of two English words.
+
+    Returns:
+        The events, in the order in which they are to be published; or why there are none.
+    """
+    event, at = comparison.event, comparison.at
+    if event.relation not in ("same", "update"):
+        return IgnoredComparison("the facts are different" if event.relation else "the model gave no answer")
+    merged_id = derived_id(*owner, "merge", comparison.id)
+    newer = known.live_fact(wording.get(event.version, ""), at)
+    older = known.live_fact(wording.get(event.other_version, ""), at)
+    if (unfinished := known.live_fact(event.fact_id, at)) and merged_id in wording:
+        return [_end_of(owner, comparison, unfinished)]
+    if newer is None or older is None:
+        return IgnoredComparison("a fact has changed or ended since it was compared")
+    if newer.id == older.id:
+        return IgnoredComparison("the facts are one already")
+    if contradicts(older.fact.text, newer.fact.text, event.relation, words):
+        return IgnoredComparison("the words of the facts contradict it")
+    merged = FactMergedV1(
+        id=merged_id,
+        fact_id=older.id,
+        merged_id=newer.id,
+        relation=event.relation,
+        fact=_merged(older.fact, newer.fact, event.relation, dedupe),
+        former=older.fact,
+        compared_id=comparison.id,
+        lineage=_learned(older, newer, event.lineage),
+    )
+    return [("fact.merged", merged), _end_of(owner, comparison, newer)]
+
+
+def contradicts(
+    older: str, newer: str, relation: Literal["same", "update"], words: WordSimilarity | None
+) -> bool:
+    """Whether two texts contradict the relation that a model gave them."""
+    verdict = relate(older, newer, words)
+    if verdict.is_contradicted or relation == "update":
+        return verdict.is_contradicted
+    before, after = _numbers(older), _numbers(newer)
+    return bool(before - after and after - before)
+
+
+def _numbers(text: str) -> set[str]:
+    return {key for term in parse(text).terms if term.kind is Kind.NUMBER for key in term.keys}
+
+
+def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
+    """The fact that two become. In doubt it is kept longer: the later date counts, and none is the latest."""
+    importance = max(older.importance, newer.importance)
+    if relation == "update":
+        return newer.model_copy(update={"importance": importance})
+    dates = older.expires_at, newer.expires_at
+    return older.model_copy(
+        update={
+            "text": older.text if dedupe.on_duplicate == "confirm" else newer.text,
+            "importance": importance,
+            "expires_at": None if None in dates else max(date for date in dates if date),
+        }
+    )
+
+
+def _learned(older: KnownFact, newer: KnownFact, model: Lineage) -> Lineage:
+    learned = joined(older.lineage, newer.lineage)
+    return model.model_copy(update={"sources": learned.sources, "conversation": learned.conversation})
+
+
+def _end_of(owner: Owner, comparison: Comparison, newer: KnownFact) -> Decided:
+    ended_id = derived_id(*owner, "merge", comparison.id, newer.id)
+    return "fact.forgotten", FactForgottenV1(id=ended_id, fact_id=newer.id, reason="superseded")

@@ -1,0 +1,248 @@
+"""Deciding on one user's proposals and comparisons, under the user's lock, in the order of the log.
+
+A delivery is a trigger only: whoever holds the lock decides on all that is undecided, so that any number of
+workers come to what one alone would come to. What is decided stands in the log and nowhere else.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import structlog
+from cachetools import LRUCache
+from nats.aio.client import Client
+
+from mnemon_consumers.dedupe.comparison import Likeness
+from mnemon_consumers.dedupe.decide import (
+    Candidate,
+    Decided,
+    Proposal,
+    examine,
+    settle,
+    text_to_compare,
+    undecidable,
+)
+from mnemon_consumers.dedupe.discarded_facts import forget_discarded
+from mnemon_consumers.dedupe.limit_reduction import trim
+from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
+from mnemon_consumers.dedupe.neighbours import Neighbours
+from mnemon_consumers.dedupe.state.log_events import event_of, log_event
+from mnemon_consumers.dedupe.state.user import TURN_SECONDS, Known
+from mnemon_consumers.domain.alignment.parser import parse
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.events.merging import FactComparedV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, thing_filter
+from mnemon_infra.broker.dead_letters.listing import remove
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.erasure_scope import Erasures
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.fact_repository import fact_events
+from mnemon_infra.database.generations.watch import generation_identity
+from mnemon_infra.database.locks import locked
+from mnemon_infra.database.projections.rows import happened_at, read
+from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.telemetry import tracing
+from mnemon_infra.vectors.port import Owner
+from mnemon_infra.vectors.vector_index import Finding
+
+log = structlog.get_logger("dedupe")
+
+USERS = 1000
+"""Users whose facts a process remembers from one decision to the next."""
+
+PARSED = 50
+"""Facts that are taken apart at a time: 5 ms."""
+
+
+class Deciding:
+    """Decides for one user at a time, and remembers the user for the next time."""
+
+    def __init__(self, database: Database, finding: Finding, settings: LiveSettings) -> None:
+        self._database = database
+        self._finding = finding
+        self._settings = settings
+        self._users: LRUCache[Owner, Known] = LRUCache(USERS)
+        self._known_of: tuple[int, int] | None = None
+        """The exchange of points and the generation of rows that `_users` was read from."""
+
+    async def decide(
+        self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
+    ) -> int | None:
+        """Decide on the next of a user's proposals and comparisons in the log, and publish what is decided.
+
+        Args:
+            connection: where the log is.
+            owner: the user.
+            limits_at: then, too, were the user's limits to be looked at, and facts that go with discarded
+                messages. They are not while proposals wait.
+
+        Returns:
+            The log position of the first event that waits for another turn; None when none does.
+
+        Raises:
+            DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
+                and it can be asked for again.
+        """
+        async with self._finding.gate.passed(), locked(self._database, *owner) as lock:
+            stores = self._finding.gate.exchanges, await generation_identity(lock)
+            if self._known_of != stores:
+                # Of the points and rows that are there now nothing is known.
+                self._known_of = stores
+                self._users.clear()
+            await give_way()
+            # Forgotten until all is well: after a failure the log is read anew.
+            known = self._users.pop(owner, None)
+            erased = await erasures_of(connection, owner)
+            if known is None or known.erased != erased:
+                known = await self._load(connection, owner, erased)
+            await self._catch_up(connection, owner, known)
+            neighbours = Neighbours(self._finding, owner, known)
+            events = await self._decide(owner, known, neighbours)
+            waits = known.next
+            if limits_at is not None and waits is None:
+                decided = trim(known.facts, self._settings.of(owner[0]).limits, limits_at)
+                if self._settings.of(owner[0]).discard_facts:
+                    decided += await forget_discarded(connection, owner, known.facts.facts)
+                events += _applied(owner, known, decided, limits_at, neighbours)
+            await neighbours.write()
+            if waits is None:
+                known.meanings = {}
+            await give_way()
+            appended = await append(connection, events)
+            if not any(each.known for each in appended):
+                self._users[owner] = known
+            return waits
+
+    def has_decided(self, owner: Owner, seq: int) -> bool:
+        """Whether this process knows that all of a user up to a log position is decided, and in the log."""
+        known = self._users.get(owner)
+        return known is not None and seq <= known.position and known.next is None
+
+    async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> Known:
+        stream_context = connection.jetstream()
+        # Below either position every event is projected, and every proposal decided.
+        position = min(
+            await applied_position(stream_context), await applied_position(stream_context, "dedupe")
+        )
+        known = Known(position=max(position, erased.below - 1), erased=erased)
+        (rows,) = await self._database.read(fact_events([owner]))
+        for row in rows:
+            if erased.has_learned(row.seq, None):
+                continue
+            if row.seq > known.position:
+                break
+            if row.body is not None:
+                known.apply(event_of(row.name, row.body), row.event_id, row.at)
+            elif row.proposal_id is not None:
+                known.facts.decided.add(row.proposal_id)
+        for place, each in enumerate(known.facts.facts.values()):
+            parse(each.fact.text)
+            if place % PARSED == PARSED - 1:
+                await asyncio.sleep(0)
+        return known
+
+    async def _catch_up(self, connection: Client, owner: Owner, known: Known) -> None:
+        """Take into account what the log has since."""
+        async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
+            await give_way()
+            for delivery in page:
+                known.position = delivery.sequence
+                try:
+                    _, event, event_id = read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # persist makes a dead letter of it
+                at = datetime.fromtimestamp(happened_at(event, delivery), UTC)
+                if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
+                    if isinstance(event, FactProposedV1):
+                        # A model was reading it while it was erased.
+                        await remove(connection, LOG, delivery.sequence)
+                    continue
+                if isinstance(event, FactProposedV1):
+                    proposal = Proposal(event_id, at, event, tracing.of_event(delivery))
+                    known.waiting.setdefault(event_id, (delivery.sequence, proposal))
+                elif isinstance(event, FactComparedV1):
+                    comparison = Comparison(event_id, at, event, tracing.of_event(delivery))
+                    known.waiting.setdefault(event_id, (delivery.sequence, comparison))
+                else:
+                    known.apply(event, event_id, at)
+
+    async def _decide(self, owner: Owner, known: Known, neighbours: Neighbours) -> list[LogEvent]:
+        settings, undecided = self._settings.of(owner[0]), known.turn()
+        proposals = [each for each in undecided if isinstance(each, Proposal)]
+        await neighbours.look_up(_texts_to_compare(proposals, known, settings))
+        events: list[LogEvent] = []
+        begun = time.monotonic()
+        for each in undecided:
+            if events and time.monotonic() - begun > TURN_SECONDS:
+                break
+            await give_way()
+            with tracing.span("dedupe decide", each.traceparent):
+                if isinstance(each, Comparison):
+                    decided = _merged(owner, known, each, settings)
+                else:
+                    decided = await self._decided(known, each, settings, neighbours)
+                events += _applied(owner, known, decided, each.at, neighbours)
+            known.waiting.pop(each.id)
+        return events
+
+    async def _decided(
+        self, known: Known, proposal: Proposal, settings: SettingsV1, neighbours: Neighbours
+    ) -> list[Decided]:
+        try:
+            match examine(proposal, known.facts, settings):
+                case Candidate() as candidate:
+                    nearest = await neighbours.nearest(candidate.fact.text, proposal.at)
+                    return settle(candidate, known.facts, nearest, settings, self._likeness())
+                case decided:
+                    return decided
+        except ValueError as error:
+            # A retry would fail too, and all later proposals of the user would wait for it.
+            log.exception("proposal decision failed", event_id=proposal.id)
+            return [undecidable(proposal, type(error).__name__)]
+
+    def _likeness(self) -> Likeness:
+        model = self._finding.embedder
+        words = word_similarity()
+        return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
+
+
+def _texts_to_compare(proposals: Iterable[Proposal], known: Known, settings: SettingsV1) -> list[str]:
+    texts = []
+    for proposal in proposals:
+        with suppress(ValueError):  # said when it is decided
+            if (text := text_to_compare(proposal, known.facts, settings)) is not None:
+                texts.append(text)
+    return texts
+
+
+def _applied(
+    owner: Owner, known: Known, decided: Iterable[Decided], at: datetime, neighbours: Neighbours
+) -> list[LogEvent]:
+    """Take what is decided into account, and give the events for the log."""
+    events = []
+    for each in decided:
+        neighbours.note(each)
+        known.apply(each[1], str(each[1].id), at)
+        events.append(log_event(owner, each))
+    return events
+
+
+def _merged(owner: Owner, known: Known, comparison: Comparison, settings: SettingsV1) -> list[Decided]:
+    known.facts.apply(comparison.event, comparison.id, comparison.at)
+    match merge_facts(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
+        case IgnoredComparison(reason):
+            log.info("comparison ignored", reason=reason, event_id=comparison.id, tenant=owner[0])
+            return []
+        case decided:
+            return decided

@@ -1,0 +1,1 @@
+"""Decisions on stored facts taken again under other settings."""

@@ -1,0 +1,179 @@
+"""From a user's facts as they are to what they would be. No I/O, no clock.
+
+By events: what was decided stands in the log, and a generation that disagreed with it would not outlive the
+next rebuild. An event's id follows from what it changes: made again, it changes nothing; after another change
+it is another one.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.limit_reduction import trim
+from mnemon_consumers.dedupe.redecide.plan import Anew
+from mnemon_consumers.dedupe.state.log import REDECIDE, Standing, Written
+from mnemon_contracts.base import Event
+from mnemon_contracts.events.memory import (
+    Decision,
+    FactConfirmedV1,
+    FactEvictedV1,
+    FactForgottenV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from mnemon_contracts.events.merging import FactMergedV1
+from mnemon_contracts.identity import derived_id
+from mnemon_contracts.settings.groups import FactLimits
+from mnemon_infra.vectors.port import Owner
+
+Kind = Literal["merged", "apart", "rewritten", "evicted"]
+
+
+class Change(NamedTuple):
+    """What becomes of a fact.
+
+    Attributes:
+        kind: it goes into another one, or becomes one of its own; it has another text, tier, importance or
+            date; there is no room for it.
+        fact_id: the fact.
+        text: what it says; `apart`: what it will say.
+        other: the fact that it goes into, or that it was part of.
+        becomes: what it, or that other one, says then.
+    """
+
+    kind: Kind
+    fact_id: str
+    text: str
+    other: str | None = None
+    becomes: str | None = None
+
+
+@dataclass(slots=True)
+class Corrections:
+    """The events that make the change, in the order in which they are published, and what they change."""
+
+    decided: list[Decided] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+
+def corrections(
+    owner: Owner, standing: Standing, anew: Anew, limits: FactLimits, now: datetime
+) -> Corrections:
+    """What has to come into the log; `standing` is brought to what it amounts to then."""
+    return _Correcting(owner, standing, anew, now).made(limits)
+
+
+class _Correcting:
+    def __init__(self, owner: Owner, standing: Standing, anew: Anew, now: datetime) -> None:
+        self._found = Corrections()
+        self._owner = owner
+        self._standing = standing
+        self._anew = anew
+        self._now = now
+        self._ids = {standing.origins[fact_id]: fact_id for fact_id in standing.facts.facts}
+        """The fact of each origin."""
+
+    def made(self, limits: FactLimits) -> Corrections:
+        kept = dict(self._ids)
+        for origin, known in self._anew.facts.facts.items():
+            # What would be over by now need not come back, and takes nothing with it.
+            if origin not in kept and known.is_live(self._now):
+                self._save(origin)
+        for proposal_id in self._anew.decisions:
+            place = self._anew.place(proposal_id)
+            is_new = proposal_id in self._ids and proposal_id not in kept
+            if not is_new and place in self._ids and place != self._standing.place(proposal_id):
+                self._move(proposal_id, place)
+        for origin, fact_id in kept.items():
+            if origin in self._anew.facts.facts:
+                self._update(origin, fact_id)
+            elif origin in self._anew.decisions and self._anew.place(origin) in self._ids:
+                self._forget(origin, fact_id)
+        if self._found.decided:
+            self._make_room(limits)
+        return self._found
+
+    def _save(self, origin: str) -> None:
+        known, decision = self._anew.facts.facts[origin], self._anew.decisions[origin].decision
+        assert decision is not None, "a proposal was decided"
+        former, event_id = self._standing.decisions[origin]
+        fact_id = self._standing.facts.next_id(known.fact.tier)
+        event = FactSavedV1(
+            id=self._id(event_id),
+            by=REDECIDE,
+            fact_id=fact_id,
+            fact=known.fact,
+            decision=self._named(decision),
+            lineage=self._standing.proposals[origin].event.lineage,
+        )
+        self._ids[origin] = fact_id
+        self._publish("fact.saved", event)
+        self._found.changes.append(Change("apart", fact_id, known.fact.text, former.fact_id))
+
+    def _move(self, proposal_id: str, place: str) -> None:
+        _, event_id = self._standing.decisions[proposal_id]
+        decision = self._anew.decisions[proposal_id].decision
+        assert decision is not None, "a proposal was decided"
+        confirmed = FactConfirmedV1(
+            id=self._id(event_id),
+            by=REDECIDE,
+            fact_id=self._ids[place],
+            decision=self._named(decision),
+            lineage=self._standing.proposals[proposal_id].event.lineage,
+        )
+        self._publish("fact.confirmed", confirmed)
+
+    def _update(self, origin: str, fact_id: str) -> None:
+        fact, former = self._anew.facts.facts[origin].fact, self._standing.facts.facts[fact_id].fact
+        if fact == former:
+            return
+        writer = self._anew.writers[origin]
+        event = FactUpdatedV1(
+            id=self._id(self._standing.versions[fact_id], fact.model_dump_json()),
+            by=REDECIDE,
+            fact_id=fact_id,
+            fact=fact,
+            former=former,
+            decision=self._shown(writer),
+            lineage=writer.lineage,
+        )
+        self._publish("fact.updated", event)
+        self._found.changes.append(Change("rewritten", fact_id, former.text, becomes=fact.text))
+
+    def _forget(self, origin: str, fact_id: str) -> None:
+        text = self._standing.facts.facts[fact_id].fact.text
+        event = FactForgottenV1(
+            id=self._id("forgotten", fact_id), by=REDECIDE, fact_id=fact_id, reason="superseded"
+        )
+        self._publish("fact.forgotten", event)
+        place = self._anew.place(origin)
+        into = self._anew.facts.facts[place].fact.text
+        self._found.changes.append(Change("merged", fact_id, text, self._ids[place], into))
+
+    def _make_room(self, limits: FactLimits) -> None:
+        facts = dict(self._standing.facts.facts)
+        for name, event in trim(self._standing.facts, limits, self._now):
+            assert isinstance(event, FactEvictedV1)
+            self._publish(name, event)
+            self._found.changes.append(Change("evicted", event.fact_id, facts[event.fact_id].fact.text))
+
+    def _publish(self, name: str, event: Event) -> None:
+        self._standing.facts.apply(event, str(event.id), self._now)
+        self._found.decided.append((name, event))
+
+    def _shown(self, writer: Written) -> Decision | None:
+        """The decision behind a fact's words; none of what a person changed, or a model compared."""
+        if isinstance(writer, FactMergedV1) or writer.decision is None:
+            return None
+        return self._named(writer.decision)
+
+    def _named(self, decision: Decision) -> Decision:
+        """A decision that names facts by their ids."""
+        undecided = tuple(self._ids[each] for each in decision.undecided if each in self._ids)
+        return decision.model_copy(
+            update={"nearest": self._ids.get(decision.nearest or ""), "undecided": undecided}
+        )
+
+    def _id(self, *of: str) -> str:
+        return derived_id(*self._owner, REDECIDE, *of)

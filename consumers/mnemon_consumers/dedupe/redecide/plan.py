@@ -1,0 +1,219 @@
+"""What a user's facts would be, had other settings decided what is the same. No I/O, no clock.
+
+The proposals are decided again in the order in which they were decided first, each beside the facts that
+there would have been by then. Only likeness is judged anew: what a rule refused stays refused, what a command
+changed stays changed and a fact of its own, and so does what was merged after a model compared it; what has
+ended stays so, with all that had gone into it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from mnemon_consumers.dedupe.classification import classify
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Candidate, Decided, Proposal, examine, save, settle
+from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts
+from mnemon_consumers.dedupe.state.log import REDECIDE, Logged, Placed, Standing, Written, proposal_of
+from mnemon_consumers.domain.policy.wording import one_line
+from mnemon_contracts.base import Event
+from mnemon_contracts.events.memory import (
+    Decision,
+    FactConfirmedV1,
+    FactForgottenV1,
+    FactProposedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from mnemon_contracts.events.merging import FactMergedV1
+from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
+from mnemon_infra.vectors.port import Dense
+
+MOST: Final = 100_000
+"""Facts for which there is room: whether they fit is seen when all is decided."""
+
+NEAREST: Final = 10
+"""Facts near in meaning that are compared, as when they were decided first."""
+
+_ANYTHING: Final = Policy(
+    min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
+)
+"""What was kept once is not refused by a rule of today."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactVectors:
+    """Vectors of facts by text, and the thresholds of the model that made them."""
+
+    likeness: Likeness
+    vectors: Mapping[str, Dense]
+
+    def nearest(self, text: str, facts: Sequence[KnownFact]) -> list[NearestFact]:
+        """The facts that are nearest in meaning, the nearest first."""
+        if not facts:
+            return []
+        similarities = np.stack([self.vectors[each.fact.text] for each in facts]) @ self.vectors[text]
+        places = np.argsort(-similarities, kind="stable")[:NEAREST].tolist()
+        return [NearestFact(facts[place].id, float(similarities[place])) for place in places]
+
+
+@dataclass(slots=True)
+class Anew:
+    """A user's facts as they would be, each known by its origin, in events too.
+
+    Attributes:
+        facts: those that would be kept.
+        decisions: of each proposal that was decided again.
+        writers: of each fact what would have made it what it is.
+        successors: of each fact that another one took the place of, that other one.
+    """
+
+    facts: UserFacts = field(default_factory=UserFacts)
+    decisions: dict[str, Placed] = field(default_factory=dict)
+    writers: dict[str, Written] = field(default_factory=dict)
+    successors: dict[str, str] = field(default_factory=dict)
+
+    def place(self, proposal_id: str) -> str:
+        """The fact that a proposal would have come to."""
+        origin = self.decisions[proposal_id].fact_id
+        while origin in self.successors:
+            origin = self.successors[origin]
+        return origin
+
+
+def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
+    """All texts that may have to be compared."""
+    found = set[str]()
+    for event, event_id, _ in log:
+        match event:
+            case FactProposedV1() if standing.is_open(event_id):
+                found.add(one_line(event.text))
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1() if event.fact_id in standing.facts.facts:
+                found.add(event.fact.text)
+    return found
+
+
+def decided_anew(
+    log: Iterable[Logged], standing: Standing, settings: SettingsV1, meanings: FactVectors
+) -> Anew:
+    """Decide again on all that a log has decided.
+
+    Args:
+        log: what is known of the user, in log order.
+        standing: what that amounts to.
+        settings: those that decide; of the limits, only how long something of the moment is kept.
+        meanings: has the vectors of all `texts`.
+
+    Raises:
+        ValueError: a proposal cannot be decided by this version.
+    """
+    limits = FactLimits(per_user=MOST, profile=MOST, working=MOST, working_days=settings.limits.working_days)
+    lenient = settings.model_copy(update={"policy": _ANYTHING, "limits": limits})
+    replay = _Replay(standing, lenient, meanings)
+    for event, event_id, at in log:
+        replay.take(event, event_id, at)
+    return replay.anew
+
+
+class _Replay:
+    """Goes through a log, with what stood and with what would have stood at each of its events."""
+
+    def __init__(self, standing: Standing, settings: SettingsV1, meanings: FactVectors) -> None:
+        self.anew = Anew()
+        self._then = UserFacts()
+        self._standing = standing
+        self._settings = settings
+        self._meanings = meanings
+        self._taken: set[str] = set()
+
+    def take(self, event: Event, event_id: str, at: datetime) -> None:
+        if event_id in self._taken:
+            return
+        self._taken.add(event_id)
+        if isinstance(event, FactMergedV1):
+            self._let_stand(event, event_id, at)
+        elif isinstance(event, Placed) and event.by != REDECIDE:
+            self._take(event, event_id, at)
+        self._then.apply(event, event_id, at)
+
+    def _take(self, event: Placed, event_id: str, at: datetime) -> None:
+        proposal = self._standing.proposals.get(proposal_of(event) or "")
+        if proposal is None:
+            self._let_stand(event, event_id, at)
+        elif proposal.id not in self.anew.decisions and self._standing.is_open(proposal.id):
+            self._place(proposal, self._decide(proposal, event))
+
+    def _let_stand(self, event: Placed | FactMergedV1, event_id: str, at: datetime) -> None:
+        """What no proposal has led to, or none that is still there."""
+        if event.fact_id in self._standing.facts.facts:
+            origin = self._standing.origins[event.fact_id]
+            self._apply(event.model_copy(update={"fact_id": origin}), event_id, at)
+
+    def _place(self, proposal: Proposal, decision: Placed) -> None:
+        self.anew.decisions[proposal.id] = decision
+        self._apply(decision, str(decision.id), proposal.at)
+
+    def _apply(self, event: Placed | FactMergedV1, event_id: str, at: datetime) -> None:
+        self.anew.facts.apply(event, event_id, at)
+        if isinstance(event, Written) and event.fact_id in self.anew.facts.facts:
+            self.anew.writers[event.fact_id] = event
+
+    def _decide(self, proposal: Proposal, event: Placed) -> Placed:
+        *before, (_, decision) = (
+            self._kept_apart(proposal) if proposal.id in self._standing.own else self._decided(proposal)
+        )
+        if not isinstance(decision, Placed):
+            raise ValueError(f"proposal {proposal.id} would be refused now")
+        for _, other in before:
+            if isinstance(other, FactForgottenV1):
+                self.anew.facts.apply(other, str(other.id), proposal.at)
+                self.anew.successors[other.fact_id] = decision.fact_id
+        if isinstance(decision, FactSavedV1):
+            decision = decision.model_copy(update={"fact_id": proposal.id})
+        return decision if isinstance(decision, FactConfirmedV1) else self._as_it_was(decision, event)
+
+    def _kept_apart(self, proposal: Proposal) -> list[Decided]:
+        fact = classify(proposal.event, proposal.at, self._settings)
+        by = Decision(proposal_id=proposal.id)
+        return save(Candidate(proposal, fact), by, self.anew.facts, self._settings)
+
+    def _decided(self, proposal: Proposal) -> list[Decided]:
+        decided = self._decided_to_replace(proposal, self._replaced(proposal))
+        forgotten = {each.fact_id for _, each in decided if isinstance(each, FactForgottenV1)}
+        if forgotten & self._standing.own:
+            return self._decided_to_replace(proposal, None)
+        return decided
+
+    def _decided_to_replace(self, proposal: Proposal, replaced: str | None) -> list[Decided]:
+        known, at = self.anew.facts, proposal.at
+        proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
+        match examine(proposal, known, self._settings):
+            case Candidate() as candidate:
+                nearest = self._meanings.nearest(candidate.fact.text, known.live(at))
+                return settle(candidate, known, nearest, self._settings, self._meanings.likeness)
+            case decided:
+                return decided
+
+    def _replaced(self, proposal: Proposal) -> str | None:
+        """The fact that stands now for the one that a proposal was to replace, if that was there then."""
+        fact_id = proposal.event.supersedes
+        if fact_id is None or self._then.live_fact(fact_id, proposal.at) is None:
+            return None
+        origin = self._standing.origins[fact_id]
+        return self.anew.place(origin) if origin in self.anew.decisions else origin
+
+    def _as_it_was(self, decision: FactSavedV1 | FactUpdatedV1, event: Placed) -> FactSavedV1 | FactUpdatedV1:
+        """What comes out as it did stands as it was made: later versions and limits do not touch it."""
+        if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
+            return decision
+        is_same_fact = self._standing.origins.get(event.fact_id) == decision.fact_id
+        if not is_same_fact or event.fact.text != decision.fact.text:
+            return decision
+        if isinstance(decision, FactUpdatedV1):
+            former = self._then.facts.get(event.fact_id)
+            if former is None or former.fact != decision.former:
+                return decision
+        return decision.model_copy(update={"fact": event.fact})

@@ -1,0 +1,91 @@
+"""Deciding anew, user by user: what other settings would change, and the change.
+
+The change is made under the user's lock, by events that come into the log all or none. Rows, vectors and
+caches follow from them as from any other.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from nats.aio.client import Client
+
+from mnemon_consumers.dedupe.comparison import Likeness
+from mnemon_consumers.dedupe.redecide.corrections import Change, Corrections, corrections
+from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
+from mnemon_consumers.dedupe.state.log import Logged, standing
+from mnemon_consumers.dedupe.state.log_events import log_event
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.subjects import InvalidSubject, thing_filter
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.consistency.clock_skew import log_time
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import locked
+from mnemon_infra.database.projections.rows import happened_at, read
+from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.vectors.port import Dense, Owner
+
+EMBEDDED: Final = 500
+"""Texts that are embedded together."""
+
+
+class DecidingAnew:
+    """Decides anew on one user at a time; of no other it remembers anything."""
+
+    def __init__(self, connection: Client, database: Database, embedder: Embedder) -> None:
+        self._connection = connection
+        self._database = database
+        self._embedder = embedder
+
+    async def changes(self, owner: Owner, settings: SettingsV1) -> list[Change]:
+        """What would be changed; nothing is.
+
+        Raises:
+            EmbeddingUnavailable, nats.errors.Error: not now.
+            ValueError: one of the user's proposals cannot be decided by this version.
+        """
+        return (await self._needed(owner, settings, {})).changes
+
+    async def change(self, owner: Owner, settings: SettingsV1) -> list[Change]:
+        """Make the change; a second time, there is none to be made.
+
+        Raises:
+            DatabaseUnavailable: somebody holds the user's lock, or the database does not answer.
+            EmbeddingUnavailable, nats.errors.Error, ValueError: as of `changes`; it is done or not at all.
+        """
+        meanings: dict[str, Dense] = {}
+        if not (await self._needed(owner, settings, meanings)).decided:
+            return []
+        async with locked(self._database, *owner):
+            needed = await self._needed(owner, settings, meanings)
+            await append(self._connection, [log_event(owner, each) for each in needed.decided])
+        return needed.changes
+
+    async def _needed(self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]) -> Corrections:
+        """What has to come into the log. `meanings` are vectors that are there already; others join them."""
+        log = await self._log(owner)
+        found = standing(log)
+        absent = sorted(texts(log, found) - meanings.keys())
+        for start in range(0, len(absent), EMBEDDED):
+            some = absent[start : start + EMBEDDED]
+            meanings |= zip(some, await self._embedder.embed(some), strict=True)
+        likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
+        anew = decided_anew(log, found, settings, FactVectors(likeness, meanings))
+        return corrections(owner, found, anew, settings.limits, await log_time(self._connection))
+
+    async def _log(self, owner: Owner) -> list[Logged]:
+        erased = await erasures_of(self._connection, owner)
+        found: list[Logged] = []
+        async for page in pages(self._connection, thing_filter(*owner, "fact"), max(erased.below - 1, 0)):
+            for delivery in page:
+                try:
+                    _, event, event_id = read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # persist makes a dead letter of it
+                if not erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
+                    found.append((event, event_id, datetime.fromtimestamp(happened_at(event, delivery), UTC)))
+        return found

@@ -1,0 +1,35 @@
+"""What a fact becomes when a proposal meets it."""
+
+from datetime import datetime
+
+from mnemon_consumers.dedupe.classification import end_named
+from mnemon_consumers.domain.policy.default_expiry import kept_until, rewritten_until
+from mnemon_contracts.events.memory import Fact, FactProposedV1
+from mnemon_contracts.settings.groups import SettingsV1
+
+
+def restated(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
+    """Return the fact in its own words, with the attributes that the proposal adds.
+
+    Of two ends the later counts: "away for two weeks", said again a week later.
+    """
+    tier = proposed.tier or former.tier
+    expires_at = proposed.expires_at or kept_until(former, tier, at, settings.limits)
+    if proposed.expires_at is None and expires_at is not None and tier == "working":
+        expires_at = max(expires_at, end_named(proposed, at, settings) or expires_at)
+    importance = max(former.importance, proposed.importance or former.importance)
+    return former.model_copy(update={"tier": tier, "importance": importance, "expires_at": expires_at})
+
+
+def rewritten(former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
+    """Return the fact in the newer words. The larger importance counts; kind and tier stay unless named."""
+    tier = proposed.tier or former.tier
+    end = end_named(proposed, at, settings)
+    expires_at = proposed.expires_at or rewritten_until(former, fact.text, end, tier, at, settings.limits)
+    return Fact(
+        text=fact.text,
+        kind=proposed.kind or former.kind,
+        tier=tier,
+        importance=max(former.importance, fact.importance),
+        expires_at=expires_at,
+    )

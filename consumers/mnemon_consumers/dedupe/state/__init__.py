@@ -1,0 +1,1 @@
+"""State of a user's facts, folded from the log."""

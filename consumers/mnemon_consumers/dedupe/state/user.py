@@ -1,0 +1,102 @@
+"""State of one user in a process: the facts, and the proposals and comparisons that are not decided yet."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Final
+
+from mnemon_consumers.dedupe.decide import Proposal
+from mnemon_consumers.dedupe.merge import Comparison
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_contracts.base import Event
+from mnemon_contracts.events.memory import (
+    FactEvictedV1,
+    FactExpiredV1,
+    FactForgottenV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from mnemon_contracts.events.merging import FactMergedV1
+from mnemon_infra.broker.streams.erasure_scope import Erasures
+from mnemon_infra.vectors.port import Dense
+
+Undecided = Proposal | Comparison
+"""An event that is to be decided on."""
+
+TURN: Final = 50
+"""Proposals and comparisons of a user that are decided on at a time: then others have their turn."""
+
+TURN_SECONDS: Final = 2.0
+"""The same in seconds: while much is asked, each proposal takes long."""
+
+
+@dataclass(slots=True)
+class Known:
+    """What a process knows of one user.
+
+    Attributes:
+        facts: the user's facts, as of `position`.
+        versions: the event that made each fact what it is.
+        position: the log position up to which the user's events are taken into account.
+        erased: what is gone, and counts for nothing.
+        findable: every fact has its point.
+        waiting: proposals and comparisons up to `position` that were not decided on, by event id, in the
+            order of the log; each with its log position.
+        meanings: vectors of what is next, by text: who embeds is asked once for it.
+    """
+
+    facts: UserFacts = field(default_factory=UserFacts)
+    versions: dict[str, str] = field(default_factory=dict)
+    position: int = 0
+    erased: Erasures = field(default_factory=Erasures)
+    findable: bool = False
+    waiting: dict[str, tuple[int, Undecided]] = field(default_factory=dict)
+    meanings: dict[str, Dense] = field(default_factory=dict)
+    _worded_by: dict[str, list[str]] = field(default_factory=dict)
+    """By fact, the events that gave it, or a fact that went into it, the words that it has."""
+
+    @property
+    def wording(self) -> dict[str, str]:
+        """Maps the id of each event to the fact that has the words of that event now."""
+        return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
+
+    @property
+    def next(self) -> int | None:
+        """The log position of the first event that is not decided on; None when there is none."""
+        while self.waiting:
+            event_id, (seq, _) = next(iter(self.waiting.items()))
+            if event_id not in self.facts.decided:
+                return seq
+            del self.waiting[event_id]
+        return None
+
+    def turn(self) -> list[Undecided]:
+        """The proposals and comparisons that are next."""
+        undecided = (each for each in self.waiting.items() if each[0] not in self.facts.decided)
+        return [each for _, (_, each) in islice(undecided, TURN)]
+
+    def apply(self, event: Event, event_id: str, at: datetime) -> None:
+        if self.facts.has_applied(event_id):
+            return
+        self._record_wording(event, event_id)
+        self.facts.apply(event, event_id, at)
+        written = FactSavedV1 | FactUpdatedV1 | FactMergedV1
+        if isinstance(event, written) and self.versions.get(event.fact_id) != event_id:
+            self.versions[event.fact_id] = event_id
+            self.findable = False
+
+    def _record_wording(self, event: Event, event_id: str) -> None:
+        match event:
+            case FactSavedV1() if event.fact_id in self.facts.facts:
+                pass  # it changes nothing
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
+                former = [event.fact_id, *([event.merged_id] if isinstance(event, FactMergedV1) else [])]
+                kept = [
+                    version
+                    for fact_id in former
+                    if (known := self.facts.facts.get(fact_id)) and known.fact.text == event.fact.text
+                    for version in self._worded_by.get(fact_id, ())
+                ]
+                self._worded_by[event.fact_id] = list(dict.fromkeys([*kept, event_id]))
+            case FactForgottenV1() | FactExpiredV1() | FactEvictedV1():
+                self._worded_by.pop(event.fact_id, None)

@@ -1,0 +1,1 @@
+"""Rules on facts and spending that several consumers follow."""

@@ -1,0 +1,1 @@
+"""Alignment of facts: how a new fact relates to a known one."""

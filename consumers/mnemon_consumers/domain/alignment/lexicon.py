@@ -1,0 +1,235 @@
+"""Words that a comparison of facts has to know, by language.
+
+The folder `words` has a file of grammar and lists (TOML) and a thesaurus (one group of words a line) of each.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import chain
+from threading import Lock
+from typing import Any, Final
+
+from mnemon_consumers.domain.alignment.morphology import WORDS, forms, is_cyrillic, lemmas, normalize, stem
+
+LANGUAGES: Final = ("en", "ru")
+
+MARKS: Final = (
+    "stop",
+    "light",
+    "negation",
+    "ended",
+    "changed",
+    "plan",
+    "attributes",
+    "professions",
+    "numbered",
+    "colours",
+    "resumed",
+    "quit",
+    "scheduled",
+    "positions",
+    "progress",
+    "roles_of_one",
+    "levels",
+    "units",
+    "ranks",
+)
+"""Lists of words; every other table of the files maps a name to words."""
+
+TABLES: Final = ("dates", "people", "slots")
+
+AXES: Final = ("stages", "kinds")
+"""Tables of axes with two poles, each of which is a list of phrases."""
+
+EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
+"""Tables whose words are matched without stemming, since their stems are those of other words."""
+
+_SHARED_STEM: Final = 3
+"""Russian stems of up to this many letters are those of several words."""
+
+_EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word or phrase of the lexicon.
+
+    Attributes:
+        words: the forms of its words.
+        table: where it stands.
+        concept: its meaning there.
+        is_compound: it has several words with content, each of which says something by itself.
+    """
+
+    words: tuple[frozenset[str], ...]
+    table: str
+    concept: str
+    is_compound: bool = False
+
+    def matches(self, words: Sequence[frozenset[str]]) -> bool:
+        """Whether words that begin a text are this phrase."""
+        if len(words) < len(self.words):
+            return False
+        for ours, theirs in zip(reversed(self.words), reversed(words[: len(self.words)]), strict=True):
+            if ours.isdisjoint(theirs):
+                return False
+        return True
+
+
+@dataclass(slots=True)
+class Lexicon:
+    """The words of all languages.
+
+    Attributes:
+        words: entries of one word, by its forms.
+        longer: entries of several words, by the forms of their first word and then of their second.
+        numbers: by form.
+        roles: meanings of prepositions that have a contrary one.
+        grammar: lists of words that tell the structure of a sentence.
+    """
+
+    words: dict[str, list[Entry]] = field(default_factory=dict)
+    longer: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
+    grammar: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        for form in entry.words[0]:
+            if len(entry.words) == 1:
+                self.words.setdefault(form, []).append(entry)
+                continue
+            for second in entry.words[1]:
+                self.longer.setdefault(form, {}).setdefault(second, []).append(entry)
+
+    def phrases(self, words: Sequence[frozenset[str]]) -> list[Entry]:
+        """The entries that stand at the beginning of these words, the longest first."""
+        if self.longer.keys().isdisjoint(words[0]):
+            return list(word_entries(words[0]))
+        found = {
+            id(entry): entry
+            for form in (words[0] if len(words) > 1 else ())
+            if (seconds := self.longer.get(form)) is not None
+            for second in words[1]
+            for entry in seconds.get(second, ())
+            if entry.matches(words)
+        }
+        longest = sorted(found.values(), key=lambda entry: -len(entry.words))
+        return [*longest, *word_entries(words[0])]
+
+    def number(self, word: frozenset[str]) -> float | None:
+        """The number that a word stands for."""
+        if self.numbers.keys().isdisjoint(word):
+            return None
+        return next(self.numbers[form] for form in word if form in self.numbers)
+
+
+_LOADING: Final = Lock()
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The lexicon of all languages, loaded once per process in 0.7 s, whichever threads ask for it."""
+    with _LOADING:
+        return _load()
+
+
+@cache
+def _load() -> Lexicon:
+    loaded = Lexicon()
+    folder = files(__package__) / "words"
+    for language in LANGUAGES:
+        document = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
+        thesaurus = (folder / f"{language}.txt").read_text(encoding="utf-8")
+        bare = {stem(word) for mark in ("stop", "light") for word in document[mark].split()}
+        for entry in chain(_entries(document), _groups(thesaurus, language, bare)):
+            loaded.add(entry)
+        for role, words in document["roles"].items():
+            loaded.roles |= dict.fromkeys(words.split(), role)
+        for name, words in document["grammar"].items():
+            loaded.grammar[name] = loaded.grammar.get(name, frozenset()).union(normalize(words).split())
+        for word, number in document["numbers"].items():
+            loaded.numbers |= dict.fromkeys(forms(normalize(word)), float(number))
+    return loaded
+
+
+@lru_cache(maxsize=WORDS)
+def lookup(word: str) -> frozenset[str]:
+    """The forms by which a lower-case word is looked up."""
+    return forms(word).union(map(exact, lemmas(word)))
+
+
+@lru_cache(maxsize=WORDS)
+def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
+    """The entries that a word is by itself."""
+    words = lexicon().words
+    found = {id(entry): entry for form in forms_of_word for entry in words.get(form, ())}
+    return tuple(found.values())
+
+
+def is_in_table(word: str, table: str) -> bool:
+    """Whether a lower-case word stands by itself in a table."""
+    return any(entry.table == table for entry in word_entries(lookup(word)))
+
+
+def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:
+    for mark in MARKS:
+        separator = "," if "," in document[mark] else None
+        yield from (_entry(each, mark, mark) for each in _split(document[mark], separator))
+    for table in TABLES:
+        for concept, listed in document[table].items():
+            yield from (_entry(each, table, concept) for each in _split(listed, ","))
+    for axis, poles in document["opposites"].items():
+        for pole, listed in zip("+-", poles.split("|"), strict=True):
+            yield from (_entry(each, "opposites", f"{axis}{pole}") for each in _split(listed, None))
+    for table in AXES:
+        for axis, poles in document[table].items():
+            for pole, listed in zip("+-", poles.split("|"), strict=True):
+                yield from (_entry(each, table, f"{axis}{pole}") for each in _split(listed, ","))
+
+
+def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
+    """The words of each line say the same. They are dictionary forms: a stem more is enough to meet them.
+
+    Args:
+        thesaurus: the lines.
+        language: of the words.
+        bare: stems of words without content.
+    """
+    for number, line in enumerate(thesaurus.splitlines()):
+        for each in _split(line, ","):
+            parts = normalize(each).casefold().split()
+            words = tuple(frozenset((word, stem(word))) for word in parts)
+            is_compound = sum(stem(word) not in bare for word in parts) > 1
+            yield Entry(words, "same", f"{language}{number}", is_compound)
+
+
+def _split(listed: str, separator: str | None) -> list[str]:
+    return [word.strip() for word in listed.split(separator) if word.strip()]
+
+
+def _entry(words: str, table: str, concept: str) -> Entry:
+    parts = normalize(words).casefold().replace("_", " ").split()
+    exact_tables = _EXACT_IN_RUSSIAN if is_cyrillic(words) else EXACT
+    if table in exact_tables and len(parts) == 1:
+        found = lemmas(parts[0])
+        words_as_they_are = {parts[0]} if parts[0] in found else found
+        return Entry((frozenset(map(exact, words_as_they_are)),), table, concept)
+    return Entry(tuple(map(_forms_in_phrase, parts)), table, concept)
+
+
+def _forms_in_phrase(word: str) -> frozenset[str]:
+    """The forms of a word in a phrase, without a Russian stem that other words have: "жен" of "жениться"."""
+    found = forms(word)
+    if not is_cyrillic(word):
+        return found
+    return frozenset(form for form in found if len(form) > _SHARED_STEM or form == word) or found
+
+
+def exact(word: str) -> str:
+    """The form by which a dictionary form is met as it is: "manager" is no "managed", "другой" no "друг"."""
+    return f"={word}"

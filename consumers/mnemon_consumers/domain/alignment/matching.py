@@ -1,0 +1,189 @@
+"""Matching of the terms of two facts: the pairs that say the same, and the terms without a counterpart."""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from anyascii import anyascii
+
+from mnemon_consumers.domain.alignment.morphology import is_cyrillic
+from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.syntax import contradicts
+
+WordSimilarity: TypeAlias = Callable[[str, str], float]
+"""Cosine similarity of two words, -1 to 1."""
+
+SIMILAR: Final = 0.55
+"""Above it two English words say nearly the same; of Russian words static vectors say nothing."""
+
+PREFIX: Final = 5
+"""Letters that two words of one root have in common at the least."""
+
+
+_EXACT: Final = (Kind.NUMBER, Kind.DATE, Kind.PERSON)
+"""Kinds of terms that are alike only where they are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Two statements beside each other.
+
+    Attributes:
+        statements: the older and the newer one.
+        matched: by the place of each term of the older one that has a counterpart, the place of that.
+        pairs: terms of the older and of the newer one that say the same.
+        old, new: terms without a counterpart that matter, by the order of the text.
+        weight: of the terms that say the same.
+    """
+
+    statements: tuple[Statement, Statement]
+    matched: Mapping[int, int]
+    pairs: tuple[tuple[Term, Term], ...]
+    old: tuple[Term, ...]
+    new: tuple[Term, ...]
+    weight: float
+
+    @property
+    def is_substituted(self) -> bool:
+        """Whether in words that stand in the same order something took the place of something."""
+        return _is_substituted(*self.statements, self.matched)
+
+    @property
+    def kind_pairs(self) -> list[tuple[Term, Term]]:
+        """The pairs in which one term names a thing exactly, and the other one its kind."""
+        return [
+            (a, b)
+            for a, b in self.pairs
+            if a.keys.isdisjoint(b.keys) and (is_kind_of(a, b) or is_kind_of(b, a))
+        ]
+
+    def share(self, left: Sequence[Term]) -> float:
+        """The part of a side's weight that has a counterpart, 0 to 1."""
+        total = self.weight + sum(term.weight for term in left)
+        return self.weight / total if total else 0.0
+
+
+def align(old: Statement, new: Statement, similarity: WordSimilarity | None = None) -> Alignment:
+    """Match the terms of two statements: those with a common key first, then those that are alike."""
+    of_old: dict[int, int] = {}
+    _match(_common(old, new), of_old)
+    left_old = [i for i, term in enumerate(old.terms) if i not in of_old and _is_comparable(term)]
+    matched = set(of_old.values())
+    left_new = [j for j, term in enumerate(new.terms) if j not in matched and _is_comparable(term)]
+    alike = [
+        (score, -abs(i - j), i, j)
+        for i in left_old
+        for j in left_new
+        if (score := _likeness(old.terms[i], new.terms[j], similarity)) > 0
+    ]
+    _match(alike, of_old)
+    pairs = tuple((old.terms[i], new.terms[j]) for i, j in sorted(of_old.items()))
+    weight = sum((a.weight + b.weight) / 2 for a, b in pairs)
+    return Alignment((old, new), of_old, pairs, _left(old, of_old), _left(new, set(of_old.values())), weight)
+
+
+def _common(old: Statement, new: Statement) -> list[tuple[float, int, int, int]]:
+    """The terms of both that have a key in common, by their places."""
+    places: dict[str, list[int]] = {}
+    for j, term in enumerate(new.terms):
+        for key in term.keys:
+            places.setdefault(key, []).append(j)
+    pairs = {(i, j) for i, term in enumerate(old.terms) for key in term.keys for j in places.get(key, ())}
+    return [(1.0, -abs(i - j), i, j) for i, j in pairs]
+
+
+def _match(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) -> None:
+    taken = set(of_old.values())
+    for _, _, i, j in sorted(scored, reverse=True):
+        if i not in of_old and j not in taken:
+            of_old[i] = j
+            taken.add(j)
+
+
+def _left(statement: Statement, matched: Container[int]) -> tuple[Term, ...]:
+    return tuple(
+        term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not Kind.LIGHT
+    )
+
+
+def _is_comparable(term: Term) -> bool:
+    """Whether a term may be like another one that has other keys."""
+    return term.kind not in _EXACT or bool(term.kinds)
+
+
+def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
+    if (a.kinds or b.kinds) and (is_kind_of(a, b) or is_kind_of(b, a)):
+        return 0.7
+    if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
+        return 0.0
+    if a.kind is Kind.NAME or b.kind is Kind.NAME:
+        return 0.9 if _romanized(a.text) == _romanized(b.text) else 0.0
+    if _have_one_root(a.text, b.text):
+        return 0.8
+    if similarity is None or not (_is_english_word(a.text) and _is_english_word(b.text)):
+        return 0.0
+    near = similarity(a.text, b.text)
+    return near * 0.8 if near > SIMILAR else 0.0
+
+
+def are_opposite(a: Term, b: Term) -> bool:
+    """Whether two terms stand at the two ends of one axis."""
+    return any(f"{pole[:-1]}{'-' if pole[-1] == '+' else '+'}" in b.opposites for pole in a.opposites)
+
+
+def is_kind_of(particular: Term, general: Term) -> bool:
+    """Whether one term is a kind of the other, as the violin is an instrument."""
+    if "place+" in general.kinds and particular.kind is Kind.NAME:
+        return True
+    return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
+
+
+def have_contrary_roles(a: Term, b: Term) -> bool:
+    """Whether two terms that match are in contrary places, such as from Rome and to Rome."""
+    return bool(a.role and b.role) and contradicts(a.role, b.role)
+
+
+def _is_english_word(text: str) -> bool:
+    return " " not in text and not is_cyrillic(text)
+
+
+@lru_cache(maxsize=50_000)
+def _romanized(name: str) -> str:
+    return anyascii(name).casefold()
+
+
+def _have_one_root(a: str, b: str) -> bool:
+    if a[:PREFIX] != b[:PREFIX]:
+        return False
+    pairs = enumerate(zip(a, b, strict=False))
+    shared = next((at for at, (x, y) in pairs if x != y), min(len(a), len(b)))
+    return shared >= PREFIX and max(len(a), len(b)) - shared <= 4
+
+
+def _is_substituted(old: Statement, new: Statement, matched: Mapping[int, int]) -> bool:
+    """Whether all that matches stands in the same order, and words with content replace others in between."""
+    places = [matched[i] for i in sorted(matched)]
+    if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
+        return False
+    of_new = {j: i for i, j in matched.items()}
+    a = [_mark(old, token, token if token in matched else None) for token in old.tokens]
+    b = [_mark(new, token, of_new.get(token) if isinstance(token, int) else None) for token in new.tokens]
+    changes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    kept = sum(mark.startswith("=") for tag, i1, i2, _, _ in changes if tag == "equal" for mark in a[i1:i2])
+    return kept == len(matched) and any(
+        tag == "replace" and _has_content(old, old.tokens[i1:i2]) and _has_content(new, new.tokens[j1:j2])
+        for tag, i1, i2, j1, j2 in changes
+    )
+
+
+def _mark(statement: Statement, token: int | str, pair: int | str | None) -> str:
+    """A token as it is compared: by the pair that it belongs to, else by its word."""
+    if isinstance(pair, int):
+        return f"={pair}"
+    return token if isinstance(token, str) else statement.terms[token].text
+
+
+def _has_content(statement: Statement, tokens: Sequence[int | str]) -> bool:
+    return any(isinstance(token, int) and statement.terms[token].kind is not Kind.LIGHT for token in tokens)

@@ -1,0 +1,114 @@
+"""Query fit: whether the words of a query name a fact, and which of several facts they name.
+
+A query must not remove another fact than it means, so words count as found only where they are the same word,
+in another form or in other letters. Vectors and synonyms take no part: vectors call "rent" and "house" alike.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, agrees_in_tense
+from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, read_words
+
+LONGEST: Final = 500
+"""Characters of a query that count, from its beginning."""
+
+NEEDED: Final = 0.999
+"""The fit that a fact must have to be named by a query: it has all of the query's words."""
+
+MARGIN: Final = 0.15
+"""By how much the fact that is named must fit better than the next one."""
+
+SHARE_BY_ONE: Final = 0.4
+"""The share of a fact's words that a query of one word must account for.
+
+One word of a long fact seldom names what the fact is about.
+"""
+
+SHARE_BY_SEVERAL: Final = 0.3
+"""The same, for a query of two words or more."""
+
+DISAGREEMENT: Final = 0.5
+"""The factor of a fact that agrees in words, and not in person, negation or direction."""
+
+
+class FactFit(NamedTuple):
+    """A fact among those that a query may mean; `fit` is 0 to 1."""
+
+    id: str
+    fit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The facts that a query may mean.
+
+    Attributes:
+        named: the id of the fact that the query clearly means; None where it means none, or more than one.
+        ranked: the facts that have at least one of the query's words, best first.
+    """
+
+    named: str | None
+    ranked: tuple[FactFit, ...]
+
+
+def measure_fit(query: str, text: str) -> float:
+    """Measure how well a query names a fact, 0 to 1.
+
+    It is 1 where the fact has every content word of the query, and agrees with it. A person, a negation or a
+    direction that only one of both has halves the fit. Numbers and names must be the same.
+    """
+    return _fit(read_words(query[:LONGEST]), read_words(text))
+
+
+def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> Choice:
+    """Choose the fact that a query names.
+
+    Args:
+        query: words that are to name one fact.
+        facts: id and text of each.
+    """
+    asked = read_words(query[:LONGEST])
+    known = {fact_id: read_words(text) for fact_id, text in facts}
+    fits = {fact_id: _fit(asked, words) for fact_id, words in known.items()}
+    same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
+    named = same[0] if len(same) == 1 else _named(asked, known, fits)
+    ranked = sorted(fits, key=lambda each: (each != named, -fits[each]))
+    return Choice(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))
+
+
+def _named(asked: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
+    """The fact that fits wholly, clearly before the next one, and not by a word that says little."""
+    if not fits:
+        return None
+    best, *others = sorted(fits, key=lambda each: -fits[each])
+    if fits[best] < NEEDED or (others and fits[best] - fits[others[0]] < MARGIN):
+        return None
+    if all(word.weight <= COMMON_WEIGHT for word in asked.content):
+        return None
+    if len(asked.content) == 1 and (asked.content[0].is_measure or asked.content[0].is_adjective):
+        return None
+    needed = SHARE_BY_ONE if len(asked.content) == 1 else SHARE_BY_SEVERAL
+    return best if known[best].weight_in(asked) >= needed * known[best].weight else None
+
+
+def _fit(asked: ContentWords, fact: ContentWords) -> float:
+    found = asked.weight_in(fact)
+    if not found:
+        return 0.0
+    return found / asked.weight * (1.0 if _agree(asked, fact) else DISAGREEMENT)
+
+
+def _agree(asked: ContentWords, fact: ContentWords) -> bool:
+    if asked.denies != fact.denies:
+        return False
+    # A query with a person's name need not say how that person is related to the user.
+    is_named = not asked.people and any(asked.find(name) for name in fact.names)
+    if asked.people != fact.people and not is_named:
+        return False
+    for word in asked.content:
+        other = fact.find(word)
+        if other and word.direction and other.direction and word.direction != other.direction:
+            return False
+    return agrees_in_order(asked, fact) and agrees_in_tense(asked, fact)

@@ -1,0 +1,89 @@
+"""Whether a query and a fact that share their words say the same with them; every doubt counts against it."""
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_nominative, is_verb
+from mnemon_consumers.domain.alignment.parser import take_apart
+from mnemon_consumers.domain.alignment.query_words import ContentWord, ContentWords
+
+Pairs: TypeAlias = Sequence[tuple[ContentWord, ContentWord]]
+"""Words of a query, each with the same word of the fact."""
+
+_COMPARISONS: Final = frozenset(
+    ("prefer", "prefers", "preferred", "preferring", "than", "rather", "over", "instead", "чем", "вместо")
+)
+_COMPARING_STEM: Final = "предпоч"
+_BEFORE_VERBS: Final = frozenset(("to", "will", "would", "shall", "may", "might", "could", "should"))
+_TENSES: Final = frozenset(("past", "pres", "futr"))
+
+
+def agrees_in_order(asked: ContentWords, fact: ContentWords) -> bool:
+    """Whether the words stand in the same order in both, where the order says who does what to whom.
+
+    It does so for names, persons and things that are compared. In Russian the case does so, too.
+    """
+    pairs = _pairs(asked, fact)
+    persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]
+    is_compared = _compares(asked) or _compares(fact)
+    if len(pairs) > 1 and (persons or is_compared):
+        places = [fact.content.index(other) for _, other in pairs]
+        if places != sorted(places):
+            return False
+    if is_compared:
+        return all(word.text == other.text for word, other in pairs if _is_russian_noun(word))
+    return len(persons) < 2 or all(
+        is_nominative(word.text) == is_nominative(other.text)
+        for word, other in persons
+        if is_cyrillic(word.text) and is_cyrillic(other.text)
+    )
+
+
+def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
+    """Whether both speak of the same time, as far as the query has a verb."""
+    pairs = _pairs(asked, fact)
+    if not all(_has_same_tense(word, other) for word, other in pairs):
+        return False
+    query, known = take_apart(asked.text), take_apart(fact.text)
+    marks, known_marks = ((each.is_planned, each.is_ended or each.is_quit) for each in (query, known))
+    if marks == known_marks:
+        return True
+    return not any(marks) and not any(_is_verb(word) or _is_verb(other) for word, other in pairs)
+
+
+def _pairs(asked: ContentWords, fact: ContentWords) -> Pairs:
+    found = ((word, fact.find(word)) for word in asked.content)
+    return [(word, other) for word, other in found if other is not None]
+
+
+def _compares(words: ContentWords) -> bool:
+    return any(word in _COMPARISONS or word.startswith(_COMPARING_STEM) for word in words.plain)
+
+
+def _is_russian_noun(word: ContentWord) -> bool:
+    return "NOUN" in grammemes(word.text)
+
+
+def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:
+    if word.text == other.text:
+        return True
+    if is_cyrillic(word.text):
+        tenses = [grammemes(each.text) & _TENSES for each in (word, other) if is_verb(each.text)]
+        return len(tenses) < 2 or not all(tenses) or tenses[0] == tenses[1]
+    if any(each.is_name or each.text.endswith("ing") for each in (word, other)):
+        return True
+    return _is_past(word) == _is_past(other)
+
+
+def _is_past(word: ContentWord) -> bool:
+    text = word.text
+    return text in lexicon().grammar["past"] or (len(text) > 4 and text.endswith("ed"))
+
+
+def _is_verb(word: ContentWord) -> bool:
+    if is_cyrillic(word.text):
+        return is_verb(word.text)
+    if word.is_name:
+        return False
+    return word.before in _BEFORE_VERBS or word.text.endswith("ing") or _is_past(word)

@@ -1,0 +1,274 @@
+"""The words of a query or a fact that name something, and whether two of them are the same."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from anyascii import anyascii
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup, word_entries
+from mnemon_consumers.domain.alignment.morphology import (
+    forms,
+    grammemes,
+    is_cyrillic,
+    lemmas,
+    name_lemmas,
+    normalize,
+)
+
+COMMON_WEIGHT: Final = 0.5
+"""The weight of a word that many facts have, and that alone names none of them; any other word has 1."""
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
+_SHORTEST_PREFIX: Final = 5
+_LONGEST_ENDING: Final = 2
+_OWN_ENDINGS: Final = "aio"
+"""Letters in which no form of an English word ends: "martini" is no form of "martin"."""
+
+_FRAME: Final = """
+user forget delete remove erase drop please thing fact memory remember information everything something
+know call named пользователь забыть забудь удалить стереть убрать пожалуйста факт память информация всё звать
+назвать называться
+"""
+"""Words of an order to forget, and those that every fact has: they name none."""
+
+_COMMON: Final = """
+live work like love prefer want go get make use take play eat drink read watch study speak buy plan name
+day year morning evening week home new old favorite favourite
+жить работать работа любить предпочитать хотеть ходить идти ехать ездить делать пользоваться играть есть пить
+читать смотреть учить изучать учиться говорить купить покупать планировать имя день год утро вечер неделя дом
+новый старый любимый
+"""
+
+_BASES: Final[Mapping[str, str]] = {
+    form: line.split()[0]
+    for line in (
+        "eat ate eaten",
+        "buy bought",
+        "drive drove driven",
+        "fly flew flown flight flights",
+        "break broke broken",
+        "grow grew grown",
+        "write wrote written",
+        "speak spoke spoken",
+        "take took taken",
+        "go went gone",
+        "run ran",
+        "drink drank drunk",
+        "teach taught",
+        "sell sold",
+    )
+    for form in line.split()[1:]
+}
+"""English verbs whose forms have no common stem, each form with its base."""
+
+_ADJECTIVES: Final = """
+red blue green yellow black white brown grey gray pink purple orange dark light bright
+big small large little huge tiny tall short long high low deep wide narrow thick thin heavy
+good bad great nice best worst better worse happy sad angry nervous calm kind friendly shy
+new old young early late fast slow quick hot cold warm cool wet dry clean dirty full empty
+hard soft easy difficult loud quiet rich poor cheap expensive free busy strong weak sweet sour bitter spicy
+real true false right wrong left other same different next last first own main whole half important
+special public private local foreign beautiful pretty ugly funny strange dangerous safe healthy sick ill tired
+"""
+"""English adjectives of which one alone says nothing of what it describes."""
+_ADJECTIVE: Final = frozenset(_ADJECTIVES.split())
+
+_NEGATIONS: Final = """
+not no never nor neither without cannot longer anymore stopped quit dislike dislikes hate hates
+не нет ни никогда без больше бросил бросила перестал перестала ненавидит
+"""
+_NEGATION: Final = frozenset(_NEGATIONS.split())
+_FROM: Final = frozenset(("from", "из", "от", "с", "со"))
+_PLACES: Final = frozenset(
+    ("in", "at", "near", "of", "for", "under", "over", "behind", "у", "под", "за", "о")
+)
+_NAMING: Final = "name имя"
+_TO: Final = frozenset(("to", "into", "в", "во", "на", "к", "ко", "до"))
+
+
+class ContentWord(NamedTuple):
+    """A content word.
+
+    Attributes:
+        text: in lower case.
+        forms: by which it is matched.
+        weight: by how much it counts.
+        direction: `from` or `to` where that stands before it.
+        before: the word before it.
+        is_person: it is a word for a person, such as `mother`.
+        is_capital: it begins with a capital letter.
+        is_first: it is the first word of its text, where a capital letter says nothing.
+        is_measure: it is a number or a date.
+    """
+
+    text: str
+    forms: frozenset[str]
+    weight: float
+    direction: str
+    before: str = ""
+    is_person: bool = False
+    is_capital: bool = False
+    is_first: bool = False
+    is_measure: bool = False
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a proper name, as far as letters and the dictionary tell."""
+        return self.is_capital and (not self.is_first or bool(name_lemmas(self.text)))
+
+    @property
+    def is_adjective(self) -> bool:
+        """Whether it only describes what another word names."""
+        if is_cyrillic(self.text):
+            return not self.is_name and not grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
+        return self.text in _ADJECTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class ContentWords:
+    """A text as it is compared.
+
+    Attributes:
+        content: its content words, each once.
+        people: the people that it is about besides the user, such as `mother`.
+        names: of the content words, the names of these people, such as Tom in "brother Tom".
+        denies: it denies something, or says that it is over.
+        plain: all words in lower case.
+        text: as it was given.
+    """
+
+    content: tuple[ContentWord, ...]
+    people: frozenset[str]
+    names: tuple[ContentWord, ...]
+    denies: bool
+    plain: tuple[str, ...]
+    text: str
+
+    @property
+    def weight(self) -> float:
+        return sum(word.weight for word in self.content)
+
+    def find(self, word: ContentWord) -> ContentWord | None:
+        """The word of this text that is the same."""
+        return next((each for each in self.content if is_same(each, word)), None)
+
+    def weight_in(self, other: "ContentWords") -> float:
+        """The weight of the words that another text has, too."""
+        return sum(word.weight for word in self.content if other.find(word))
+
+
+def is_same(one: ContentWord, other: ContentWord) -> bool:
+    """Whether two words are one: a form in common, one with a longer ending, or one in other letters."""
+    if one.text == other.text:
+        return True
+    if one.is_measure or other.is_measure or one.is_person or other.is_person:
+        return not one.forms.isdisjoint(other.forms)
+    if is_cyrillic(one.text) != is_cyrillic(other.text):
+        return not _romanized(one).isdisjoint(_romanized(other)) and _ends_alike(one, other)
+    if one.is_name or other.is_name:
+        return _is_same_name(one, other)
+    if not one.forms.isdisjoint(other.forms):
+        return True
+    if one.text[0].isdigit() or other.text[0].isdigit() or one.is_capital or other.is_capital:
+        return False
+    if one.text[-1] in _OWN_ENDINGS or other.text[-1] in _OWN_ENDINGS:
+        return False
+    return any(_is_longer(a, b) or _is_longer(b, a) for a in one.forms for b in other.forms)
+
+
+def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
+    """Whether two words in the same letters, of which one is a name, are that name in two forms."""
+    if not is_cyrillic(one.text):
+        return one.text.removesuffix("s") == other.text.removesuffix("s")
+    names = name_lemmas(one.text), name_lemmas(other.text)
+    if any(names):
+        return names[0] == names[1]
+    return not lemmas(one.text).isdisjoint(lemmas(other.text))
+
+
+def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
+    """Whether a name and the same in other letters both end in a vowel, as Валентина and Valentin do not."""
+    names = name_lemmas(one.text) | name_lemmas(other.text)
+    latin = other.text if is_cyrillic(one.text) else one.text
+    return not names or any((name[-1] in "аеиоуыэюя") == (latin[-1] in "aeiouy") for name in names)
+
+
+def _is_longer(long: str, short: str) -> bool:
+    return (
+        len(short) >= _SHORTEST_PREFIX
+        and long.startswith(short)
+        and len(long) - len(short) <= _LONGEST_ENDING
+    )
+
+
+@lru_cache(maxsize=50_000)
+def _romanized(word: ContentWord) -> frozenset[str]:
+    latin = (anyascii(form).casefold().replace("'", "") for form in word.forms)
+    return frozenset(
+        each.replace("ks", "x").replace("w", "v").rstrip("aeiouy") for each in latin if len(each) > 2
+    )
+
+
+@lru_cache(maxsize=20_000)
+def read_words(text: str) -> ContentWords:
+    """Read the content words of a query or a fact."""
+    content: dict[frozenset[str], ContentWord] = {}
+    people: set[str] = set()
+    names: list[ContentWord] = []
+    denies = False
+    direction = ""
+    is_introduced = False
+    tokens = _TOKEN.findall(normalize(text))
+    for at, token in enumerate(tokens):
+        word = token.casefold().removesuffix("'s")
+        if word in _FROM or word in _TO:
+            direction = "from" if word in _FROM else "to"
+            is_introduced = False
+            continue
+        if word in _NEGATION or word.endswith("n't"):
+            denies = True
+            continue
+        entries = [
+            each for each in word_entries(lookup(_BASES.get(word, word))) if each.table in ("stop", "people")
+        ]
+        persons = {each.concept for each in entries if each.table == "people"}
+        if (
+            (entries and not persons)
+            or not _forms(word).isdisjoint(_forms_of(_FRAME))
+            or word in ("i", "s", "t")
+        ):
+            continue
+        people |= persons
+        number = lexicon().number(_forms(word))
+        keys = frozenset(persons) or (_forms(word) if number is None else frozenset((f"{number:g}",)))
+        weight = COMMON_WEIGHT if not keys.isdisjoint(_forms_of(_COMMON)) else 1.0
+        known = ContentWord(
+            word,
+            keys,
+            weight,
+            direction,
+            before=tokens[at - 1].casefold() if at else "",
+            is_person=bool(persons),
+            is_capital=token[0].isupper(),
+            is_first=at == 0,
+            is_measure=number is not None or word[0].isdigit() or is_in_table(word, "dates"),
+        )
+        content.setdefault(keys, known)
+        direction = ""
+        if is_introduced and token[0].isupper():
+            names.append(known)
+        is_introduced = bool(persons) or (is_introduced and not keys.isdisjoint(_forms_of(_NAMING)))
+    plain = tuple(token.casefold() for token in tokens)
+    return ContentWords(tuple(content.values()), frozenset(people), tuple(names), denies, plain, text)
+
+
+def _forms(word: str) -> frozenset[str]:
+    return forms(_BASES.get(word, word))
+
+
+@cache
+def _forms_of(words: str) -> frozenset[str]:
+    return frozenset(form for word in words.split() for form in _forms(normalize(word)))

@@ -1,0 +1,1064 @@
+"""How a new fact stands to a known one, decided on evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon
+from mnemon_consumers.domain.alignment.matching import (
+    WordSimilarity,
+    align,
+    are_opposite,
+    have_contrary_roles,
+    is_kind_of,
+)
+from mnemon_consumers.domain.alignment.morphology import (
+    grammemes,
+    is_cyrillic,
+    is_past_verb,
+    is_verb,
+    normalize,
+)
+from mnemon_consumers.domain.alignment.parser import parse_both
+from mnemon_consumers.domain.alignment.replacement import (
+    Replacement,
+    is_habitual,
+    is_listed,
+    is_year,
+    kinds_of,
+)
+from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+
+
+class Relation(StrEnum):
+    """How a new fact stands to a known one."""
+
+    SAME = "same"
+    UPDATE = "update"
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision about two facts.
+
+    Attributes:
+        relation: of the newer fact to the older one.
+        evidence: for a person. It repeats no word of a fact: it outlives the facts.
+        score: how much of both is accounted for, 0 to 1: ranks candidates.
+        is_covered: the older fact says all that the newer one does, and more.
+        is_related: both say something of the same, and nothing contradicts it.
+        is_contradicted: a person, a value, a direction or a denial says that they are not the same.
+        is_open: nothing speaks against sameness but other words: the similarity of both may decide.
+    """
+
+    relation: Relation
+    evidence: str
+    score: float = 0.0
+    is_covered: bool = False
+    is_related: bool = False
+    is_open: bool = False
+    is_contradicted: bool = False
+
+
+SAME_SHARE: Final = 0.5
+"""Of each fact at least this part has a counterpart in the other where both are worded differently."""
+
+UNDECIDED_SHARE: Final = 0.3
+"""Below it on either side, two facts are different."""
+
+RELATED_SHARE: Final = 0.4
+"""From here on, a fact may take the place of another one if a model says so."""
+
+SUBSTITUTED_SHARE: Final = 0.5
+"""From here on, words in the same order are the same sentence with something replaced."""
+
+PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
+"""People who are to somebody what tells the marital status."""
+
+_RETURNS: Final = frozenset(("вернулся", "вернулась", "вернулись", "back", "returned"))
+"""Verbs of a return."""
+
+_DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loan")
+"""Nouns of a debt."""
+
+_TIES: Final = frozenset(("friendship", "romance", "quarrel"))
+"""Axes of what people are to each other."""
+
+_RESIGNING: Final = frozenset(("уволился", "уволилась", "уволили", "resigned", "fired", "sacked"))
+"""Verbs that end a job."""
+
+_WHOLLY: Final = frozenset(("полностью", "совсем", "вообще", "completely", "altogether", "entirely"))
+"""Words that lift a limit to some days."""
+
+_ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
+"""Verbs of an ability."""
+
+_LEARNING: Final = frozenset(("научился", "научилась", "научились", "learned", "learnt"))
+"""Verbs of learning that is complete."""
+
+_LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
+"""Verbs that end living somewhere."""
+
+_CALLED: Final = ("called", "named", "зовут", "имени")
+"""Words between a person and their name."""
+
+_GENERAL_PEOPLE: Final = frozenset(
+    ("people child", "people friend", "people friend_female", "people parents")
+)
+"""People whom another word may name more exactly."""
+
+SUBSET_SHARE: Final = 0.95
+"""From here on, one fact holds the other."""
+
+
+def relate(old: str, new: str, similarity: WordSimilarity | None = None) -> Verdict:
+    """Decide how a new fact stands to a known one."""
+    return _Comparison(*parse_both(old, new), similarity).verdict()
+
+
+class _Comparison:
+    def __init__(self, old: Statement, new: Statement, similarity: WordSimilarity | None) -> None:
+        self.old = old
+        self.new = new
+        self.alignment = align(old, new, similarity)
+        left = self.alignment
+        self.share_old = left.share(left.old)
+        self.share_new = left.share(left.new)
+        self.score = min(self.share_old, self.share_new)
+        self.replacement = Replacement(old, new, left)
+
+    def verdict(self) -> Verdict:
+        if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
+            return self._same("they have the same words", is_covered=True)
+        if self.old.is_foreign or self.new.is_foreign:
+            return Verdict(self._doubt(), "one of them is in a language without rules", self.score)
+        if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
+            if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
+                return self._different("they have no word in common, and another number")
+            return self._open(Relation.DIFFERENT, "they have no word in common")
+        if problem := self._other_subject():
+            return self._different(problem)
+        is_against = (
+            self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
+        )
+        if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
+            return self._undecided("one names a kind of thing, the other perhaps another kind")
+        if self.replacement.is_swapped():
+            return self._update("the newer one says what it was replaced by")
+        if self._is_another_part():
+            return self._undecided("one of them names a part of a series")
+        if stage := self._next_stage():
+            return self._update(f"it has come to the next stage: {stage}")
+        if self._is_trip_over():
+            return self._update("the newer one says that the plan is carried out")
+        if problem := self._contrary():
+            return self._different(problem)
+        if slot := self.replacement.slot():
+            return self._update(f"a new value: {slot}")
+        return self._feeling() or self._ended() or self._replaced_value() or self._worded_otherwise()
+
+    def _different(self, evidence: str, *, is_contradicted: bool = True) -> Verdict:
+        return Verdict(Relation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
+
+    def _undecided(self, evidence: str) -> Verdict:
+        return Verdict(Relation.UNDECIDED, evidence, self.score, is_related=self._is_related())
+
+    def _open(self, relation: Relation, evidence: str) -> Verdict:
+        return Verdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
+
+    def _is_related(self) -> bool:
+        """Whether both say something of the same, not only of the same person."""
+        says_same = self.score >= RELATED_SHARE and self._says_same_of_subject()
+        return says_same or self._shares_slot()
+
+    def _update(self, evidence: str) -> Verdict:
+        return Verdict(Relation.UPDATE, evidence, self.score, is_related=True)
+
+    def _same(self, evidence: str, *, is_covered: bool = False) -> Verdict:
+        return Verdict(Relation.SAME, evidence, self.score, is_covered, is_related=True)
+
+    def _shares_slot(self) -> bool:
+        return bool(self.old.slots & self.new.slots)
+
+    def _other_subject(self) -> str | None:
+        """Tell whom only one of the facts is about."""
+        for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
+            is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
+            if is_ended_name and not any(_is_owner(statement, term) for term in left):
+                continue
+            for term in left:
+                if term.kind is Kind.PERSON and not (
+                    _is_beside(term)
+                    or self._is_job(term)
+                    or (statement is self.new and self._is_receiver(term))
+                    or self._is_spouse(term)
+                    or self._is_named_in_both(statement, term)
+                    or self._is_in_both(term)
+                ):
+                    return "only one of them is about that person"
+        if self._has_other_names() or self._is_of_other_relatives() or self._is_another_of_a_kind():
+            return "one of them is about another person or thing of the same kind"
+        old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
+        if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is Kind.NAME):
+            return "they are about different people or things"
+        names = [term for term in (*old, *new) if term.kind is Kind.NAME]
+        return "only one of them is about that name" if names else None
+
+    def _has_other_names(self) -> bool:
+        """Whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
+        sides = (self.alignment.old, self.alignment.new)
+        return any(
+            a.kind is Kind.PERSON
+            and not is_listed(a, "roles_of_one")
+            and all(
+                any(term.kind is Kind.NAME and term.place - person.place == 1 for term in side)
+                for person, side in zip((a, b), sides, strict=True)
+            )
+            for a, b in self.alignment.pairs
+        )
+
+    def _is_of_other_relatives(self) -> bool:
+        """Whether the facts are about people who are different to somebody, such as a brother and a son."""
+        sides = (self.alignment.old, self.alignment.new)
+        return all(
+            any(
+                term.kind is Kind.PERSON
+                and term.is_head
+                and not self._is_spouse(term)
+                and term.keys.isdisjoint(_GENERAL_PEOPLE)
+                for term in side
+            )
+            for side in sides
+        )
+
+    def _is_another_of_a_kind(self) -> bool:
+        """Whether only one fact is about "the other" or "the second" of two."""
+        others = lexicon().grammar["others"]
+        return any(
+            a.is_head
+            and b.is_head
+            and a.kind is not Kind.LIGHT
+            and (self.old.word_before(a) in others) != (self.new.word_before(b) in others)
+            for a, b in self.alignment.pairs
+        )
+
+    def _is_receiver(self, person: Term) -> bool:
+        """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
+        if person.kind is not Kind.PERSON:
+            return False
+        is_given = person.role == "to" or "datv" in grammemes(person.text)
+        return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
+
+    def _is_spouse(self, person: Term) -> bool:
+        """Whether a person only tells that somebody is not single."""
+        is_partner = any(key.removeprefix("people ") in PARTNERS for key in person.keys)
+        return is_partner and not person.is_head and "marital" in self.old.slots & self.new.slots
+
+    def _is_job(self, person: Term) -> bool:
+        """Whether a word for a person names a job: "works as a store manager"."""
+        is_told = "job" in self.old.slots & self.new.slots and not person.is_head
+        return is_told and is_listed(person, "professions")
+
+    def _has_common_name(self) -> bool:
+        return any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
+
+    def _is_in_both(self, person: Term) -> bool:
+        return any(person.keys & (a.keys | b.keys) for a, b in self.alignment.pairs)
+
+    def _is_named_in_both(self, statement: Statement, person: Term) -> bool:
+        """Whether a name beside a word such as `brother` stands in the other fact too."""
+        side = 0 if statement is self.old else 1
+        return not _is_owner(statement, person) and any(
+            pair[side].kind is Kind.NAME and _is_name_beside(statement, person, pair[side])
+            for pair in self.alignment.pairs
+        )
+
+    def _is_of_another_kind(self) -> bool:
+        """Whether only one fact qualifies the kind of a thing: jazz, rock music."""
+        left = self.alignment
+        if any(_are_other_compounds(a.text, b.text) for a, b in left.pairs):
+            return True
+        return any(
+            term.kind is Kind.WORD and general.place - term.place == 1
+            for pair in left.kind_pairs
+            for general, exact, side in zip(pair, reversed(pair), (left.old, left.new), strict=False)
+            if is_kind_of(exact, general)
+            for term in _nouns(side)
+        )
+
+    def _is_another_part(self) -> bool:
+        """Whether what stands behind a name stands in one fact only: "Dune 2", "Dune Messiah"."""
+        left = self.alignment
+        sides = ((left.old, left.new, 0), (left.new, left.old, 1))
+        return any(
+            term.kind in (Kind.NUMBER, Kind.NAME)
+            and term.kind not in kinds_of(other)
+            and pair[at].kind is Kind.NAME
+            and term.place - pair[at].place == 1
+            and not (is_year(term) or self._is_counting(term))
+            for side, other, at in sides
+            for term in side
+            for pair in left.pairs
+        )
+
+    def _is_paid_by_other(self) -> bool:
+        """Whether the newer fact says that the one to whom something is owed pays or returns something."""
+        return any(_is_someone(a) and b.is_head and not a.is_head for a, b in self.alignment.pairs)
+
+    def _is_counting(self, number: Term) -> bool:
+        """Whether a number is that of a day or of units: "3 мая", "3000 рублей"."""
+        return any(
+            term.place - number.place == 1 and (term.kind is Kind.DATE or is_listed(term, "units"))
+            for statement in (self.old, self.new)
+            if any(each is number for each in statement.terms)
+            for term in statement.terms
+        )
+
+    def _next_stage(self) -> str | None:
+        """Tell what follows in time on the older fact about the same thing: "looks for", "has found"."""
+        before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
+        after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
+        axes = before & after
+        if not axes or self.new.is_planned:
+            return None
+        old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
+        if axes & {"birth"}:
+            old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
+            new = [term for term in new if term.kind is not Kind.NUMBER]
+        if "debt" in axes and self._is_paid_by_other():
+            return None
+        if "debt" in axes and not any(term.kind is Kind.NUMBER for term in self.new.terms):
+            old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
+            new = [term for term in new if term.text not in _DEBTS]
+        about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
+        is_unpaid = "debt" in axes and bool(new) and any(t.kind is Kind.NUMBER for t in self.alignment.old)
+        is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._hard(tuple(old))
+        if (
+            is_other
+            or not about
+            or any(term.is_head for term in (*old, *new))
+            or _is_part_of_phrase(self.new, new)
+        ):
+            return None
+        return min(axes)
+
+    def _is_trip_over(self) -> bool:
+        """Whether the newer fact reports the return from a trip that the older one plans."""
+        if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
+            return False
+        is_stay = "residence" in self.old.slots or {Kind.PERSON, Kind.NAME, Kind.NUMBER} & kinds_of(
+            self.alignment.old
+        )
+        is_back = bool(self.alignment.new) and all(
+            term.kind is Kind.WORD and not _RETURNS.isdisjoint(term.text.split())
+            for term in self.alignment.new
+        )
+        return (
+            is_back
+            and not is_stay
+            and any(
+                a.kind is Kind.NAME and a.role == "to" and (b.role == "from" or _is_left(self.new, b))
+                for a, b in self.alignment.pairs
+            )
+        )
+
+    def _contrary(self) -> str | None:
+        matched = {id(term) for pair in self.alignment.pairs for term in pair}
+        is_ignored = self.new.is_ended or self.new.is_changed or self.old.is_ended
+        sides = (self.alignment.old, self.alignment.new) if is_ignored else (self.old.terms, self.new.terms)
+        old, new = ([term for term in side if term.opposites] for side in sides)
+        for a in old:
+            for b in new:
+                if (
+                    {id(a), id(b)}.isdisjoint(matched)
+                    and are_opposite(a, b)
+                    and not (_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
+                    and not self._has_turned()
+                ):
+                    return "a word of one is the contrary of a word of the other"
+        for a, b in self.alignment.pairs:
+            if self.new.is_ended or self.new.is_changed:
+                break
+            if have_contrary_roles(a, b) and a.kind is not Kind.LIGHT:
+                return "the directions are contrary, such as from and to"
+        is_swapped = self._is_swapped() or self._is_compared_otherwise()
+        return "who does it and to whom is the other way round" if is_swapped else None
+
+    def _has_turned(self) -> bool:
+        """Whether a Russian fact says that something has changed, so that contraries follow each other."""
+        return self.new.is_changed and not (self.old.is_changed or self.new.is_english)
+
+    def _is_swapped(self) -> bool:
+        """Whether a person does in one fact what the user does to that person in the other."""
+        verb, other = _first_after_head(self.old), _first_after_head(self.new)
+        if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
+            return False
+        is_over = self.new.is_ended and not self.new.is_english
+        if (
+            self.new.is_changed
+            or is_over
+            or any(is_cyrillic(each.text) and not _is_predicate(each.text) for each in (verb, other))
+        ):
+            return False
+        objects = lexicon().grammar["objects"]
+        is_told = not (objects.isdisjoint(self.old.raw) and objects.isdisjoint(self.new.raw))
+        return any(
+            (a.kind in (Kind.NAME, Kind.PERSON) or (a.kind is Kind.WORD and is_told))
+            and a.is_head != b.is_head
+            and not (self.new if a.is_head else self.old).has_head
+            for a, b in self.alignment.pairs
+        )
+
+    def _is_compared_otherwise(self) -> bool:
+        """Whether two things that both facts name stand the other way round: "tea over coffee"."""
+        if self._is_passive():
+            return False
+        comparisons = lexicon().grammar["comparisons"]
+        is_comparison = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
+        pairs = [
+            (a, b) for a, b in self.alignment.pairs if a.kind not in (Kind.LIGHT, Kind.DATE, Kind.NUMBER)
+        ]
+        return any(
+            is_comparison or self._have_changed_places(first, second)
+            for first in pairs
+            for second in pairs
+            if first[0].place < second[0].place and first[1].place > second[1].place
+        )
+
+    def _have_changed_places(self, first: tuple[Term, Term], second: tuple[Term, Term]) -> bool:
+        """Whether two people or names stand on the other side of the verb."""
+        (a, b), (c, d) = first, second
+        if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:
+            return False
+        are_names = all(_is_someone(x) or _is_someone(y) for x, y in (first, second))
+        return are_names and _has_word_between(self.old, a, c) and _has_word_between(self.new, d, b)
+
+    def _is_passive(self) -> bool:
+        return "by" in self.old.raw or "by" in self.new.raw
+
+    def _ended(self) -> Verdict | None:
+        """Decide where one of the facts denies the other, or says that it is over."""
+        old, new, left = self.old, self.new, self.alignment
+        if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
+            return None
+        if "marital" in old.slots & new.slots and old.is_ended and new.is_changed and not new.is_ended:
+            return self._update("a new value: marital")
+        if self._is_denied_in_clause():
+            return self._update("one denies what the other says")
+        if self._is_departure():
+            return self._update("the newer one says that it is over")
+        if _weekdays(left.old) and _weekdays(left.new) and not new.is_changed:
+            return self._different("they are about different days of the week")
+        if Kind.DATE in kinds_of(left.old) and any(t.kind is Kind.DATE and t.is_head for t in left.new):
+            return self._different("they are about different dates")
+        if self._is_over_for_part():
+            return self._undecided("one of them is about a part of what the other is about")
+        left_new = tuple(term for term in left.new if term.place < new.reason_at)
+        clause = self._ended_clause()
+        left_new = tuple(term for term in left_new if term.place < clause)
+        if new.is_ended:
+            bare = ("после", "going", "going to")
+            left_new = tuple(term for term in left_new if term.role != "after" and term.text not in bare)
+        if new.is_ended or self._is_stopped():
+            left_new = tuple(
+                term
+                for term in left_new
+                if term.kind not in (Kind.DATE, Kind.NUMBER)
+                and not (self._is_stopped() and is_listed(term, "units"))
+            )
+            left_new = tuple(term for term in left_new if not self._is_receiver(term))
+        share_new = left.share(left_new)
+        if new.is_ended and self.replacement.is_left_for_another():
+            return self._update("the newer one leaves it for another one")
+        if self._is_learned():
+            return self._update("somebody has learned what they could not do")
+        if self._is_retired(left_new):
+            return self._update("who retires has that job no longer")
+        if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
+            return self._update("the newer one says that it is over, or that it is so again")
+        pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
+        nouns_differ = left.is_substituted and _nouns(left.old) and _nouns(left_new)
+        if nouns_differ or (self._hard(left.old) and self._hard(left_new)):
+            if self.score >= SUBSTITUTED_SHARE or self._hard(left.old):
+                return self._different("they differ in more than what one of them denies")
+            return None
+        is_wanted = old.is_planned and not old.is_past
+        is_sale = any("trade-" in term.opposites for term in old.terms)
+        if is_wanted and is_sale and new.is_past and not self._hard(left.old) and not self._hard(left_new):
+            return self._update("the newer one says that the plan is carried out")
+        if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
+            return self._undecided("a plan to have it has not ended by a sale")
+        if self._is_end_of_other(left_new):
+            return self._undecided("it may not be that which is over")
+        if "marital" in new.slots - old.slots and any(a.kind is Kind.NAME for a, _ in left.pairs):
+            return self._undecided("the end of a marriage ends nothing else")
+        is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
+        is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
+        if is_over and is_term and new.has_head and not (left_new or _nouns_of(left.old)):
+            return self._update("the newer one says that it is over")
+        if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
+            return self._update("the newer one says that it is over")
+        if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {Kind.NAME}:
+            return self._update("the newer one says that it is over")
+        if old.is_negated != new.is_negated and self.score >= 0.75:
+            return self._update("one denies what the other says")
+        if old.is_ended and not new.is_ended and self.score >= 0.75:
+            return self._update("the newer one says that it is so again")
+        if self.score >= 0.3:
+            return self._undecided("one of them denies something, or says that it is over")
+        return None
+
+    def _is_only_of_person(self) -> bool:
+        """Whether the facts have no more in common than the person that they are about."""
+        return (
+            not self._shares_slot()
+            and bool(_nouns(self.alignment.old))
+            and all(a.kind in (Kind.PERSON, Kind.LIGHT) and a.is_head for a, _ in self.alignment.pairs)
+        )
+
+    def _ended_clause(self) -> int:
+        """The end of the clause that says that something is over: "sold the car and bought a bike"."""
+        raw = self.new.raw
+        if not self.new.is_ended or self.old.is_ended:
+            return len(raw)
+        past = lexicon().grammar["past"]
+        for at, word in enumerate(raw[:-1]):
+            following = raw[at + 1]
+            is_clause = is_verb(following) or following in past or following.endswith("ed")
+            if word in ("и", "and") and is_clause and any(is_in_table(w, "ended") for w in raw[:at]):
+                return at
+        return len(raw)
+
+    def _is_denied_in_clause(self) -> bool:
+        """Whether one fact denies in a part of it all that the other says, or the other way round."""
+        old, new, left = self.old, self.new, self.alignment
+        if old.is_english or self._hard(left.old) or _nouns(left.old):
+            return False
+        if old.is_negated and old.is_planned and new.is_past and not new.is_negated:
+            return not left.old
+        is_verb_denied = any(
+            is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs
+        )
+        is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
+        is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
+        return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
+
+    def _is_over_for_part(self) -> bool:
+        """Whether a Russian fact ends only what the older one is for: "a car loan", "the car is broken"."""
+        left, pairs = (
+            self.alignment.old,
+            [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT],
+        )
+        is_part = bool(pairs) and all(a.kind is Kind.WORD and b.is_head and not a.is_head for a, b in pairs)
+        is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
+        return is_noun_first and is_part and not self.new.is_english
+
+    def _is_departure(self) -> bool:
+        """Whether the newer fact leaves what the older one is in: "в отпуске", "вышла из отпуска"."""
+        old, new, left = self.old, self.new, self.alignment
+        if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
+            return False
+        if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
+            return False
+        if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
+            return False
+        return any(
+            a.role == "to"
+            and (b.role == "from" or _is_left(new, b))
+            and self.share_old >= UNDECIDED_SHARE + 0.05
+            and not a.is_head
+            and a.kind is not Kind.LIGHT
+            for a, b in left.pairs
+        )
+
+    def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact gives up what the older one tells the amount or the place of."""
+        left = self.alignment
+        pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))
+        return (
+            is_given_up
+            and not (self.old.is_quit or self.old.is_negated or left_new)
+            and len(pairs) == 1
+            and (not pairs[0][0].role or pairs[0][0].role == pairs[0][1].role == "to")
+            and Kind.NAME not in kinds_of(left.old)
+            and len(self.old.words) <= 4
+        )
+
+    def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact ends a friendship, a job or an activity that the older one does not tell."""
+        old, new = self.old, self.new
+        poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
+        is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
+        if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
+            return not is_tied and any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
+        is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
+            is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
+        )
+        if not _RESIGNING.isdisjoint(new.raw):
+            return not is_employed
+        if not _LEAVING.isdisjoint(new.raw):
+            return "residence" not in old.slots
+        has_own_verb = any(is_verb(word) for word in old.raw)
+        return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
+
+    def _is_learned(self) -> bool:
+        """Whether somebody has learned what the older fact says that they cannot do."""
+        is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
+        is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
+        is_whole = (
+            not self._hard(self.alignment.old) and len(_nouns(self.alignment.old)) <= self.old.is_english
+        )
+        has_topic = any(a.kind is not Kind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
+        return is_unable and is_able and is_whole and has_topic
+
+    def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
+        """Whether the newer fact says that somebody whose job the older one tells has retired."""
+        is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
+        is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
+            is_listed(term, "professions") for term in self.alignment.old if not term.role
+        )
+        is_same = self.old.has_head == self.new.has_head and not self.old.is_past
+        return is_retired and is_job and is_same and not (left_new or self._hard(left_new))
+
+    def _is_stopped(self) -> bool:
+        """Whether a Russian fact denies the verb of both for a time: "не курит уже три месяца"."""
+        is_over = not {"уже", "больше"}.isdisjoint(self.new.raw) and not self.old.is_negated
+        return is_over and any(
+            is_verb(b.text) and _is_denied(self.new, b) and not _is_denied(self.old, a)
+            for a, b in self.alignment.pairs
+        )
+
+    def _says_amount(self, left: Sequence[Term]) -> bool:
+        """Whether terms of the older fact say no more than how much or how often."""
+        return all(
+            term.kind in (Kind.NUMBER, Kind.DATE)
+            or is_listed(term, "units")
+            or self.old.word_before(term) == "по"
+            for term in left
+        )
+
+    def _is_left_behind(self) -> bool:
+        """Whether the newer fact changes from what the older one tells: "switched from tea to coffee"."""
+        return (
+            self.new.is_changed
+            and self.share_old >= 0.45
+            and not self._hard(self.alignment.old)
+            and any(b.role == "from" and not a.is_head and a.role != "from" for a, b in self.alignment.pairs)
+        )
+
+    def _is_resumed(self) -> bool:
+        """Whether something that was over is so again."""
+        pairs = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        return (
+            self.new.is_resumed
+            and (self.old.is_ended or self.old.is_negated)
+            and not self.new.is_negated
+            and self.share_old >= 0.45
+            and bool(pairs)
+            and not (
+                self._hard(self.alignment.old) or (_nouns(self.alignment.old) and _nouns(self.alignment.new))
+            )
+        )
+
+    def _is_felt_otherwise(self) -> bool:
+        old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
+        return any(are_opposite(a, b) for a in old for b in new)
+
+    def _feeling(self) -> Verdict | None:
+        """Decide where one of the facts is for something and the other is against something."""
+        old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
+        if not self._is_felt_otherwise():
+            return None
+        if len(self.alignment.old) == len(old) and len(self.alignment.new) == len(new):
+            return self._update("the feeling about it is another one")
+        return self._different("the feelings are about different things")
+
+    def _replaced_value(self) -> Verdict | None:
+        """Decide where each fact has something that the other one has not."""
+        left = self.alignment
+        if left.new and self._is_named_instead():
+            return self._update("the newer one names something else instead")
+        if not (left.old and left.new):
+            return None
+        hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        is_done = self._is_carried_out() and self.new.is_past
+        if is_done and all(term.kind is Kind.DATE for term in (*left.old, *left.new)):
+            return self._update("the newer one says that the plan is carried out")
+        if self.replacement.has_advanced():
+            return self._update("the number has grown since")
+        if self.replacement.is_more_exact():
+            return self._update("the newer one names it more exactly")
+        if self.replacement.has_only_values():
+            if self.replacement.is_quantity():
+                return self._update("a new value of the same amount or date")
+            if self.replacement.is_current:
+                return self._undecided("another number or date: both may be true")
+        if self.replacement.is_variant():
+            return self._update("the newer one says that it is of another kind now")
+        if self.replacement.is_value():
+            return self._update("a new value of the same thing")
+        replaced = _nouns(left.old)
+        score = min(left.share(replaced), self.share_new)
+        has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
+        is_short = len(replaced) <= 2 and len(left.new) <= 2
+        is_other = self._has_kept_value() or self._is_other_swapped() or self._is_narrower()
+        is_new = has_changed and not is_other
+        if is_new and is_short and score >= 0.35 and self._has_changed_topic():
+            return self._update("the newer one says that it has changed")
+        if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
+            if not hard and not _nouns(left.old) and not _nouns(left.new):
+                return self._open(Relation.UNDECIDED, "their verbs may say the same")
+            problem = "another name, number or date" if hard else "another word stands in the same place"
+            return self._different(problem, is_contradicted=bool(hard))
+        return None
+
+    def _has_changed_topic(self) -> bool:
+        """Whether the newer fact says of the same thing, not of the same person, that it is other now."""
+        topics = [
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.DATE)
+            and not (a.is_head and b.is_head and _is_someone(a))
+            and not (is_listed(a, "levels") or is_listed(a, "units"))
+        ]
+        if self.new.is_english:
+            return bool(topics)
+        adds = {"и", "тоже", "также"}
+        is_added = any(self.new.word_before(term) in adds for term in self.alignment.new)
+        is_same = any(not is_listed(a, "changed") for a, _ in topics)
+        return is_same and not (is_added or self.old.is_changed)
+
+    def _is_other_swapped(self) -> bool:
+        """Whether something of the older fact stands where the newer one swaps something else."""
+        return bool(_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
+
+    def _is_narrower(self) -> bool:
+        """Whether a word of the older fact tells which of several it is about: "car lease", "lease"."""
+        is_head_shared = any(a.is_head and a.kind is Kind.WORD for a, _ in self.alignment.pairs)
+        is_favourite = "favourite" in self.old.slots & self.new.slots
+        is_other = any(term.is_head for term in self.alignment.old) and not is_favourite
+        return is_other and (is_head_shared or not self.new.has_head)
+
+    def _has_kept_value(self) -> bool:
+        """Whether the value that the newer fact has changed to stands in the older fact already."""
+        kinds = (Kind.NAME, Kind.NUMBER, Kind.DATE)
+        is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
+        last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]
+        if any(b.kind is Kind.NUMBER and (b,) == last for _, b in self.alignment.pairs):
+            return True
+        return not is_value_new and any(
+            (b.kind in kinds or is_listed(b, "units"))
+            and (self.new.word_before(b) in ("to", "на", "в", "во", "до") or (b,) == last)
+            for _, b in self.alignment.pairs
+        )
+
+    def _is_named_instead(self) -> bool:
+        """Whether a Russian fact names something instead of that which the older one names."""
+        is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
+        return (
+            is_current
+            and not self._hard(self.alignment.old)
+            and any(
+                b.kind is Kind.NAME and self.new.word_before(b) == "вместо" for _, b in self.alignment.pairs
+            )
+        )
+
+    def _hard(self, left: tuple[Term, ...]) -> bool:
+        """Whether a name, a number or a date has no counterpart."""
+        return any(term.kind in (Kind.NAME, Kind.NUMBER, Kind.DATE) for term in left)
+
+    def _drops_amount(self) -> bool:
+        """Whether a Russian fact that says that something has changed lacks only the older amount."""
+        is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
+        return is_marked and kinds_of(self.alignment.old) == {Kind.NUMBER}
+
+    def _is_elsewhere(self) -> bool:
+        """Whether a phrase of one fact has its verb in the other, with another place: "лежит в больнице"."""
+        sides = (self.old, self.new)
+        left = (self.alignment.old, self.alignment.new)
+        return any(
+            pair[at].text.split()[0] == pair[1 - at].text
+            and is_cyrillic(pair[at].text)
+            and any(t.role == "to" and 0 < t.place - pair[1 - at].place <= 2 for t in left[1 - at])
+            for at in range(len(sides))
+            for pair in self.alignment.pairs
+            if " " in pair[at].text
+        )
+
+    def _is_once_again(self) -> bool:
+        """Whether only the older fact has an amount, and the newer one a single time: "раз в неделю"."""
+        left = self.alignment
+        is_single = "раз" in self.new.raw and not any(term.kind is Kind.NUMBER for term in self.new.terms)
+        is_amount = kinds_of(left.old) == {Kind.NUMBER} and self.old.word_after(left.old[0]) in (
+            "раз",
+            "раза",
+        )
+        return is_amount and is_single and not left.new
+
+    def _is_described(self) -> bool:
+        """Whether the newer fact tells what something is that the older one says exists."""
+        old, new, left = self.old, self.new, self.alignment
+        if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
+            return False
+        is_told = new.is_copular or "name" in new.slots
+        return is_told and any((b.is_head or not b.place) and b.kind is Kind.WORD for _, b in left.pairs)
+
+    def _worded_otherwise(self) -> Verdict:
+        left, (old, new) = self.alignment, (self.share_old, self.share_new)
+        if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
+            return self._update("the newer one says the same with another amount, or more exactly")
+        if self._is_elsewhere():
+            return self._undecided("one of them names another place")
+        if self._is_once_again():
+            return self._update("the newer one says the same of another amount")
+        if self._is_of_another_time():
+            return self._undecided("one of them is about another time")
+        if new >= SUBSET_SHARE > old and self.new.is_changed and not self.old.is_changed:
+            return self._undecided("the newer one says that something has changed")
+        pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
+        one_head = any(term.is_head for term in (*left.old, *left.new))
+        if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
+            if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
+                return self._update("the newer one leaves the place that the older one names")
+            return self._undecided("the newer one leaves the place that the older one names")
+        if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
+            if self._is_carried_out():
+                return self._update("the newer one says that the plan is carried out")
+            if self._denies_otherwise():
+                return self._update("the newer one denies more, less or something else")
+            is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
+            return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
+        if one_head and (self.score < 0.75 or self._is_person_narrowed()):
+            return Verdict(self._doubt(), "one of them may be about something else", self.score)
+        is_phrase = pairs == 1 and (
+            _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
+        )
+        objects = [a for a, _ in left.pairs if a.kind is not Kind.LIGHT and not a.is_head]
+        has_other_verb = _has_own_verb(self.new, left.new) or _has_own_verb(self.old, left.old)
+        if len(objects) <= 1 and has_other_verb and self.score < SUBSET_SHARE and not self._is_carried_out():
+            return self._undecided("they say different things of it")
+        if (
+            old >= SUBSET_SHARE
+            and not is_phrase
+            and (pairs >= 2 or len(left.new) <= 2 or self._is_continued())
+        ):
+            return self._update("the newer one says the same, and more")
+        if new >= SUBSET_SHARE and self._is_carried_out():
+            return self._update("the newer one says that the plan is carried out")
+        if kinds_of(left.old) == {Kind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
+            return self._update("the newer one says it of every day")
+        if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
+            return self._same("the older one says it, and more", is_covered=True)
+        if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
+            return self._same(f"{self.score:.0%} of the words have a counterpart")
+        if pairs and not self._says_same_of_subject():
+            return self._undecided("both may be about the same, and say different things of it")
+        return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+
+    def _is_of_another_time(self) -> bool:
+        """Whether the same verb stands in another tense, or only the newer fact speaks of a plan."""
+        if self.new.is_ended or self.new.is_changed or self.new.is_resumed or self._is_carried_out():
+            return False
+        if self.new.is_planned and not self.old.is_planned and self.share_old >= SUBSET_SHARE:
+            return True
+        return self.new.is_past != self.old.is_past and any(
+            _have_one_form(a, b) and _is_past(a) != _is_past(b) for a, b in self.alignment.pairs
+        )
+
+    def _is_person_narrowed(self) -> bool:
+        """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
+        people = {
+            (side, pair[side].place)
+            for pair in self.alignment.pairs
+            for side in (0, 1)
+            if pair[side].kind is Kind.PERSON and pair[side].is_head
+        }
+        return any(
+            term.kind is Kind.WORD and term.is_head and any(s == side and p < term.place for s, p in people)
+            for side, left in enumerate((self.alignment.old, self.alignment.new))
+            for term in left
+        )
+
+    def _is_carried_out(self) -> bool:
+        """Whether the newer fact says that a plan, or a stage such as waiting, has come to its end."""
+        is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
+        is_open = self.old.is_planned or (is_before and self.new.is_past)
+        return is_open and not self.new.is_planned and not self.new.is_negated
+
+    def _denies_otherwise(self) -> bool:
+        """Whether the same words say another thing: "neither meat nor fish", "fish, but no meat"."""
+        denials = self.old.tokens.count("not"), self.new.tokens.count("not")
+        return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
+
+    def _is_continued(self) -> bool:
+        """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""
+        old, new = _without_fillers(self.old), _without_fillers(self.new)
+        return len(old) >= 2 and new[: len(old)] == old
+
+    def _says_same_of_subject(self) -> bool:
+        """Whether words match beyond those that say what both facts are about."""
+        said = [
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (Kind.LIGHT, Kind.PERSON) and not (a.is_head and b.is_head)
+        ]
+        return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
+
+    def _doubt(self) -> Relation:
+        is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE
+        return Relation.UNDECIDED if is_likely else Relation.DIFFERENT
+
+
+def _have_one_form(a: Term, b: Term) -> bool:
+    """Whether two terms are the same word, not only words for the same."""
+    return any(not key.startswith("same ") for key in a.keys & b.keys)
+
+
+def _is_someone(term: Term) -> bool:
+    return term.kind in (Kind.NAME, Kind.PERSON)
+
+
+def _is_owner(statement: Statement, person: Term) -> bool:
+    """Whether something belongs to a person: "собака друга", "the neighbour's dog"."""
+    if person.kind is not Kind.PERSON:
+        return False
+    if is_cyrillic(person.text):
+        return "gent" in grammemes(person.text) and "NOUN" in grammemes(statement.word_before(person))
+    is_possessive = f"{person.text}'s" in normalize(statement.text).casefold()
+    return person.is_head and any(
+        term.is_head and (is_possessive or term.kind is Kind.WORD) and term.place - person.place == 1
+        for term in statement.terms
+    )
+
+
+def _is_name_beside(statement: Statement, person: Term, name: Term) -> bool:
+    """Whether a name is that of a person: "brother Tom", "a friend called Tom", not "a friend uses Linux"."""
+    first, last = sorted((person.place, name.place))
+    between = statement.raw[first + 1 : last]
+    said = {term.place for term in statement.terms if term.text not in _CALLED}
+    is_said = any(place in said for place in range(first + 1, last))
+    return len(between) <= 1 and not is_said and between not in (("—",), ("–",))
+
+
+def _are_other_compounds(a: str, b: str) -> bool:
+    """Whether two Russian words with a hyphen name two of one kind: "врач-хирург", "врач-терапевт"."""
+    if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
+        return False
+    first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
+    return first[0][:4] == first[1][:4] and last[0][:4] != last[1][:4]
+
+
+def _has_digit(term: Term) -> bool:
+    return any(map(str.isdigit, term.text))
+
+
+def _is_predicate(word: str) -> bool:
+    return is_verb(word) or "ADJS" in grammemes(word)
+
+
+def _has_word_between(statement: Statement, first: Term, second: Term) -> bool:
+    return any(term.kind is Kind.WORD and first.place < term.place < second.place for term in statement.terms)
+
+
+def _is_past(verb: Term) -> bool:
+    """Whether a word is a verb in the past tense; of an English word only its ending or a list tells it."""
+    if is_cyrillic(verb.text):
+        return is_past_verb(verb.text)
+    return verb.text.endswith("ed") or verb.text in lexicon().grammar["past"]
+
+
+def _weekdays(terms: tuple[Term, ...]) -> list[Term]:
+    return [term for term in terms if any(key.startswith("dates weekday") for key in term.keys)]
+
+
+def _is_denied(statement: Statement, verb: Term) -> bool:
+    return statement.word_before(verb) == "не"
+
+
+def _is_left(statement: Statement, place: Term) -> bool:
+    """Whether a Russian preposition before a word says that somebody leaves it."""
+    return statement.word_before(place) in ("из", "изо", "с", "со")
+
+
+def _is_on(term: Term, axes: set[str]) -> bool:
+    """Whether a term stands on one of some axes of stages."""
+    return any(pole[:-1] in axes for pole in term.stages)
+
+
+def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
+    """The terms that stand on none of some axes of stages."""
+    return [term for term in terms if not _is_on(term, axes)]
+
+
+def _is_part_of_phrase(statement: Statement, left: Sequence[Term]) -> bool:
+    """Whether a word that both facts have only qualifies a word of one of them: a piano, piano lessons."""
+    places = {term.place for term in statement.terms if term.kind is Kind.WORD} - {t.place for t in left}
+    fillers = lexicon().grammar["participles"]
+    return statement.is_english and any(
+        term.kind is Kind.WORD
+        and term.place - 1 in places
+        and not term.stages
+        and term.text not in fillers
+        and not term.text.endswith(("ly", "ing"))
+        for term in left
+    )
+
+
+def _has_own_verb(statement: Statement, left: Sequence[Term]) -> bool:
+    """Whether a verb with content stands in one fact only, such as "rented" beside "has"."""
+    return any(
+        term.kind is Kind.WORD
+        and not term.is_head
+        and (is_verb(term.text) or (statement.is_english and _is_before_object(statement, term)))
+        for term in left
+    )
+
+
+def _is_before_object(statement: Statement, term: Term) -> bool:
+    grammar = lexicon().grammar
+    is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
+    is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
+    is_followed = statement.word_after(term) in grammar["determiners"]
+    return is_first and (is_followed or is_third_person or term.text in grammar["past"])
+
+
+def _subjects(left: tuple[Term, ...]) -> list[Term]:
+    return [term for term in left if term.is_head and term.kind in (Kind.WORD, Kind.NAME)]
+
+
+def _first_after_head(statement: Statement) -> Term | None:
+    return next(
+        (term for term in statement.terms if not term.is_head and term.kind in (Kind.WORD, Kind.LIGHT)), None
+    )
+
+
+def _nouns(terms: tuple[Term, ...]) -> list[Term]:
+    """The terms that are not known to be verbs."""
+    return [term for term in terms if term.kind is not Kind.WORD or not is_verb(term.text)]
+
+
+def _nouns_of(terms: tuple[Term, ...]) -> list[Term]:
+    """The terms that are neither numbers nor dates."""
+    return [term for term in terms if term.kind not in (Kind.NUMBER, Kind.DATE)]
+
+
+def _is_beside(term: Term) -> bool:
+    """Whether a person is only with somebody, or something is for them."""
+    return not term.is_head and term.role in ("with", "for")
+
+
+def _feelings(terms: tuple[Term, ...]) -> list[Term]:
+    return [term for term in terms if any(pole.startswith("feeling") for pole in term.opposites)]
+
+
+def _without_fillers(statement: Statement) -> list[str]:
+    """The words of a fact except those for the user, determiners and counts."""
+    grammar = lexicon().grammar
+    fillers = grammar["user"] | grammar["determiners"] | {"s"}
+    numbers = {term.text for term in statement.terms if term.kind is Kind.NUMBER}
+    light = {term.text for term in statement.terms if term.kind is Kind.LIGHT}
+    return [word for word in statement.raw if word not in fillers | numbers | light]

@@ -1,0 +1,789 @@
+"""Values of which a fact has one at a time: whether a newer one takes the place of an older one."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, pairwise
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup
+from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
+from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_ordinal, is_verb
+from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.tokenizer import as_number
+
+_NUMBER_SIGNS: Final = ("№", "no", "#")
+
+_NAMED_SLOTS: Final = ("employer", "vehicle", "provider", "device", "school")
+"""Slots whose value is a name."""
+
+_HOURS: Final = ("wake", "bedtime", "breakfast", "lunch", "dinner")
+"""Slots whose value is a time of the day."""
+
+_NUMBER_SLOTS: Final = (*_HOURS, "weight", "salary")
+"""Slots whose value is a number."""
+
+_WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
+"""Slots whose value is one of the words that tell the slot."""
+
+_LANGUAGE_LEVEL: Final = re.compile("[abc][12]")
+"""A level of the Common European Framework of Reference for Languages, in lower case."""
+
+_NAMING: Final = frozenset(("called", "named", "is", "mr", "mrs", "ms", "dr", "—", "–")) | frozenset(
+    ("по", "имени", "зовут", "теперь", "стал", "стала", "выбрали", "назначили", "избрали")
+)
+"""Words between a role and the name of the person who has it."""
+
+_BEGINNING: Final = frozenset(("started", "begun", "начал", "начала", "стал", "стала"))
+"""Words before a habit that is new."""
+
+_REACHING: Final = frozenset(
+    ("passed", "reached", "got", "achieved", "earned", "exam", "экзамен", "certificate")
+)
+"""Words that say that a level is reached."""
+
+_NEXT: Final = ("for", "to", "a", "an", "в", "во", "на")
+"""Words before the name of that for which something is left."""
+
+_ONE_PERIOD: Final = ("год", "годик", "полгода", "полтора")
+"""Words that tell an age without a number."""
+
+_SWAPPING: Final = frozenset(
+    ("=сменить", "=поменять", "=заменить", "=обновить", "=переименовать", "replaced", "renamed", "swapped")
+)
+"""Verbs whose object is replaced."""
+
+_MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
+"""Verbs whose object stays the same in another place."""
+
+_ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "во")
+"""Words behind the object of such a verb."""
+
+_REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
+"""Past tenses that tell how it is now."""
+
+_OCCUPIED: Final = frozenset(
+    ("as", "is", "am", "are", "be", "became", "become", "becoming", "works", "work", "now")
+)
+"""English words before what somebody works as."""
+
+_PERIODS: Final = frozenset(("=год", "=лето", "=месяц", "=неделя", "=полгода"))
+"""Units of an age."""
+
+_TURNING: Final = frozenset(("=исполниться", "=стукнуть"))
+"""Verbs that tell an age."""
+
+_PREPOSITIONS: Final = (
+    "at",
+    "in",
+    "of",
+    "on",
+    "with",
+    "for",
+    "from",
+    "to",
+    "now",
+    "and",
+    "level",
+    "player",
+    "speaker",
+)
+"""Words that may follow a value."""
+
+_COMPLEMENTS: Final = ("на", "в", "во", "к", "ко", "от", "для", "до", "из", "с", "со", "о", "об")
+"""Prepositions that put a complement behind a noun."""
+
+_FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly", "dates yearly"))
+"""Keys of how often something happens."""
+
+_ELECTING: Final = frozenset(("выбрали", "назначили", "избрали"))
+"""Verbs by which somebody gets a role."""
+
+_PRACTISING: Final = ("plays", "speaks", "играет", "говорит", "владеет", "катается")
+"""Verbs that a level of a skill may go with."""
+
+_WORKING: Final = ("work as", "works as", "working as")
+"""Phrases before what somebody works as."""
+
+_SWITCHING: Final = frozenset(("switched", "upgraded", "перешел", "перешла", "пересел", "пересела"))
+"""Verbs that say that somebody uses something else now."""
+
+_ENTERING: Final = frozenset(("started", "entered", "reached", "пошел", "пошла", "перешел", "перешла"))
+"""Verbs that say that the next class or chapter has begun."""
+
+_ADDING: Final = frozenset(("too", "also", "another", "second", "тоже", "также", "еще", "второй", "вторая"))
+"""Words that say that something is added."""
+
+_USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Two facts, each of which has something that the other one has not.
+
+    Attributes:
+        old, new: the facts.
+        alignment: of both.
+    """
+
+    old: Statement
+    new: Statement
+    alignment: Alignment
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the newer fact tells how it is now, rather than of an event that stays true."""
+        return self.new.is_changed or not (_is_event_past(self.old) or _is_event_past(self.new))
+
+    @property
+    def left(self) -> tuple[Term, ...]:
+        """The terms of both facts without a counterpart."""
+        return (*self.alignment.old, *self.alignment.new)
+
+    @property
+    def values(self) -> list[Term]:
+        """The numbers and dates without a counterpart."""
+        return [term for term in self.left if term.kind in (Kind.NUMBER, Kind.DATE)]
+
+    def slot(self) -> str | None:
+        """Name the attribute of a person to which the newer fact gives another value."""
+        left, slots = self.alignment, self.old.slots & self.new.slots
+        shared = kinds_of(left.old) & kinds_of(left.new)
+        if self.old.is_planned:
+            return None
+        if not (self.new.is_planned or self.old.is_negated or self.new.is_negated):
+            if self._has_reached_level():
+                return "language level"
+            if self._tells_age(self.old) and self._tells_age(self.new) and self._has_only_ages():
+                return "age"
+            if slot := self._number_slot(slots):
+                return slot
+        is_other_head = _has_own_head(self.old) != _has_own_head(self.new)
+        if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
+            return None
+        if _is_event_past(self.old) and _is_event_past(self.new) and shared & {Kind.NUMBER, Kind.DATE}:
+            return None  # two events, each of which has its date
+        if "residence" in slots and (
+            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed) or self._has_moved_out()
+        ):
+            return "residence"
+        is_number = shared == {Kind.NUMBER} and not any(map(is_year, self.left))
+        is_age_only = _consists_of([t for t in self.left if t.kind is not Kind.NUMBER], "age")
+        if "age" in slots and is_number and (is_age_only or self.new.is_english):
+            return "age"
+        for slot in ("marital", "diet"):
+            if slot in slots:
+                return slot
+        if slot := self._word_slot(slots):
+            return slot
+        if "favourite" in slots and len(left.pairs) >= 2 and len(left.old) == len(left.new) == 1:
+            return "favourite"
+        if self._is_another_job():
+            return "job"
+        if "transport" in slots and _consists_of(self.left, "means"):
+            return "transport"
+        return self._named_slot(slots)
+
+    def _number_slot(self, slots: frozenset[str]) -> str | None:
+        return next((slot for slot in _NUMBER_SLOTS if slot in slots and self._is_amount_of(slot)), None)
+
+    def _word_slot(self, slots: frozenset[str]) -> str | None:
+        for slot in _WORD_SLOTS:
+            is_whole = slot != "study_year" or all(map(self._ends_phrase, self.left))
+            if slot in slots and _consists_of(self.left, slot) and is_whole:
+                return slot
+        return None
+
+    def _ends_phrase(self, term: Term) -> bool:
+        """Whether an English word does not qualify the next one: "is a junior", not "a junior colleague"."""
+        statement = self._statement_of(term)
+        last = statement.word_after(term._replace(place=term.place + len(term.text.split()) - 1))
+        return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
+
+    def _is_another_job(self) -> bool:
+        """Whether both facts tell what somebody works as."""
+        if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
+            return False
+        sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
+        return self._is_work_as_another() or all(self._has_occupation(*side) for side in sides)
+
+    def _is_work_as_another(self) -> bool:
+        """Whether both facts tell in a word or two what somebody works as."""
+        kinds = kinds_of(self.left)
+        if "job" in self.old.slots & self.new.slots and self.new.is_changed and not self.old.is_changed:
+            return kinds <= {Kind.WORD, Kind.PERSON} and not any(term.is_head for term in self.left)
+        is_short = max(len(self.alignment.old), len(self.alignment.new)) <= 2 and kinds <= {
+            Kind.WORD,
+            Kind.PERSON,
+        }
+        return is_short and any(a.text in _WORKING and b.text in _WORKING for a, b in self.alignment.pairs)
+
+    def is_variant(self) -> bool:
+        """Whether somebody has switched to another kind of a thing: "a diesel van", "an electric van"."""
+        left = self.alignment
+        pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        is_switched = not _SWITCHING.isdisjoint(self.new.raw[:3]) and not (
+            self.old.is_past or self.new.is_planned
+        )
+        if not (
+            is_switched and len(pairs) == 1 and len(left.new) == 1 and kinds_of(self.left) == {Kind.WORD}
+        ):
+            return False
+        before, after = pairs[0]
+        is_qualified = before.place - left.old[-1].place == 1 and after.place - left.new[0].place == 1
+        return is_qualified and len(left.old) <= 2 and not any(term.is_head for term in self.left)
+
+    def _has_occupation(self, statement: Statement, left: Sequence[Term]) -> bool:
+        """Whether terms without a counterpart tell what somebody works as, rather than whom they see."""
+        is_working = "employer" in statement.slots
+        return any(
+            not term.role
+            and (is_listed(term, "professions") or (is_working and _is_somebody_as(term)))
+            and _is_occupation(statement, term)
+            for term in left
+        )
+
+    def _tells_age(self, statement: Statement) -> bool:
+        """Whether a Russian fact tells nothing but an age: "Сыну 10 месяцев", "Сыну исполнился год"."""
+        words = [term for term in statement.words if term.kind is not Kind.NUMBER and not _is_of_age(term)]
+        is_amount = any(term.kind is Kind.NUMBER for term in statement.words) or any(
+            word in _ONE_PERIOD for word in statement.raw
+        )
+        is_period = any(_is_period(word) for word in statement.raw)
+        return is_amount and is_period and bool(words) and all("datv" in grammemes(t.text) for t in words)
+
+    def _has_only_ages(self) -> bool:
+        return bool(self.left) and all(term.kind is Kind.NUMBER or _is_of_age(term) for term in self.left)
+
+    def _is_amount_of(self, slot: str) -> bool:
+        """Whether both facts differ in nothing but the number that such a slot has for its value."""
+        if self.old.is_past and not self.old.is_changed:
+            return False  # what was once so is not replaced
+        return all(self._is_one_amount_of(side, slot) for side in (self.alignment.old, self.alignment.new))
+
+    def _is_one_amount_of(self, left: Sequence[Term], slot: str) -> bool:
+        numbers = [term for term in left if term.kind is Kind.NUMBER]
+        rest = [
+            term
+            for term in left
+            if term.kind is not Kind.NUMBER
+            and not (slot in _HOURS and _is_part_of_day(term))
+            and not (is_listed(term, "units") and term.text != "час")
+        ]
+        if slot in _HOURS:
+            hours = [
+                t for t in rest if t.text == "час" or not t.keys.isdisjoint(("dates noon", "dates midnight"))
+            ]
+            numbers, rest = [*numbers, *hours], [term for term in rest if term not in hours]
+        return len(numbers) == 1 and not any(map(is_year, numbers)) and _consists_of(rest, slot)
+
+    def _has_reached_level(self) -> bool:
+        """Whether a language that both facts name is at a higher level: "B1", "passed C1"."""
+        sides = (self.alignment.old, self.alignment.new)
+        levels = [[t.text for t in side if _LANGUAGE_LEVEL.fullmatch(t.text)] for side in sides]
+        rest = [t for t in chain(*sides) if not (_LANGUAGE_LEVEL.fullmatch(t.text) or is_listed(t, "levels"))]
+        has_topic = any(a.kind not in (Kind.LIGHT, Kind.NUMBER) for a, _ in self.alignment.pairs)
+        is_other = any(t.kind is not Kind.WORD or not _is_reaching(t) for t in rest)
+        return all(len(each) == 1 for each in levels) and levels[0] < levels[1] and has_topic and not is_other
+
+    def _has_moved_out(self) -> bool:
+        """Whether the newer fact says that a place has ended, and names the next one."""
+        is_left = self.new.is_ended and not self.old.is_ended
+        return is_left and Kind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
+
+    def _named_slot(self, slots: frozenset[str]) -> str | None:
+        left = self.alignment
+        if any(term.role == "with" for term in self.left):
+            return None
+        if "employer" in slots and Kind.NAME in kinds_of(left.old) & kinds_of(left.new):
+            return "employer"
+        if "device" in slots and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}:
+            return "device"
+        if kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}:
+            return next((slot for slot in _NAMED_SLOTS if slot in slots), None)
+        return None
+
+    def is_value(self) -> bool:
+        """Whether both facts give a value to the same thing, which has one at a time."""
+        is_elected = not _ELECTING.isdisjoint(self.new.raw) and not self.old.is_past
+        if is_elected and self._is_in_one_role():
+            return True
+        return self.is_current and (
+            self._is_attribute_value()
+            or self._is_level()
+            or self._is_rank()
+            or self._is_recoloured()
+            or self._is_in_one_role()
+            or self._is_used_for()
+            or self._is_address()
+            or self._has_new_holder()
+        )
+
+    def is_left_for_another(self) -> bool:
+        """Whether the newer fact leaves for another one what the older one names: "left A for B"."""
+        left = self.alignment
+        slots = {"employer", *_NAMED_SLOTS} & self.old.slots
+        names = [term for term in left.new if term.kind is Kind.NAME]
+        places = [a.place for a, _ in left.pairs if a.kind is Kind.NAME]
+        is_whole = all(
+            (t.kind is Kind.NAME and any(abs(t.place - p) == 1 for p in places)) or t.kind is Kind.WORD
+            for t in left.old
+        )
+        is_next = bool(names) and self.new.raw[names[0].place - 1] in _NEXT
+        is_other = any(t.kind in (Kind.PERSON, Kind.DATE) for t in left.new)
+        return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
+
+    def is_quantity(self) -> bool:
+        """Whether only a number or date differs, of what is measured, counted or due."""
+        if self._is_next_model() or (self.is_current and self._is_frequency()):
+            return True
+        if self.new.is_changed and self.new.is_english and self._is_attribute_value():
+            return True
+        if self._adds_up() and _REMAINING.isdisjoint(self.new.raw):
+            is_amount = all(_is_amount(self._statement_of(term), term) for term in self.values)
+            return is_amount and self._has_grown() and not self._is_numbered()
+        if not self.values or not self.is_current:
+            return False
+        if Kind.NUMBER in kinds_of(self.left) and any(map(_is_part_of_day, self.left)):
+            return False  # an amount in the morning, another one in the evening
+        if self._is_measure() or self._is_position() or self._has_been_changed():
+            return True
+        return self._is_scheduled() and not self._is_numbered()
+
+    def has_advanced(self) -> bool:
+        """Whether a number has grown already: "уже в четвёртом классе", "started year 7"."""
+        is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
+            self._is_beside(term, "positions") for term in self.values
+        )
+        if not (is_begun or "уже" in self.new.raw) or any(map(is_year, self.values)):
+            return False
+        sides = (self.alignment.old, self.alignment.new)
+        numbers = [tuple(term for term in side if term.kind is Kind.NUMBER) for side in sides]
+        rest = [[t for t in side if t.kind is not Kind.NUMBER and not is_verb(t.text)] for side in sides]
+        rest = [[t for t in side if t.text not in _ENTERING] for side in rest]
+        is_of_other = all(rest) or any(term.kind is not Kind.WORD for term in chain(*rest))
+        is_event = self.new.is_past and not (self.old.is_past or is_begun)
+        return not (is_of_other or is_event) and _is_growth(*numbers)
+
+    def is_more_exact(self) -> bool:
+        """Whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
+        return all(is_verb(term.text) for term in self.alignment.old) and any(
+            a.kinds and is_kind_of(b, a) and is_listed(a, "professions") for a, b in self.alignment.pairs
+        )
+
+    def has_only_values(self) -> bool:
+        """Whether nothing but numbers and dates differs, or the newer fact says that they have changed."""
+        rest = [
+            term
+            for term in self.left
+            if term not in self.values
+            and not (self._is_of_change(term) or self._is_of_cause(term) or term.text in _REMAINING)
+        ]
+        is_of_other = sum(term.kind in (Kind.NAME, Kind.PERSON) for term in rest) > 1
+        is_narrower = any(term.is_head and self._statement_of(term) is self.old for term in rest)
+        is_other_topic = self._says_other() and (not self._has_topic() or self._has_other_complement())
+        is_of_other = is_of_other or is_narrower or is_other_topic
+        has_changed = self.new.is_changed and not _is_event_past(self.old)
+        is_small = has_changed and len(rest) <= 2 and not is_of_other
+        return bool(self.values) and (not rest or is_small)
+
+    def _is_of_cause(self, term: Term) -> bool:
+        """Whether a word of the newer fact tells after what it is so: "после рефинансирования"."""
+        return term.text == "после" or (term.role == "after" and self._statement_of(term) is self.new)
+
+    def _is_of_change(self, term: Term) -> bool:
+        """Whether a word of the newer fact only says what of both has changed: "подняла плату за комнату"."""
+        is_told = is_listed(term, "attributes") or is_listed(term, "changed")
+        return self.new.is_changed and is_told and self._statement_of(term) is self.new and self._has_topic()
+
+    def _says_other(self) -> bool:
+        """Whether each fact has a word of its own that no unit and no change accounts for."""
+        return bool(_contents(self.alignment.old) and _contents(self.alignment.new))
+
+    def _has_topic(self) -> bool:
+        """Whether both facts have a word in common that is no unit."""
+        bare = ("units", "changed")
+        return any(
+            a.kind is Kind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))
+            for a, b in self.alignment.pairs
+        )
+
+    def _has_other_complement(self) -> bool:
+        """Whether both facts put other words behind one preposition: "pays for water", "pays for gas"."""
+        old, new = (
+            {statement.word_before(term) for term in side if term.kind is Kind.WORD}
+            for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
+        )
+        return not (old & new).isdisjoint(("for", "on", "за", *_COMPLEMENTS))
+
+    def _is_measure(self) -> bool:
+        """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
+        return not self._is_numbered() and all(
+            term.kind is Kind.NUMBER and _is_amount(self._statement_of(term), term) for term in self.values
+        )
+
+    def _has_been_changed(self) -> bool:
+        """Whether a Russian fact says that the one value of something is another now."""
+        is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
+        has_topic = any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs)
+        is_value = (
+            bool(self.alignment.old) and bool(self.alignment.new) and not any(map(is_year, self.values))
+        )
+        is_of_other = bool(kinds_of(self.left) & {Kind.NAME, Kind.PERSON})
+        return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
+
+    def _is_position(self) -> bool:
+        """Whether a number tells how far somebody has come, and the newer one is greater: page 3, page 90."""
+        if not self._has_grown() or self.old.is_past or self.new.is_past:
+            return False
+        feelings = (pole for term in self.new.terms for pole in term.opposites)
+        return not any(pole.startswith("feeling") for pole in feelings) and all(
+            self._is_beside(term, "positions") and not term.is_head for term in self.values
+        )
+
+    def _adds_up(self) -> bool:
+        """Whether a number only grows, as in "has read 9 books"; "read 9 books" may tell of one event."""
+        is_total = not self.new.is_english or not {"has", "have", "i've"}.isdisjoint(self.new.raw)
+        return is_total and any(
+            is_listed(a, "progress") and is_listed(b, "progress") for a, b in self.alignment.pairs
+        )
+
+    def _has_grown(self) -> bool:
+        return kinds_of(self.left) == {Kind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
+
+    def _statement_of(self, term: Term) -> Statement:
+        """The fact that a term without a counterpart stands in."""
+        return self.old if any(term is each for each in self.alignment.old) else self.new
+
+    def _is_beside(self, term: Term, table: str) -> bool:
+        statement = self._statement_of(term)
+        beside = (statement.word_before(term), statement.word_after(term))
+        return any(word and is_in_table(word, table) for word in beside)
+
+    def _is_numbered(self) -> bool:
+        """Whether a number tells which of many it is, as in "bus 14", or a year when it happened."""
+        return any(_tells_which(self._statement_of(term), term) or is_year(term) for term in self.values)
+
+    def _is_scheduled(self) -> bool:
+        """Whether both facts tell the date or the number of one thing, such as a deadline or a rent."""
+        if not self.new.is_changed and any(map(is_habitual, self.left)):
+            return False
+        is_due = all(term.kind is Kind.DATE and term.role in ("to", "before") for term in self.left)
+        return is_due or any(
+            (_is_attribute(a) and _is_attribute(b)) or (_is_event(a) and _is_event(b))
+            for a, b in self.alignment.pairs
+        )
+
+    def _is_attribute_value(self) -> bool:
+        """Whether both facts say of the same thing what it is, as in "The manager is Ann"."""
+        old, new = self.alignment.old, self.alignment.new
+        pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
+            return False
+        kinds = kinds_of(self.left)
+        is_event = Kind.NAME in kinds and bool(kinds & {Kind.NUMBER, Kind.DATE})
+        is_model = bool({"device", "vehicle"} & self.old.slots & self.new.slots) and Kind.DATE not in kinds
+        is_code = all(len(term.text) == 1 for term in self.left if term.kind is Kind.NAME)
+        if self._is_complemented():
+            return False
+        if (is_event and not (is_model or is_code)) or not (self.old.is_copular and self.new.is_copular):
+            return False
+        is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
+        if self._says_other() and kinds_of(old) & kinds_of(new) & {Kind.NUMBER, Kind.DATE}:
+            return False  # another thing of the same kind at another time
+        is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
+
+    def _is_complemented(self) -> bool:
+        """Whether Russian prepositions put something else behind a noun: "подписка на «Окко»"."""
+        if self.new.is_changed:
+            return False
+        behind = [
+            [t for t in side if self._statement_of(t).word_before(t) in _COMPLEMENTS]
+            for side in (self.alignment.old, self.alignment.new)
+        ]
+        is_name = any(term.kind is Kind.NAME for term in chain(*behind))
+        return is_name or all(
+            any(term.kind is Kind.WORD and not is_listed(term, "units") for term in side) for side in behind
+        )
+
+    def _is_rank(self) -> bool:
+        """Whether somebody has another rank in the same profession: "старший бухгалтер"."""
+        left = self.alignment
+        old, new = _without_changes(left.old, "job"), _without_changes(left.new, "job")
+        return (
+            len(old) == len(new) == 1
+            and all(is_listed(term, "ranks") and not term.is_head for term in (*old, *new))
+            and any(is_listed(a, "professions") and a.place - old[0].place == 1 for a, _ in left.pairs)
+        )
+
+    def _is_level(self) -> bool:
+        """Whether the same thing is at another level: "at A2 level", "a brown belt"."""
+        old, new = self.alignment.old, self.alignment.new
+        return len(old) == len(new) == 1 and all(
+            not term.is_head and self._is_beside(term, "levels") for term in self.left
+        )
+
+    def _is_recoloured(self) -> bool:
+        """Whether the same thing has another colour."""
+        left = self.alignment
+        return (
+            all(any(is_listed(term, "colours") for term in side) for side in (left.old, left.new))
+            and max(len(left.old), len(left.new)) <= 2
+            and kinds_of(self.left) == {Kind.WORD}
+            and any(a.is_head and b.is_head for a, b in left.pairs)
+        )
+
+    def _is_address(self) -> bool:
+        """Whether both facts tell the address of one thing."""
+        is_hard = bool(self.left) and kinds_of(self.left) <= {Kind.NAME, Kind.NUMBER}
+        return "address" in self.old.slots & self.new.slots and is_hard
+
+    def _is_frequency(self) -> bool:
+        """Whether the same thing happens at another frequency: "раз в месяц", "каждую неделю"."""
+        sides = (self.alignment.old, self.alignment.new)
+        return self._has_topic() and all(
+            len(side) == 1 and not side[0].keys.isdisjoint(_FREQUENCIES) for side in sides
+        )
+
+    def is_other_swapped(self) -> bool:
+        """Whether the newer fact swaps something that the older one does not name."""
+        raw = self.new.raw
+        verbs = _SWAPPING | _MOVING
+        starts = [at for at, word in enumerate(raw) if not ({word} | lookup(word)).isdisjoint(verbs)]
+        if not starts:
+            return False
+        behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in _ENDS)
+        end = next(behind, len(raw))
+        return any(t.kind is Kind.WORD and starts[0] < t.place < end for t in self.alignment.new)
+
+    def is_swapped(self) -> bool:
+        """Whether the newer fact swaps what the older one names: "Сменил телефон на Poco"."""
+        left = self.alignment
+        topics = [b for a, b in left.pairs if a.kind is Kind.WORD and not is_listed(a, "changed")]
+        is_swap = any(
+            (word in _SWAPPING or not lookup(word).isdisjoint(_SWAPPING)) and 1 <= topic.place - at <= 2
+            for at, word in enumerate(self.new.raw)
+            for topic in topics
+        )
+        is_value = all(t.kind in (Kind.NAME, Kind.NUMBER) or _is_naming(t) for t in left.old)
+        is_next = all(t.kind in (Kind.NAME, Kind.NUMBER) or is_listed(t, "changed") for t in left.new)
+        is_both = bool(left.old and left.new) and not (self.old.is_past or self.old.is_planned)
+        return (
+            is_swap and is_value and is_next and is_both and not (self.new.is_planned or self.new.is_negated)
+        )
+
+    def _has_new_holder(self) -> bool:
+        """Whether a Russian fact names another person now: "Классная руководительница теперь Ольга"."""
+        left = self.alignment
+        is_told = self.old.is_copular and "теперь" in self.new.raw and not any(map(is_verb, self.new.raw))
+        is_same = all(a.is_head == b.is_head for a, b in left.pairs) and any(a.is_head for a, _ in left.pairs)
+        return is_told and is_same and kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}
+
+    def _is_next_model(self) -> bool:
+        """Whether the newer fact has changed to another number behind the same name: "Pixel 6", "Pixel 8"."""
+        left = self.alignment
+        is_same = self.old.is_copular and self.new.is_copular and not any(t.is_head for t in self.left)
+        if not (
+            (self.new.is_changed or is_same) and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}
+        ):
+            return False
+        is_alone = len(left.old) == len(left.new) == 1 and _ADDING.isdisjoint(self.new.raw)
+        return is_alone and any(
+            a.kind is Kind.NAME and left.old[0].place - a.place == 1 and left.new[0].place - b.place == 1
+            for a, b in left.pairs
+        )
+
+    def _is_in_one_role(self) -> bool:
+        """Whether another person has the role that one person has at a time: "a manager called Ann"."""
+        left = self.alignment
+        old, new = _without_naming(left.old), _without_naming(left.new)
+        if not kinds_of(old) == kinds_of(new) == {Kind.NAME}:
+            return False
+        roles = [(a, b) for a, b in left.pairs if is_listed(a, "roles_of_one")]
+        return any(_is_name_of(self.old, a, old[0]) and _is_name_of(self.new, b, new[0]) for a, b in roles)
+
+    def _is_used_for(self) -> bool:
+        """Whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
+        left = self.alignment
+        return (
+            kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}
+            and any(a.role == b.role == "for" and a.kind is Kind.WORD for a, b in left.pairs)
+            and all(not _USING.isdisjoint(each.raw) for each in (self.old, self.new))
+        )
+
+
+def kinds_of(terms: tuple[Term, ...]) -> set[Kind]:
+    """The kinds of some terms."""
+    return {term.kind for term in terms}
+
+
+@cache
+def _slot_words(slot: str) -> frozenset[str]:
+    """The forms of the words of which the phrases of a slot consist."""
+    known = lexicon()
+    longer = (entries for seconds in known.longer.values() for entries in seconds.values())
+    return frozenset(
+        form
+        for entries in chain(known.words.values(), longer)
+        for entry in entries
+        if entry.table == "slots" and entry.concept == slot
+        for word in entry.words
+        for form in word
+    )
+
+
+def _consists_of(terms: Sequence[Term], slot: str) -> bool:
+    """Whether terms are nothing but words of a slot, or say that something changes or begins."""
+    return not _without_changes(terms, slot)
+
+
+def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
+    """The terms but those that are words of a slot, or say that something changes or begins."""
+    words = _slot_words(slot)
+    return [
+        term
+        for term in terms
+        if not (term.kind is Kind.WORD or (term.kind is Kind.NAME and not term.place))
+        or not (
+            is_listed(term, "changed")
+            or (slot == "proficiency" and (is_listed(term, "levels") or term.text in _PRACTISING))
+            or term.text in _BEGINNING
+            or all(not lookup(word).isdisjoint(words) for word in term.text.split())
+        )
+    ]
+
+
+def _contents(terms: Sequence[Term]) -> list[Term]:
+    """The words that are no units and do not say that something changes."""
+    bare = ("changed", "units")
+    return [t for t in terms if t.kind is Kind.WORD and not any(is_listed(t, table) for table in bare)]
+
+
+def _is_reaching(term: Term) -> bool:
+    """Whether a word says that a level is reached."""
+    return is_verb(term.text) or term.text in _REACHING or is_listed(term, "changed")
+
+
+def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
+    """Whether the one number of each side is greater on the newer one."""
+    if len(old) != 1 or len(new) != 1:
+        return False
+    before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
+    return before is not None and after is not None and before < after
+
+
+def is_listed(term: Term, table: str) -> bool:
+    """Whether a term, or the last word of a phrase, stands in a table of the lexicon."""
+    return bool(term.text) and is_in_table(term.text.split()[-1], table)
+
+
+def _is_attribute(term: Term) -> bool:
+    return is_listed(term, "attributes")
+
+
+def _is_event(term: Term) -> bool:
+    return is_listed(term, "scheduled")
+
+
+def is_habitual(term: Term) -> bool:
+    """Whether a date is that of a habit: "on Mondays", "по понедельникам"."""
+    return term.kind is Kind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
+
+
+def _is_part_of_day(date: Term) -> bool:
+    return not date.keys.isdisjoint(("dates morning", "dates afternoon", "dates evening", "dates night"))
+
+
+def _has_own_head(statement: Statement) -> bool:
+    """Whether a fact is about anything but the user, or the user together with somebody."""
+    return any(t.is_head and t.kind is not Kind.LIGHT and t.role != "with" for t in statement.terms)
+
+
+def _is_event_past(statement: Statement) -> bool:
+    """Whether a fact tells of something that happened, and not of what is left of it."""
+    is_rest = not _REMAINING.isdisjoint(statement.raw) or any(
+        word == "left" and following in ("", "on", "of", "to", "until", "before")
+        for word, following in pairwise((*statement.raw, ""))
+    )
+    return statement.is_past and not is_rest
+
+
+def _is_naming(term: Term) -> bool:
+    return any(word in _NAMING for word in term.text.split())
+
+
+def _is_period(word: str) -> bool:
+    return word in _ONE_PERIOD or not lookup(word).isdisjoint(_PERIODS)
+
+
+def _is_of_age(term: Term) -> bool:
+    """Whether a word only belongs to an age: "месяцев", "исполнилось"."""
+    return _is_period(term.text) or not lookup(term.text).isdisjoint(_TURNING)
+
+
+def _is_somebody_as(term: Term) -> bool:
+    """Whether a Russian word may tell what somebody works as: "дальнобойщиком"."""
+    return term.kind is Kind.WORD and {"NOUN", "anim", "ablt"} <= grammemes(term.text)
+
+
+def _is_occupation(statement: Statement, profession: Term) -> bool:
+    """Whether somebody is or works as what a word says, and does not only see, need or know one."""
+    words = profession.text.split()
+    if is_cyrillic(words[-1]):
+        tags, before = grammemes(words[-1]), statement.word_before(profession)
+        return "PREP" not in grammemes(before) and (
+            "ablt" in tags or ("nomn" in tags and not any(map(is_verb, statement.raw)))
+        )
+    if not profession.place or "job" in statement.slots:
+        return True
+    told = [at for at, word in enumerate(statement.raw[: profession.place]) if word in _OCCUPIED]
+    between = statement.raw[told[-1] + 1 : profession.place] if told else ("for",)
+    return not any(word in _PREPOSITIONS or word.endswith("ing") for word in between)
+
+
+def is_year(number: Term) -> bool:
+    key = min(number.keys, default="")
+    return key.isdigit() and len(key) == 4 and 1900 <= int(key) <= 2100
+
+
+def _is_amount(statement: Statement, number: Term) -> bool:
+    """Whether a number counts or measures something, rather than telling one thing from another."""
+    return not is_ordinal(number.text) and statement.word_before(number) not in ("a", "an", "the")
+
+
+def _tells_which(statement: Statement, number: Term) -> bool:
+    before, after = statement.word_before(number), statement.word_after(number)
+    if after and is_in_table(after, "units") and not is_ordinal(number.text):
+        return bool(before in _NUMBER_SIGNS)
+    if number.is_head and after and is_ordinal(number.text):
+        return True
+    kinds = {term.place - number.place: term.kind for term in statement.terms}
+    if kinds.get(-1) is Kind.NAME and 1 not in kinds:
+        return True
+    if before in _NUMBER_SIGNS or (before and is_in_table(before, "numbered")):
+        return True
+    if not after or not is_in_table(after, "numbered"):
+        return False
+    return is_ordinal(number.text) or not _is_counted(after)
+
+
+def _is_counted(noun: str) -> bool:
+    """Whether a noun has the form that it has behind an amount: "90 days", "90 дней"."""
+    if is_cyrillic(noun):
+        return not grammemes(noun).isdisjoint(("gent", "plur"))
+    return noun.endswith("s")
+
+
+def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    return tuple(term for term in terms if term.text not in _NAMING)
+
+
+def _is_name_of(statement: Statement, role: Term, name: Term) -> bool:
+    """Whether a name stands behind a role and ends the fact."""
+    between = statement.raw[role.place + len(role.text.split()) : name.place]
+    is_named = any(word in _NAMING for word in between)
+    return role.place < name.place and all(
+        word in _NAMING or (is_named and "gent" in grammemes(word)) for word in between
+    )

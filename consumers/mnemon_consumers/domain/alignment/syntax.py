@@ -1,0 +1,166 @@
+"""The structure of a sentence, as far as short facts need it: its head, its tense, its prepositions."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon
+from mnemon_consumers.domain.alignment.morphology import (
+    grammemes,
+    is_cyrillic,
+    is_nominative,
+    is_past_verb,
+    is_proper_name,
+)
+from mnemon_consumers.domain.alignment.tokenizer import Token
+
+_CONTRARY_ROLES: Final = {
+    frozenset(pair)
+    for pair in pairwise(["to", "from", "", "before", "after", "", "with", "without", "", "for", "against"])
+    if "" not in pair
+} | {frozenset(("above", "below"))}
+
+_BETWEEN: Final = 3
+"""Words that stand between a verb and its particle, or between the two sides of a contrast, at the most."""
+
+_PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
+"""OpenCorpora's grammemes of what a Russian sentence says of its subject."""
+
+_LOOKED_AT: Final = 6
+"""Tokens among which the verb of a short fact is looked for."""
+
+
+def contradicts(role: str, other: str) -> bool:
+    """Whether two prepositions have contrary meanings."""
+    return frozenset((role, other)) in _CONTRARY_ROLES
+
+
+def role_at(tokens: Sequence[Token], at: int) -> str:
+    """The meaning of a preposition that has a contrary one; empty for another word."""
+    word = tokens[at].word
+    if word in ("с", "со") and at + 1 < len(tokens):
+        return "with" if "ablt" in grammemes(tokens[at + 1].word) else "from"
+    return lexicon().roles.get(word, "")
+
+
+def head_length(tokens: Sequence[Token]) -> int:
+    """The number of tokens at the beginning that say what the fact is about; 0: about the user."""
+    if not tokens:
+        return 0
+    if is_cyrillic(tokens[0].word):
+        return _russian_head_length(tokens)
+    grammar = lexicon().grammar
+    start = 0
+    while start < len(tokens) and tokens[start].word in grammar["determiners"]:
+        start += 1
+    if start < len(tokens) and tokens[start].word in grammar["subjects"]:
+        return 0
+    for at, token in enumerate(tokens[start : start + _LOOKED_AT], start):
+        if token.word in grammar["auxiliaries"] or token.is_denied:
+            return at
+        if at == start:
+            if start == 0 and (token.word in grammar["past"] or token.word.endswith(("s", "ed", "ing"))):
+                return 0  # a verb without a subject
+        elif token.surface.islower() and (token.word in grammar["past"] or _is_verb_form(token.word)):
+            following = tokens[at + 1].word if at + 1 < len(tokens) else ""
+            return at + 1 if following in grammar["auxiliaries"] else at
+    return start
+
+
+def join_particles(tokens: list[Token]) -> list[Token]:
+    """Put the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
+    phrasal = lexicon().grammar["phrasal"]
+    for at, verb in enumerate(tokens):
+        for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
+            if f"{verb.word}_{tokens[other].word}" in phrasal:
+                return [*tokens[: at + 1], tokens[other], *tokens[at + 1 : other], *tokens[other + 1 :]]
+    return tokens
+
+
+def is_contrast(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word denies only one of two things, as in "not tea but coffee"."""
+    contrary = {"not": "but", "не": "а"}.get(tokens[at].word)
+    return any(token.word == contrary for token in tokens[at + 2 : at + 2 + _BETWEEN])
+
+
+def _is_verb_form(word: str) -> bool:
+    return word.endswith(("s", "ed")) and not word.endswith("ss")
+
+
+def is_copular(tokens: Sequence[Token], head: int) -> bool:
+    """Whether a fact says of something what it is: "The rent is 900", "Любимый цвет — синий"."""
+    if not 0 < head < len(tokens):
+        return False
+    if tokens[head].word in ("—", "–"):
+        return True
+    if is_cyrillic(tokens[0].word):
+        is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
+        return is_verbless and any(is_in_table(token.word, "attributes") for token in tokens[:head])
+    grammar = lexicon().grammar
+    rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
+    following = rest[1] if len(rest) > 1 else ""
+    return bool(rest) and rest[0] in grammar["copulas"] and not following.endswith("ing")
+
+
+def _russian_head_length(tokens: Sequence[Token]) -> int:
+    if tokens[0].word == "у" and len(tokens) > 1:
+        return 2
+    words = [token.word for token in tokens]
+    for at, word in enumerate(words[:_LOOKED_AT]):
+        if word in "—–" or not grammemes(word).isdisjoint(_PREDICATES):
+            return at if _has_subject(words[:at]) else 0
+    nouns = (at + 1 for at, word in enumerate(words[:3]) if {"NOUN", "nomn"} <= grammemes(word))
+    head = next(nouns, 0)
+    if head and is_in_table(words[head - 1], "attributes"):
+        head = _complement_end(words, head)
+    return head if head < len(tokens) else 0
+
+
+def _complement_end(words: Sequence[str], at: int) -> int:
+    """The end of that which tells the attribute of what it is: "размер обуви", "пароль от почты"."""
+    while at < len(words):
+        is_linked = words[at] in lexicon().grammar["complements"]
+        noun = at + 1 if is_linked else at
+        if noun >= len(words) or not _is_complement(words[noun], is_linked=is_linked):
+            break
+        at = noun + 1
+    return at
+
+
+def _is_complement(word: str, *, is_linked: bool) -> bool:
+    tags = grammemes(word)
+    is_measured = is_in_table(word, "units") or is_in_table(word, "dates")
+    return bool(tags & {"NOUN", "ADJF"}) and (is_linked or "gent" in tags) and not is_measured
+
+
+def _has_subject(words: Sequence[str]) -> bool:
+    """Whether words before a Russian verb name what it is about, as "каждую неделю" does not."""
+    return any(
+        not is_cyrillic(word)
+        or (is_nominative(word) and "PREP" not in grammemes(before) | grammemes(word))
+        or is_proper_name(word)
+        or is_in_table(word, "people")
+        for before, word in pairwise(("", *words))
+    )
+
+
+def is_past(tokens: Sequence[Token]) -> bool:
+    """Whether a fact tells of something that happened."""
+    grammar = lexicon().grammar
+    before = ""
+    for token in tokens[:_LOOKED_AT]:
+        word, tags = token.word, grammemes(token.word)
+        if is_past_verb(word) or (word in grammar["past"] and before not in grammar["determiners"]):
+            return True
+        is_participle = before in grammar["auxiliaries"] or word in grammar["participles"]
+        if not tags and len(word) > 4 and word.endswith("ed") and not is_participle:
+            return True
+        if word not in grammar["adverbs"]:
+            before = word
+    return False
+
+
+def reason_start(tokens: Sequence[Token]) -> int:
+    """The place of the token from which on a fact gives a reason; their number where it gives none."""
+    reasons = lexicon().grammar["reasons"]
+    return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

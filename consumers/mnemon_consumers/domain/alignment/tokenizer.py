@@ -1,0 +1,102 @@
+"""The tokens of a fact, and the numbers among them."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup
+from mnemon_consumers.domain.alignment.morphology import WORDS, forms, is_cyrillic, normalize
+
+_TOKEN: Final = re.compile(
+    r"""
+    [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | [^\W\d_][\w-]*\.(?:ру|рф|ru|com|net|org|io)(?!\w)
+    | \d{4}-\d\d-\d\d | \d{1,2}:\d\d | [^\W\d_]{1,12}\d+(?!\w) | [^\W\d_]+-\d+(?!\w)
+    | \d+(?:[ \u00a0]\d{3})+(?!\d)
+    | \d+(?:[.,]\d+)* (?: [kкKК](?!\w) | (?:st|nd|rd|th)(?!\w) | -(?:й|я|е|го|му|м|ая|ое|ой|х|ми)(?!\w) )?
+    | [ap]\.m\. | [^\W\d_]+(?:['-][^\W\d_]+)*[+#]* | [%€$£₽№] | [—–](?=\s)
+    """,
+    re.VERBOSE,
+)
+_OWN_WORDS: Final = ("it's", "he's", "she's", "that's", "user's")
+"""Words that keep their `'s`."""
+
+
+class Token(NamedTuple):
+    """A word, number or sign.
+
+    Attributes:
+        surface: as it stands in the text.
+        word: in lower case, without a possessive ending.
+        forms: by which it is matched.
+        lookup: the forms by which it is looked up in the lexicon.
+        is_first: it begins a sentence.
+        is_denied: it ends in "n't".
+    """
+
+    surface: str
+    word: str
+    forms: frozenset[str]
+    lookup: frozenset[str]
+    is_first: bool
+    is_denied: bool
+
+
+def tokenize(text: str) -> Iterator[Token]:
+    """Split a fact into its tokens."""
+    plain = normalize(text)
+    if is_cyrillic(plain.casefold()):
+        plain = plain.replace(": ", " — ")
+    is_first = True
+    for found in _TOKEN.finditer(plain):
+        surface, word = found[0], found[0].casefold()
+        is_denied = word.endswith("n't") or word == "cannot"
+        if word.endswith("'s") and word not in _OWN_WORDS:
+            surface, word = surface[:-2], word[:-2]
+        yield Token(surface, word, *_forms(word), is_first, is_denied)
+        is_first = plain[found.end() : found.end() + 2] in (". ", "! ", "? ")
+
+
+@lru_cache(maxsize=WORDS)
+def _forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The forms by which a word is matched, and by which it is looked up."""
+    matched = forms(word) | _profession_forms(word)
+    return matched, matched | lookup(word)
+
+
+def _profession_forms(word: str) -> frozenset[str]:
+    """The forms of a profession within a compound, such as "Python-разработчик"."""
+    if "-" not in word:
+        return frozenset()
+    parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))
+    return frozenset().union(*map(forms, parts))
+
+
+@lru_cache(maxsize=WORDS)
+def number_keys(word: str) -> tuple[str, ...] | None:
+    """The keys of a token that is a number, of a date those of its parts; None for a word."""
+    word = word.replace("\u00a0", "").replace(" ", "")
+    if not word[0].isdigit():
+        number = lexicon().number(_forms(word)[0])
+        return None if number is None else (f"{number:g}",)
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", word):
+        year, month, day = (int(part) for part in word.split("-"))
+        return f"{year}", f"dates month {month}", f"{day}"
+    if ":" in word:
+        hour, minute = word.split(":")
+        return (f"{int(hour)}" if minute == "00" else f"{int(hour)}:{minute}",)
+    digits = re.sub(r"[^\d.,]", "", word)
+    digits = (
+        digits.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", digits) else digits.replace(",", ".")
+    )
+    value = as_number(digits)
+    return (digits if value is None else f"{value * (1000 if word[-1] in 'kк' else 1):.10g}",)
+
+
+def as_number(key: str) -> float | None:
+    """The value of a number's key; None where it is a time, a version or the like."""
+    try:
+        return float(key)
+    except ValueError:
+        return None

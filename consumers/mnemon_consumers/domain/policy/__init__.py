@@ -1,0 +1,1 @@
+"""Policy: which facts may be kept, and for how long."""

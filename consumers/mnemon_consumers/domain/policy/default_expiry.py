@@ -1,0 +1,42 @@
+"""Expiry dates of facts that are proposed without one."""
+
+from datetime import datetime, timedelta
+
+from mnemon_consumers.domain.policy.expiry.text import names_end
+from mnemon_contracts.events.memory import Fact, Tier
+from mnemon_contracts.settings.groups import FactLimits
+
+
+def default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
+    """Return the expiry date of a working fact that names none; None by default."""
+    return None if limits.working_days is None else at + timedelta(days=limits.working_days)
+
+
+def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
+    """The date of a fact that is kept in a tier from now on: its former one, unless it moves."""
+    if tier == former.tier:
+        return former.expires_at
+    if tier == "working":
+        return former.expires_at or default_expiry(at, limits)
+    # What is moved to be kept must not go with the date that it had while it was for now.
+    return None
+
+
+def rewritten_until(
+    former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
+) -> datetime | None:
+    """Return the expiry date of a fact in new words: the end that these name, else its former date.
+
+    Args:
+        former: the fact in its old words. An end that only these named goes with them.
+        text: the new words.
+        end: the end that these name, see `find_expiry`.
+        tier: in which it is kept from now on.
+        at: when that is.
+        limits: of the tenant.
+    """
+    if end is not None and tier == "working":
+        return end
+    if text != former.text and names_end(former.text):
+        former = former.model_copy(update={"expires_at": None})
+    return kept_until(former, tier, at, limits)

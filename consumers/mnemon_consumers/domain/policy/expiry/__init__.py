@@ -1,0 +1,1 @@
+"""Dates until which a text says that it holds."""

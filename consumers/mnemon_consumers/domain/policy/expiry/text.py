@@ -1,0 +1,172 @@
+"""The date until which a text says that something holds. No I/O, no clock.
+
+"On vacation until Friday" names its end; "the deadline is on Friday" does not, since it stays true as
+history. A wrong date hides a fact for ever, so every doubt means that a fact has no end: a past tense, a
+negation, a habit, a time of day, a date that can be read in two ways.
+
+A narrow pattern finds the words that name the end, and dateparser reads only these. An end holds to its last
+moment: "until Friday" ends when Saturday begins, "until June" when July begins.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from mnemon_consumers.domain.policy.expiry import english, russian
+from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
+
+FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
+"""A date without a year that would lie farther ahead may as well lie behind: "until March", said in March."""
+
+REMEMBERED: Final = 10_000
+"""Texts and dates of which it is remembered how they were read."""
+
+_LANGUAGES: Final = (english.LANGUAGE, russian.LANGUAGE)
+_PLAIN: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е"})
+_SEVERAL_SENTENCES: Final = re.compile(r"[.!?;]\s+\w")
+_QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|„[^“]*“|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
+_TITLE: Final = re.compile(r"[\w,]\W*\s\W*(?:Until|Till|Through|Thru|By|For|До|По|На|К)(?= \w)")
+"""A capital in the middle of a sentence begins the title of a song, a film or a book."""
+_SENTENCE_END: Final = re.compile(r"[.!?:;—–]")
+_YEAR: Final = re.compile(r"20\d\d")
+
+
+class _End(NamedTuple):
+    """The words that name an end: the language, the group of its pattern that matched, and the phrase."""
+
+    language: ExpiryLanguage
+    group: str
+    phrase: str
+
+
+def names_end(text: str) -> bool:
+    """Whether a text names a date until which it holds."""
+    return bool(_ends(text))
+
+
+def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | None:
+    """Find the moment from which a text no longer holds, in UTC; None where it names none clearly.
+
+    Args:
+        text: a fact.
+        said_at: when it was said; "until Friday" is the next one from there.
+        zone: time zone in which the days of the speaker begin, such as Europe/Moscow.
+    """
+    ends = _ends(text)
+    if not ends:
+        return None
+    local = ZoneInfo(zone)
+    try:
+        day = said_at.astimezone(local).date()
+        after = [_day_after(end, day) for end in ends]
+        if None in after:
+            return None
+        expires_at = datetime.combine(max(filter(None, after)), time(), local).astimezone(UTC)
+    except (OverflowError, ValueError):
+        return None
+    return expires_at if expires_at > said_at else None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _ends(text: str) -> tuple[_End, ...]:
+    unquoted = _QUOTED.sub("…", text)
+    if any(not _SENTENCE_END.search(title[0]) for title in _TITLE.finditer(unquoted)):
+        return ()
+    plain = " ".join(unquoted.lower().translate(_PLAIN).split()).strip(" .!")
+    if _SEVERAL_SENTENCES.search(plain):
+        return ()
+    return next((ends for language in _LANGUAGES if (ends := tuple(_ends_in(plain, language)))), ())
+
+
+def _ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
+    matches = list(language.end.finditer(text))
+    if not matches or language.doubt.search(text) or language.in_past(text[: matches[-1].start()]):
+        return
+    # "Until Friday, or until she is well": one of the ends has no date.
+    marked = sum(language.mark.search(match[0]) is not None for match in matches)
+    if len(language.mark.findall(text)) > marked:
+        return
+    if any(text.startswith("'s", match.end()) for match in matches) or _has_more(text, matches, language):
+        return
+    for match in matches:
+        group = match.lastgroup
+        assert group is not None, "each alternative of the pattern is a group"
+        needs, forbids = language.needs.get(group), language.forbids.get(group)
+        rest = text[: match.start()] + text[match.end() :]
+        if (needs is None or needs.search(rest)) and not (forbids and forbids.search(rest)):
+            yield _End(language, group, match[group])
+
+
+def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLanguage) -> bool:
+    """Whether another clause says something by itself, as in "is away until Friday, loves sushi"."""
+    # Within "14 May, 2027" a comma separates no clauses.
+    plain = text
+    for match in matches:
+        plain = plain[: match.start()] + "\0" * len(match[0]) + plain[match.end() :]
+    clauses = language.clause.split(plain)
+    ending = [clause for clause in clauses if "\0" in clause]
+    if all(not re.search(r"\w", clause) for clause in ending):
+        # "Until Friday, the user is in Rome".
+        return sum(language.verb.search(clause) is not None for clause in clauses) > 1
+    return any(language.verb.search(clause) for clause in clauses if "\0" not in clause)
+
+
+def _day_after(end: _End, day: date) -> date | None:
+    """The day after the last one on which it holds."""
+    language, group, phrase = end
+    if group.startswith("period"):
+        return _after_period(language, phrase, day)
+    if group.startswith("duration"):
+        parsed = _parse(language.code, f"{language.ahead} {language.shown(phrase)}", day, "current")
+        return parsed[0] + timedelta(days=1) if parsed else None
+    shown = language.shown(phrase)
+    is_next = language.next.search(phrase) is not None
+    parsed = _parse(language.code, shown, day, "first")
+    if parsed is None:
+        return None
+    first, unit = parsed
+    if not _YEAR.search(phrase) and first - day > FARTHEST_WITHOUT_YEAR:
+        return None
+    if is_next and first.isocalendar()[:2] == day.isocalendar()[:2]:
+        # On a Monday "next Friday" is that of the next week, or else it would be "this Friday".
+        first += timedelta(weeks=1)
+    return _after(first, unit)
+
+
+def _after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
+    """The day after this day, week, month or year, or after the next one."""
+    unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
+    first = _after(day, unit)
+    return _after(first, unit) if language.next.search(phrase) else first
+
+
+def _after(day: date, unit: str) -> date:
+    match unit:
+        case "week":
+            return day + timedelta(days=7 - day.weekday())
+        case "month":
+            return date(day.year + day.month // 12, day.month % 12 + 1, 1)
+        case "year":
+            return date(day.year + 1, 1, 1)
+        case _:
+            return day + timedelta(days=1)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _parse(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
+    """The first day of the date that a phrase names, and the unit that it names; None where it is no date."""
+    # Loading it takes 0.1 s and each language as long again: only for texts that name an end.
+    from dateparser.date import DateDataParser
+
+    settings: dict[str, Any] = {
+        "RELATIVE_BASE": datetime.combine(day, time()),
+        "PREFER_DATES_FROM": "future",
+        "PREFER_DAY_OF_MONTH": day_of_month,
+        "TIMEZONE": "UTC",
+        "RETURN_AS_TIMEZONE_AWARE": False,
+    }
+    found = DateDataParser(languages=[language], settings=settings).get_date_data(phrase)
+    return (found.date_obj.date(), found.period or "day") if found.date_obj else None

@@ -1,0 +1,37 @@
+"""Which proposed facts are refused, and by which rule."""
+
+from functools import lru_cache
+from typing import Final
+
+from mnemon_consumers.domain.policy.commands import is_command
+from mnemon_consumers.domain.policy.questions import is_question
+from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_consumers.domain.policy.wording import one_line
+from mnemon_contracts.events.memory import Reason
+from mnemon_contracts.settings.groups import Policy
+
+REMEMBERED: Final = 256
+"""Texts whose refusal a process remembers: a proposal is checked before it is embedded, and once more."""
+
+
+@lru_cache(maxsize=REMEMBERED)
+def refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
+    """Why a text is not kept, for a program and for a person; None when nothing speaks against it.
+
+    Secrets come first, so that a text which is also too long or too short is called by what it holds. The
+    explanation never repeats a secret. White space counts once, and not at the ends.
+    """
+    said = one_line(text)
+    if (what := secret_in(said, policy)) is not None:
+        return "secret", f"It looks like {what}."
+    if len(said) < policy.min_length:
+        return "too_short", f"{len(said)} characters; a fact has at least {policy.min_length}."
+    if len(said) > policy.max_length:
+        return "too_long", f"{len(said):,} characters; a fact has at most {policy.max_length}."
+    if not any(character.isalpha() for character in said):
+        return "too_short", "There is no word in it."
+    if policy.refuse_questions and is_question(said):
+        return "question", "It asks something; a fact says something."
+    if policy.refuse_commands and is_command(said):
+        return "command", "It is an order; a fact says something."
+    return None

@@ -1,0 +1,1 @@
+"""Kinds of secrets, one module each."""

@@ -1,0 +1,77 @@
+"""Seed phrases of wallets: words of a BIP-39 list in a row."""
+
+import re
+import unicodedata
+from functools import cache
+from typing import Final
+
+from mnemon_consumers.domain.policy.secrets import english, russian
+from mnemon_consumers.domain.policy.secrets.values import has_word, starts
+from mnemon_consumers.domain.policy.wording import pattern
+
+SHORTEST: Final = 12
+"""Words of the shortest phrase that BIP-39 knows."""
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_NAMED: Final = pattern(
+    r"""(?:\b(?:seed(?:\s(?:phrases?|words?))?|(?:recovery|backup|mnemonic|secret|wallet)\s(?:phrases?|
+    words|seed|mnemonic)|mnemonic)|
+    (?<!\w)(?:сид|seed)(?:[ -]?фраз\w*)?|(?<!\w)(?:мнемоник\w*|мнемоническ\w+\sфраз\w*|
+    секретн\w+\sфраз\w*|фраз\w+\sвосстановления|фраз\w+\sдля\sвосстановления))
+    (?![^\W_])(?P<rest>.*)"""
+)
+_MENTIONED: Final = starts("seed recovery backup mnemonic secret wallet сид мнемоника секретная фраза")
+"""Beginnings of words that name a seed phrase."""
+
+_FEW: Final = 4
+_PLAIN: Final = 6
+"""Words of no list, and no small words among them, that count after the name of a seed phrase."""
+
+
+def seed_phrase_in(text: str) -> bool:
+    """Whether a text holds a seed phrase: twelve words of one list in a row, or a few after its name."""
+    if _longest_row(text, SHORTEST) >= SHORTEST:
+        return True
+    named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
+    if named is None:
+        return False
+    rest = named["rest"]
+    said = rest.rpartition(":")[2]
+    is_plain = len(_WORD.findall(said)) >= _PLAIN and (
+        english.is_plain_value(said) or (":" in rest and russian.is_row_of_nouns(said))
+    )
+    return is_plain or _longest_row(rest, _FEW) >= _FEW
+
+
+def _longest_row(text: str, least: int) -> int:
+    words = _WORD.findall(text)
+    if len(words) < least:
+        return 0
+    lists = _lists()
+    # A row as long as `least` holds one of the words that stand so far apart.
+    if not any(_spelling(word) in lists for word in words[least - 1 :: least]):
+        return 0
+    longest = 0
+    rows: dict[int, int] = {}
+    for word in words:
+        places = lists.get(_spelling(word), frozenset())
+        rows = {place: rows.get(place, 0) + 1 for place in places}
+        longest = max(longest, *rows.values(), 0) if rows else longest
+    return longest
+
+
+def _spelling(word: str) -> str:
+    lower = word.lower()
+    return lower if lower.isascii() else unicodedata.normalize("NFKD", lower)
+
+
+@cache
+def _lists() -> dict[str, frozenset[int]]:
+    """The lists that hold each word."""
+    from mnemonic import Mnemonic
+
+    found: dict[str, set[int]] = {}
+    for place, language in enumerate(Mnemonic.list_languages()):
+        for word in Mnemonic(language).wordlist:
+            found.setdefault(_spelling(word), set()).add(place)
+    return {word: frozenset(places) for word, places in found.items()}

@@ -1,0 +1,43 @@
+"""Detection of secrets in texts longer than a fact: a model's answer, the body of an event."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from mnemon_consumers.domain.policy.secrets.detection import OVERLAP, READABLE, secret_in
+from mnemon_contracts.settings.groups import Policy
+
+LONGEST: Final = 200_000
+"""Characters that are examined."""
+
+_LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.){8,})"')
+_ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
+
+
+def secret_in_long_text(text: str, policy: Policy) -> str | None:
+    """Name the sort of secret that a text holds, or that one of its JSON strings does.
+
+    Sentences in JSON are examined on their own, since a quotation mark and a key beside them are no part of
+    what they say.
+    """
+    for part in _parts(text[:LONGEST]):
+        if (what := secret_in(part, policy)) is not None:
+            return what
+    return None
+
+
+def _parts(text: str) -> Iterator[str]:
+    readable = _ESCAPED.sub(_unescaped, text)
+    for literal in _LITERAL.finditer(text):
+        yield _ESCAPED.sub(_unescaped, literal[1])
+    for start in range(0, max(len(readable), 1), READABLE - OVERLAP):
+        yield readable[start : start + READABLE]
+    if "\n" in readable:
+        # A sentence may end with its line rather than with a full stop.
+        yield from readable.splitlines()
+
+
+def _unescaped(escaped: re.Match[str]) -> str:
+    if escaped[1]:
+        return chr(int(escaped[1], 16))
+    return {"n": "\n", "r": "\n", "t": " "}.get(escaped[2], escaped[2])

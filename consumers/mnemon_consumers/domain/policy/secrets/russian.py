@@ -1,0 +1,205 @@
+"""Russian descriptions of a credential, told apart from values by morphology."""
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from mnemon_consumers.domain.policy.secrets.values import SERVICES
+from mnemon_consumers.domain.policy.wording import word_set
+
+if TYPE_CHECKING:
+    from pymorphy3 import MorphAnalyzer
+
+_SUBJECTS: Final = word_set(
+    """секрет тайна проблема загадка слабость защита основа формальность кошмар мелочь ерунда глупость
+    мука беда вопрос тема ответственность безопасность необходимость требование правило политика
+    менеджер ключ ключница головоломка набор комбинация сочетание фраза строка имя фамилия кличка
+    дата день год номер слово название отпечаток биометрия вещь штука часть способ средство мера
+    стандарт пустяк беспорядок зло неправда минимум максимум тайной секретом раз вариант бред случай
+    уровень тип вид"""
+)
+_DESCRIBING: Final = frozenset(("VERB", "INFN", "ADJS", "PRTS", "PRTF", "GRND", "ADVB", "COMP", "PRED"))
+_ADJECTIVE_ENDING: Final = re.compile(r"(?:[ыио]й|[ая]я|[оеыи]е)$")
+_VERB_ENDING: Final = re.compile(r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|тся)$")
+"""Endings by which a word that no dictionary has is taken for a verb or a participle."""
+_NOW: Final = frozenset(
+    (
+        "теперь",
+        "сейчас",
+        "пока",
+        "всё",
+        "все",
+        "ещё",
+        "еще",
+        "всегда",
+        "там",
+        "тут",
+        "такой",
+        "следующий",
+        "просто",
+    )
+)
+_CONJUNCTIONS: Final = word_set("""как что будто словно где куда зачем почему либо ли чем""")
+_PREPOSITIONS: Final = word_set(
+    """от для к ко на из с со в во у под за по при о об через без до между над про"""
+)
+_CLAUSE_END: Final = re.compile(
+    r"[,;:](?=\s|$)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:и|а|но|или|потому|чтобы|если|когда|"
+    r"который|которую|хотя|же|везде|после|перед|вместо|"
+    r"от|для|на|из|у|в|во|к|с|со|по)\s"
+)
+_OPENED: Final = re.compile(
+    r"(?:вай-?фа|нетфликс|стим|айклауд|гугл|ютуб|телеграм|телег|инст|фейсбук|вк|ватсап|вотсап|"
+    r"дискорд|зум|скайп|роутер|ноут|"
+    r"комп|аккаунт|акк|юзер|админ|рут|впн|гитхаб|озон|яндекс|сбер|тинькофф|госуслуг|"
+    r"мессенджер|сайт|блог|сервер|хостинг|"
+    r"айфон|айпад|макбук|макбук|виндовс|гейм|эпл|майл|джимейл|спотифа|дропбокс|ноушн|слак|ключниц)\w{0,6}"
+)
+"""Beginnings of names for what a password opens; few dictionaries have them."""
+
+_WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+
+
+def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
+    """Whether a text begins with words that are a value: "солнышко", "красный дракон" after a colon."""
+    words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
+    while words and words[0].lower() in _NOW:
+        words = words[1:]
+    if not words or len(words) > 24 or len(words[0]) < 3:
+        return False
+    if words[0].lower() in _PREPOSITIONS or words[0].lower() in _SUBJECTS | {"не", "ни", "нет", "это"}:
+        return False
+    if words[0].isascii():
+        return words[0].lower() not in SERVICES
+    if follows_colon:
+        known = [word for word in words[:2] if _analyzer().word_is_known(word.lower())]
+        return not any(_is_describing(word) for word in known) and not _is_pronoun(words[0])
+    if any(_is_describing(word) or _is_adjective(word) or _is_pronoun(word) for word in words):
+        return False
+    if len(words) == 1:
+        return _is_nominative(words[0])
+    # "имя собаки", "день рождения": a noun and its genitive describe; "кит лампа снег" is a value.
+    return _is_nominative(words[0]) and all(_is_nominative(word) for word in words[1:])
+
+
+def is_bare_value(gap_and_value: str) -> bool:
+    """Whether the words after "пароль" end in a value with no verb: "от вайфая ромашка", "солнышко".
+
+    Russian says "is" by saying nothing. A preposition takes the nouns that follow it in an oblique case, a
+    noun takes the genitive; a nominative noun that is left at the end is the value.
+    """
+    clause = re.split(
+        r"[,;!?](?=\s|$)|\.(?=\s|$)|\s[—–-]\s|\s(?:и|а|но|чтобы|если|когда|потому)\s",
+        gap_and_value,
+        maxsplit=1,
+    )[0]
+    words = _WORD.findall(clause)
+    if not words or len(words) > 24 or any(_is_describing(word) for word in words if not word.isascii()):
+        return False
+    value: list[str] = []
+    is_object = has_adjective = False
+    for word in words:
+        lower = word.lower()
+        if lower in _CONJUNCTIONS:
+            return False
+        if lower in _PREPOSITIONS:
+            is_object, value = True, []
+        elif word.isascii():
+            if is_object or lower in SERVICES or (word[0].isupper() and not value):
+                is_object = False
+                value = []
+            else:
+                value.append(word)
+        elif is_object:
+            # The object of a preposition: its adjectives come before it.
+            is_object = _is_adjective(word) or "Apro" in _best(word)
+        elif lower in _SUBJECTS or _is_pronoun(word):
+            return False
+        elif _is_adjective(word) and not value and (not _is_unknown(word) or _ADJECTIVE_ENDING.search(lower)):
+            # An adjective alone describes the password; with a noun it may be the password.
+            has_adjective = True
+        elif _OPENED.fullmatch(lower):
+            value = []
+        elif _is_unknown(word) or (_is_nominative(word) and not _is_genitive(word)):
+            value.append(word)
+        elif value:
+            return False
+    if has_adjective and len(value) != 1:
+        return False
+    return bool(value) and len(value[0]) >= 3
+
+
+def is_row_of_nouns(text: str) -> bool:
+    """Whether a text is nouns side by side, with nothing that joins them: "абрикос авария аврора"."""
+    words = text.strip(" .").split()
+    return (
+        bool(words)
+        and all(not word.isascii() and _WORD.fullmatch(word) and not _is_describing(word) for word in words)
+        and all(_is_nominative(word) or _is_adjective(word) for word in words)
+    )
+
+
+def is_value_like(word: str) -> bool:
+    """Whether a single word can be named as a value: a noun, or a word that no dictionary has."""
+    return not (
+        _is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS
+    )
+
+
+def _is_describing(word: str) -> bool:
+    if word.isascii() or word.lower() in _NOW or _best(word).POS not in _DESCRIBING:
+        return False
+    return _analyzer().word_is_known(word.lower()) or _VERB_ENDING.search(word.lower()) is not None
+
+
+def _is_adjective(word: str) -> bool:
+    return not word.isascii() and (
+        sum(score for tag, score in _tags(word.lower()) if tag.POS in ("ADJF", "PRTF")) > 0.4
+    )
+
+
+def _is_pronoun(word: str) -> bool:
+    return not word.isascii() and (_best(word).POS == "NPRO" or "Apro" in _best(word))
+
+
+def _is_nominative(word: str) -> bool:
+    if word.isascii():
+        return True
+    tags = _tags(word.lower())
+    return any(tag.POS == "NOUN" and tag.case in ("nomn", "accs") for tag, _ in tags) or tags[0][0].POS in (
+        None,
+        "NUMR",
+        "INTJ",
+    )
+
+
+def _is_genitive(word: str) -> bool:
+    """Whether a word is rather the owner or the object of the one before it."""
+    tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
+    oblique = sum(
+        score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")
+    )
+    nominative = sum(score for tag, score in tags if tag.case in ("nomn", "accs") and tag.number == "sing")
+    return oblique > nominative
+
+
+def _is_unknown(word: str) -> bool:
+    """Whether a word in small letters is in no dictionary: made up, or run together."""
+    return word.islower() and not _analyzer().word_is_known(word)
+
+
+def _best(word: str) -> Any:
+    return _tags(word.lower())[0][0]
+
+
+@lru_cache(maxsize=20_000)
+def _tags(lower: str) -> tuple[tuple[Any, float], ...]:
+    return tuple((parse.tag, parse.score) for parse in _analyzer().parse(lower))
+
+
+@cache
+def _analyzer() -> "MorphAnalyzer":
+    # Its dictionary takes 0.2 s: only a text that names a credential in Russian waits for it.
+    from pymorphy3 import MorphAnalyzer
+
+    return MorphAnalyzer(lang="ru")

@@ -1,0 +1,88 @@
+"""Decision whether a sentence gives a value of a credential, or describes the credential."""
+
+import re
+from typing import Final
+
+from mnemon_consumers.domain.policy.secrets import english, russian
+from mnemon_consumers.domain.policy.secrets.values import (
+    SERVICES,
+    UNIT,
+    first_token,
+    is_ordinary,
+    is_placeholder,
+    is_strong,
+    quoted_value,
+    trimmed,
+)
+from mnemon_consumers.domain.policy.wording import pattern
+
+_FILLER: Final = pattern(
+    r"""(?:(?:now|still|currently|always|just|simply|actually|also|again|the following|set to|called|this|
+    as follows|literally|
+    the word|the words|the phrase|today|
+    in\s(?:english|spanish|french|german|italian|latin|russian|polish|finnish|dutch|japanese|
+    lowercase|uppercase|lower\scase|
+    upper\scase|capitals)(?=\s?[:,—–-])|
+    теперь|сейчас|пока|вс[её] ещ[её]|по-прежнему|всегда|просто|такой|следующий|слово|
+    фраза|такое|
+    это)\s*(?:[:,—–-]\s*|(?=\s)))\s*"""
+)
+
+
+def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
+    """Whether a text begins with a value, after "is", a dash or, when `follows_colon`, a colon."""
+    text = text.strip()
+    while filler := _FILLER.match(text):
+        text = text[filler.end() :]
+    if is_placeholder(text) or not text:
+        return False
+    quoted = quoted_value(text)
+    if quoted is not None:
+        return not all(english.is_description(word) for word in quoted.split())
+    token = first_token(text)
+    bare = trimmed(token)
+    if is_strong(token):
+        return not UNIT.match(text[len(token) :])
+    if bare.isdigit():
+        return len(bare) >= 4 and not UNIT.match(text[len(token.rstrip(".,;")) :])
+    if is_ordinary(bare):
+        return bool(re.fullmatch(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", bare))
+    if is_certain_value(text):
+        return True
+    if is_russian or not bare.isascii():
+        return russian.is_plain_value(text, follows_colon=follows_colon)
+    return english.is_plain_value(text, follows_colon=follows_colon)
+
+
+def is_certain_value(text: str) -> bool:
+    """Whether a value that nothing else can be stands later in the clause, after a sign or in quotes."""
+    found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
+    if found is None:
+        return is_strong(first_token(text)) and not UNIT.match(text.strip()[len(first_token(text.strip())) :])
+    return bool(found[2]) or (is_strong(found[1]) and not is_placeholder(found[1]))
+
+
+def is_named_value(value: str) -> bool:
+    """Whether "changed the password to" or "stores it as" is followed by a value."""
+    token = first_token(value)
+    if is_strong(token) or quoted_value(value):
+        return not UNIT.match(value[len(token) :])
+    bare = trimmed(token)
+    if bare.isdigit():
+        return len(bare) >= 4 and not UNIT.match(value[len(token) :])
+    if bare.isascii():
+        return bare.lower() not in SERVICES and english.is_plain_value(value)
+    return russian.is_plain_value(value)
+
+
+def is_used_value(value: str) -> bool:
+    """Whether words used "as the password" are a value rather than a thing such as a birthday."""
+    tokens = value.split()
+    if any(map(is_strong, tokens)) or quoted_value(value):
+        return True
+    if len(tokens) != 1:
+        return False
+    bare = trimmed(tokens[0])
+    if bare.isascii():
+        return english.is_plain_value(bare) or (bare.isdigit() and len(bare) >= 4)
+    return russian.is_value_like(bare)

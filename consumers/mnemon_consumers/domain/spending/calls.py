@@ -1,0 +1,88 @@
+"""What asking a model costs. No I/O, no clock."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from mnemon_contracts.events.memory import ModelCalledV1, Tokens
+from mnemon_contracts.settings.models import Price, Spending
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.models import tokens
+from mnemon_infra.models.language.port import Purpose, Request, Usage
+
+_PER: Final = 1_000_000
+"""Prices are for so many tokens."""
+
+# A date or a revision, as in gpt-4o-2024-08-06, claude-sonnet-4-20250514 and gemini-2.0-flash-001: one digit
+# alone, or a word such as `mini`, makes another model of it, with another price.
+_REVISION: Final = re.compile(r"(?:[-@:](?:\d{2,}|latest|preview|exp))+")
+
+
+def called(
+    owner: Owner,
+    usage: Usage,
+    provider: str,
+    model: str,
+    purpose: Purpose,
+    batch_id: str | None,
+    spending: Spending,
+    event_id: str,
+) -> LogEvent:
+    """The event of a call that was answered: what it took, and what that costs at the prices of now.
+
+    Args:
+        owner: whose messages were read.
+        usage: what the provider counted.
+        provider: whose model it is.
+        model: as the provider names it.
+        purpose: what was asked.
+        batch_id: the batch of which it was a line; None for a call of its own.
+        spending: the prices of the user's tenant.
+        event_id: follows from what was asked, so that the same call counts once.
+    """
+    event = ModelCalledV1(
+        provider=provider,
+        model=model,
+        purpose=purpose,
+        tokens=Tokens(input=usage.input, cached=usage.cached, output=usage.output),
+        batch_id=batch_id,
+        usd=cost(usage, model, spending, in_batch=batch_id is not None),
+    )
+    return LogEvent(memory_subject(*owner, "model.called"), event.body(), event_id)
+
+
+def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:
+    """US dollars; None where the model has no price."""
+    price = price_of(model, spending.prices)
+    if price is None:
+        return None
+    cached = min(usage.cached, usage.input)
+    dollars = (
+        (usage.input - cached) * price.input
+        + cached * (price.input if price.cached is None else price.cached)
+        + usage.output * price.output
+    ) / _PER
+    return dollars * price.batch if in_batch else dollars
+
+
+def estimate(request: Request, model: str, spending: Spending, *, in_batch: bool) -> float:
+    """US dollars that a request may cost, with the longest answer; 0 where the model has no price."""
+    if price_of(model, spending.prices) is None:
+        return 0.0
+    asked = tokens.count(request.instructions) + tokens.count(request.text)
+    return cost(Usage(asked, 0, request.most_tokens), model, spending, in_batch=in_batch) or 0.0
+
+
+def price_of(model: str, prices: Iterable[Price]) -> Price | None:
+    """The price of a model: that of its very name, else of the longest name that it is a revision of."""
+    fitting = [price for price in prices if _is(model, price.model)]
+    return max(fitting, key=lambda price: len(price.model), default=None)
+
+
+def _is(model: str, named: str) -> bool:
+    if not model.startswith(named):
+        return False
+    rest = model[len(named) :]
+    return not rest or _REVISION.fullmatch(rest) is not None

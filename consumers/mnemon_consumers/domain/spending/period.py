@@ -1,0 +1,81 @@
+"""What was spent over some days, for whoever shows it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from mnemon_consumers.domain.spending.usage import (
+    OutOfBudget,
+    Part,
+    Total,
+    out_of_budget,
+    summed,
+    unpriced_models,
+)
+from mnemon_contracts.settings.models import Price, Spending
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.windows.spending import Calls, spent_by_tenant, usage
+from mnemon_infra.settings.store import LiveSettings
+
+
+@dataclass(frozen=True)
+class Period:
+    """Whole days in UTC, the last of them today.
+
+    Attributes:
+        since: the beginning of the first.
+        until: the end of today.
+        calls: what models were asked in them.
+        settings: those of now; what batches saved is counted by their prices.
+        out_of_budget: who has nothing left today.
+        prices: those that are set, for everybody or for the one tenant.
+    """
+
+    since: datetime
+    until: datetime
+    calls: Sequence[Calls]
+    settings: LiveSettings
+    out_of_budget: Sequence[OutOfBudget]
+    prices: Sequence[Price]
+
+    def by(self, parts: Sequence[Part]) -> Mapping[tuple[str, ...], Total]:
+        """A total for all calls that agree in these parts, sorted by them."""
+        return summed(self.calls, parts, self._spending_of)
+
+    @cached_property
+    def total(self) -> Total:
+        return sum(self.by(()).values(), Total())
+
+    @property
+    def unpriced_models(self) -> list[str]:
+        """As providers name them."""
+        return unpriced_models(self.calls)
+
+    def _spending_of(self, tenant: str) -> Spending:
+        return self.settings.of(tenant).spending
+
+
+async def last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
+    """What a tenant spent today and in the days before it, or all of them.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    since, until = today - timedelta(days=days - 1), today + timedelta(days=1)
+    calls = await database.read(usage(tenant, since, until))
+    spent = await database.read(spent_by_tenant(today))
+
+    def spending_of(one: str) -> Spending:
+        return settings.of(one).spending
+
+    broke = out_of_budget(spent, settings.tenants(), spending_of)
+    return Period(
+        since,
+        until,
+        calls,
+        settings,
+        [each for each in broke if tenant in (None, each.tenant)],
+        settings.value.spending.prices if tenant is None else spending_of(tenant).prices,
+    )

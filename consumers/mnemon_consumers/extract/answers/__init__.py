@@ -1,0 +1,1 @@
+"""Answers of a model: parsed, checked, and published as events."""

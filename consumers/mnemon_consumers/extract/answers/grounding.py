@@ -1,0 +1,296 @@
+"""Checks a fact from a model against the messages that it was learned from. No I/O, no clock.
+
+A name or a number that no source has was most likely made up, or belongs to another person. Dates are checked
+by other rules: a model is to write the date that "yesterday" stands for, which no message has.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Final
+
+from mnemon_consumers.domain.alignment.morphology import forms, normalize
+from mnemon_consumers.domain.alignment.parser import parse, take_apart
+from mnemon_consumers.domain.alignment.statement import Kind, Term
+from mnemon_infra.models.language.port import KnownFact, Said
+
+DERIVED_DAYS: Final = 366
+"""A date so many days from its message, before or after, may be what "in May" or "last year" stands for."""
+
+LIKE_NAMES: Final = 5
+LIKE_SHARE: Final = 0.6
+"""Letters and share of the longer word, with which two words of one name begin: Portugal, Portuguese."""
+
+LONGEST_SOURCE: Final = 4000
+"""Characters of a text that are read; a model is shown no more of a message."""
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_FIGURE: Final = re.compile(r"\d+")
+_DAY_FIRST: Final = re.compile(r"(?<![\d.,/])(\d{1,2})[./](\d{1,2})[./](\d{4})(?![\d/])")
+_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_MONTH: Final = "dates month "
+_MAY: Final = 5
+_RELATIVE: Final = re.compile(
+    r"\b(?:ago|next|last|yesterday|today|tonight|tomorrow|this|coming|soon|"
+    r"in (?:an? )?(?:\w+ ){1,2}(?:days?|weeks?|months?|years?)|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|weekend|"
+    r"назад|через|вчера|позавчера|сегодня|завтра|послезавтра|(?:следующ|прошл|будущ|ближайш|эт)\w+|скоро|"
+    r"понедельник\w*|вторник\w*|сред[ауы]|четверг\w*|пятниц\w*|суббот\w*|воскресень\w*|выходн\w+)\b",
+    re.IGNORECASE,
+)
+_LABELS: Final = frozenset(
+    ("user", "assistant", "bot", "пользователь", "пользовательница", "ассистент", "бот")
+)
+_VERBS: Final = re.compile(
+    r"(?:like|love|live|work|want|hate|play|move|visit|eat|drink|prefer|own|keep|say|come|need|enjoy|speak|"
+    r"plan|call|turn|get|give|help|know|ask|dislike|collect|become|use|take|run)s|(?:mov|visit|enjoy|studi|"
+    r"plann|di|call|marri|turn|help|ask)ed|goes|went|said|came|studies|teaches|bought|got|gave|met|told|became|took"
+)
+"""After a first word, they make a name of it: "Tom likes tea", but "Bought shoes"."""
+
+_ANAPHORA: Final = re.compile(
+    r"\b(?:he|she|they|him|her|hers|his|them|their|it|its|there|who|"
+    r"он|она|оно|они|его|ему|него|нему|ей|её|ее|неё|нее|ней|им|их|них|ними|там|туда|оттуда|это|этот|эта)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarDate:
+    """A date as a text has it; what it does not say is None. `places` are the places of its terms."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    places: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The words, numbers and dates that the sources of a fact have.
+
+    Attributes:
+        words: their words, by all forms.
+        numbers: their numbers.
+        months: the months that they name, by number.
+        days: the days of a month that they name, each with the month.
+        is_relative: they tell a time by another one, such as "yesterday".
+        said_on: the days on which they were said.
+    """
+
+    words: frozenset[str]
+    numbers: frozenset[float]
+    months: frozenset[int]
+    days: frozenset[tuple[int, int]]
+    is_relative: bool
+    said_on: tuple[date, ...]
+
+
+def find_unsupported(
+    text: str, sources: Sequence[int], said: Sequence[Said], known: Iterable[KnownFact]
+) -> list[str]:
+    """Find the names and numbers of a fact that its sources do not have, as the fact writes them.
+
+    Sources are the messages that the fact names, what the assistant said, the speakers' names, and the known
+    facts that the model was shown. Where a message says "she" or "there", names may stand in any message.
+
+    Args:
+        text: the fact.
+        sources: log positions of the messages that it names.
+        said: the messages that the model was shown.
+        known: the facts that it was shown.
+    """
+    named = [message for message in said if message.seq in sources] or list(said)
+    shown = [message for message in said if message.role == "assistant"]
+    beside = [*(fact.text for fact in known), *(message.name for message in said if message.name)]
+    found = _evidence([*(message.text for message in (*named, *shown)), *beside], named)
+    refers = any(_ANAPHORA.search(message.text) for message in named)
+    names = found.words | (_words(message.text for message in said) if refers else frozenset())
+    terms = parse(_plain(text)).terms
+    dates = list(_dates(terms))
+    dated = frozenset(place for each in dates for place in each.places)
+    missing = [term for term in terms if _is_name(term, text) and not _is_named(term, names)]
+    missing += [
+        term for each in dates if not _is_dated(each, found) for term in terms if term.place in each.places
+    ]
+    missing += [
+        term
+        for term in terms
+        if term.kind is Kind.NUMBER and term.place not in dated and not _is_numbered(term, found)
+    ]
+    ordered = sorted(missing, key=lambda term: term.place)
+    return list(dict.fromkeys(_as_written(term.text, text) for term in ordered))
+
+
+def _evidence(texts: Iterable[str], said: Sequence[Said]) -> Evidence:
+    read = [_plain(text[:LONGEST_SOURCE]) for text in texts]
+    terms = [_terms(text) for text in read]
+    dates = [each for of_text in terms for each in _dates(of_text)]
+    numbers = {value for of_text in terms for term in of_text for value in _values(term)}
+    numbers |= {float(figure) for text in read for figure in _FIGURE.findall(text) if len(figure) < 16}
+    return Evidence(
+        words=_words(read),
+        numbers=frozenset(numbers),
+        months=frozenset(each.month for each in dates if each.month),
+        days=frozenset((each.month, each.day) for each in dates if each.month and each.day),
+        is_relative=any(_RELATIVE.search(text) for text in read),
+        said_on=tuple(message.at.date() for message in said),
+    )
+
+
+@lru_cache(maxsize=500)
+def _terms(text: str) -> tuple[Term, ...]:
+    # A message has as many sentences as it likes: past the cache of facts, which holds many short ones.
+    return take_apart(text).terms
+
+
+def _words(texts: Iterable[str]) -> frozenset[str]:
+    found = {word.casefold() for text in texts for word in _WORD.findall(normalize(text))}
+    found |= {word.removesuffix("'s").removesuffix("s'") for word in found}
+    return frozenset(form for word in found for form in forms(word)) | found
+
+
+def _dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
+    """The dates of a text: a month, with the day and the year beside it; or a year alone."""
+    used: set[int] = set()
+    for at, term in enumerate(terms):
+        month = _month(term)
+        if month is None:
+            continue
+        beside = [
+            (each, int(value))
+            for each in terms[max(0, at - 2) : at + 3]
+            for value in _values(each)
+            if abs(each.place - term.place) <= 2 and value == int(value)
+        ]
+        years = [(each, value) for each, value in beside if _is_year(value)]
+        days = [
+            (each, value)
+            for each, value in beside
+            if 1 <= value <= 31 and abs(each.place - term.place) <= 1 and each.place not in used
+        ]
+        parts = [*years[:1], *days[:1]]
+        places = frozenset((term.place, *(each.place for each, _ in parts)))
+        used |= places
+        yield CalendarDate(years[0][1] if years else None, month, days[0][1] if days else None, places)
+    for term in terms:
+        value = next((value for value in _values(term) if _is_year(value)), None)
+        if value is not None and term.place not in used and re.fullmatch(r"\d{4}", term.text):
+            yield CalendarDate(int(value), None, None, frozenset((term.place,)))
+
+
+def _month(term: Term) -> int | None:
+    if _is_may(term):
+        return _MAY
+    return next((int(key.removeprefix(_MONTH)) for key in term.keys if key.startswith(_MONTH)), None)
+
+
+def _is_may(term: Term) -> bool:
+    """Whether a term is the month of May, which looks like a name."""
+    return term.kind is Kind.NAME and term.text == "may"
+
+
+def _is_year(value: float) -> bool:
+    return 1900 <= value <= 2100
+
+
+def _values(term: Term) -> Iterator[float]:
+    if term.kind is not Kind.NUMBER:
+        return
+    for key in term.keys:
+        hours, colon, minutes = key.partition(":")
+        try:
+            yield round(float(hours) + (float(minutes) / 100 if colon else 0), 2)
+        except ValueError:
+            continue
+
+
+def _is_name(term: Term, text: str) -> bool:
+    first, following, *_ = [*text.split(maxsplit=2), "", ""]
+    begins = (
+        term.place == 0
+        and term.kind is Kind.WORD
+        and first[:1].isupper()
+        and bool(_VERBS.fullmatch(following))
+    )
+    return (term.kind is Kind.NAME and not _is_may(term)) or begins
+
+
+def _is_named(term: Term, words: frozenset[str]) -> bool:
+    if term.text in _LABELS or not term.keys.isdisjoint(words):
+        return True
+    return any(_begin_alike(term.text, word) for word in words)
+
+
+def _begin_alike(one: str, other: str) -> bool:
+    alike = next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    return alike >= LIKE_NAMES and alike >= LIKE_SHARE * max(len(one), len(other))
+
+
+def _is_numbered(term: Term, found: Evidence) -> bool:
+    values = list(_values(term))
+    years = [number for number in found.numbers if _is_year(number)]
+    return not values or any(
+        value == 1
+        or value in found.numbers
+        or (12 < value < 24 and round(value - 12, 2) in found.numbers)
+        # An age, from the year of birth.
+        or any(day.year - year - value in (0, 1) for day in found.said_on for year in years)
+        for value in values
+    )
+
+
+def _is_dated(each: CalendarDate, found: Evidence) -> bool:
+    parts = [each.year, each.day]
+    is_written = all(part is None or float(part) in found.numbers for part in parts)
+    if is_written and (each.month is None or each.month in found.months):
+        return True
+    return any(_is_derived(each, day, found) for day in found.said_on)
+
+
+def _is_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
+    """Whether words of a message from this day, such as "in May", may stand for a date."""
+    if each.month is None:
+        offset = abs((each.year or day.year) - day.year)
+        # "I am 30" gives a year of birth, "two years ago" a year.
+        return offset <= 1 or float(offset) in found.numbers or float(offset - 1) in found.numbers
+    years = [each.year] if each.year else [day.year - 1, day.year, day.year + 1]
+    away = [abs((_day(year, each.month, each.day or day.day) - day).days) for year in years]
+    if min(away) > DERIVED_DAYS:
+        is_far = each.year is not None and float(abs(each.year - day.year)) in found.numbers
+        return is_far and (found.is_relative or not found.months)
+    if found.is_relative or min(away) <= 1:
+        return True
+    if each.day is None:
+        return not found.months or each.month in found.months or each.month == day.month
+    # Where the sources name days, it is one of theirs, or a day of a month that is not named with it.
+    named = {each_day for _, each_day in found.days}
+    return (each.month, each.day) in found.days or not named or float(each.day) in found.numbers - named
+
+
+def _day(year: int, month: int, day: int) -> date:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return date(year, month, 28)
+
+
+def _plain(text: str) -> str:
+    """A text with dates such as 17.06.2026 in figures from the year on, and words parted at hyphens."""
+    return _HYPHEN.sub(" ", _DAY_FIRST.sub(_iso, text))
+
+
+def _iso(match: re.Match[str]) -> str:
+    day, month, year = (int(part) for part in match.groups())
+    if month > 12:
+        day, month = month, day
+    return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= 31 else match[0]
+
+
+def _as_written(word: str, text: str) -> str:
+    found = re.search(rf"(?<!\w){re.escape(word)}", normalize(text), re.IGNORECASE)
+    return found[0] if found else word

@@ -1,0 +1,177 @@
+"""What becomes of a stretch when a model has said something about it, or has not. No I/O, no clock."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.domain.spending.calls import called
+from mnemon_consumers.extract.answers.grounding import find_unsupported
+from mnemon_consumers.extract.answers.parser import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
+from mnemon_consumers.extract.decide import EXTRACTOR, Death, answered, comparisons, proposals
+from mnemon_consumers.extract.window_requests import Question
+from mnemon_contracts.events.memory import Window
+from mnemon_contracts.fact_pairs import FactPair, Relation
+from mnemon_contracts.identity import derived_id
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.windows.window_repository import StoredWindow
+from mnemon_infra.models.language.port import Answer, LineFailed
+
+MOST_IMPORTANCE: Final = 5
+"""Highest importance of a fact with names or numbers that its source messages do not have: the usual one."""
+
+
+REFUSED_AGAIN: Final = 1
+"""How often a stretch is asked for again that the model refused to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who was asked. `batch_id`: as a line of that batch; None: by itself."""
+
+    provider: str
+    model: str
+    batch_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What is to be done.
+
+    Attributes:
+        events: for the log, all or none of them.
+        is_answered: it is done with.
+        dead: why it is given up, or facts of it are; a dead letter keeps what the model said.
+        kept: the part of the answer that the letter keeps; None: all of it.
+        error: why it has to be asked for again; None where it was not asked, or is asked online before that
+            counts.
+    """
+
+    events: Sequence[LogEvent]
+    is_answered: bool = True
+    dead: Dead | None = None
+    kept: str | None = None
+    error: str | None = None
+
+
+def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
+    """Judge an outcome; one that is no use is given up after as many attempts as the settings say."""
+    window, paid = question.window, _paid(question, outcome, asked)
+    unanswered = _compared(question, {}, asked)
+    if not question.said:
+        return Judged([gone(window, asked.batch_id), *paid])
+    is_last = window.attempts + 1 >= question.settings.extraction.attempts
+    match outcome:
+        case LineFailed(is_unasked=True):
+            return Judged((), is_answered=False)
+        case LineFailed(is_refused=True, is_adapted=is_adapted) if asked.batch_id and not (
+            is_adapted and not is_last
+        ):
+            return Judged((), is_answered=False)
+        case LineFailed(error, is_refused, is_adapted):
+            dead = Dead("refused" if is_refused else "no_answer", error)
+            is_last = is_last or (is_refused and not is_adapted)
+        case Answer(is_refused=True, problem=problem):
+            dead = Dead("refused", str(problem))
+            is_last = is_last or window.attempts >= REFUSED_AGAIN
+        case Answer(problem=str(problem)):
+            dead = Dead("unreadable", problem)
+        case Answer(is_cut=True) if not is_last:
+            # What is there of it may be used in the end; before, it is asked for the whole.
+            dead = Dead("cut_off", "the answer ends for want of tokens")
+        case Answer():
+            try:
+                extracted = read(outcome, question.said, question.known, question.pairs)
+            except Unreadable as error:
+                dead = Dead("unreadable", str(error))
+            else:
+                checked, marks = _checked(extracted, question)
+                model = f"{asked.provider}/{asked.model}"
+                events = proposals(event_window(window), checked, model, asked.batch_id, marks)
+                compared = _compared(question, extracted.relations, asked)
+                too_many, kept = _too_many(checked, question)
+                return Judged([*events, *compared, *paid], dead=too_many, kept=kept)
+    if not is_last:
+        return Judged([*unanswered, *paid], is_answered=False, error=dead.error)
+    death = Death(dead.reason, f"{asked.provider}/{asked.model}", window.attempts)
+    end = answered(event_window(window), "dead", batch_id=asked.batch_id, death=death)
+    return Judged([end, *unanswered, *paid], dead=dead)
+
+
+def _checked(extracted: Extracted, question: Question) -> tuple[Extracted, list[list[str]]]:
+    """The facts, and of each the names and numbers that its source messages do not have.
+
+    A fact that has some may be made up: it is kept, but takes no other fact's place and matters no more than
+    usual.
+    """
+    known = question.known[: question.settings.extraction.known_facts]
+    marks = [find_unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
+    facts = [_doubted(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
+    return extracted._replace(facts=tuple(facts)), marks
+
+
+def _doubted(fact: ProposedFact) -> ProposedFact:
+    importance = min(MOST_IMPORTANCE if fact.importance is None else fact.importance, MOST_IMPORTANCE)
+    return fact.model_copy(update={"supersedes": None, "importance": importance})
+
+
+def _too_many(extracted: Extracted, question: Question) -> tuple[Dead | None, str | None]:
+    """Why facts of an answer are left, and those, but for secrets; None where none is."""
+    left = extracted.beyond_limit
+    if not left:
+        return None, None
+    policy = question.settings.policy
+    kept = [
+        fact.text
+        for fact in left
+        if (refused := refusal(fact.text, policy)) is None or refused[0] != "secret"
+    ]
+    error = (
+        f"the answer has {MOST_FACTS + len(left)} facts, {MOST_FACTS} are proposed, the letter has the others"
+    )
+    return Dead("too_many_facts", error), "\n".join(kept)
+
+
+def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
+    """The event that a stretch has nothing left to read."""
+    return answered(event_window(window), "gone", batch_id=batch_id)
+
+
+def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
+    """Name a stretch as events do, with the pairs that its request asks about."""
+    return Window(
+        tenant=window.tenant,
+        user=window.user,
+        conversation=window.conversation,
+        from_seq=window.from_seq,
+        to_seq=window.to_seq,
+        line=window.line,
+        pairs=tuple(pairs),
+    )
+
+
+def _compared(question: Question, relations: Mapping[FactPair, Relation], asked: Asked) -> list[LogEvent]:
+    model = f"{asked.provider}/{asked.model}"
+    return comparisons(event_window(question.window), question.pairs, relations, model, asked.batch_id)
+
+
+def _paid(question: Question, outcome: Answer | LineFailed, asked: Asked) -> list[LogEvent]:
+    if outcome.usage is None:
+        return []
+    window = question.window
+    place = window.conversation, str(window.from_seq), str(window.to_seq), str(window.attempts)
+    event_id = derived_id(*window.owner, EXTRACTOR, "called", asked.batch_id or "", *place)
+    spending = question.settings.spending
+    return [
+        called(
+            window.owner,
+            outcome.usage,
+            asked.provider,
+            asked.model,
+            "extract",
+            asked.batch_id,
+            spending,
+            event_id,
+        )
+    ]

@@ -1,0 +1,1 @@
+"""Batches of requests at a provider, from assembly to results."""

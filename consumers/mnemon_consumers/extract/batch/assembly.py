@@ -1,0 +1,113 @@
+"""Stretches of many users and tenants become one batch, where the same model is asked in the same words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import uuid4
+
+import structlog
+
+from mnemon_consumers.extract.online_requests import Asking
+from mnemon_contracts.settings.models import Provider
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import locked_if_free
+from mnemon_infra.database.windows.batches import StoredBatch
+from mnemon_infra.database.windows.batches import put as put_batch
+from mnemon_infra.database.windows.pending import Waiting, take_for_batch, waiting_for_batches
+from mnemon_infra.database.windows.window_repository import StoredWindow, hold
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("extract")
+
+MOST_LINES: Final = 10_000
+"""Of a batch, whatever the provider takes: they are held in memory while they are handed over."""
+
+
+@dataclass(slots=True)
+class _Pool:
+    """What one batch may hold."""
+
+    provider: Provider
+    model: str
+    most: int
+    tenants: list[Waiting] = field(default_factory=list)
+    is_ripe: bool = False
+
+    @property
+    def number(self) -> int:
+        return sum(each.number for each in self.tenants)
+
+
+class Pooling:
+    """Claims what is due for batches."""
+
+    def __init__(
+        self, database: Database, settings: LiveSettings, patience: Patience, asking: Asking
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._asking = asking
+
+    async def claim(self) -> None:
+        """Claim a batch of each sort that has waited long enough, or is full; not while another process does.
+
+        Raises:
+            DatabaseUnavailable: it may be done again.
+        """
+        async with locked_if_free(self._database, "extract", "pool") as is_mine:
+            if not is_mine:
+                return
+            now = datetime.now(UTC)
+            for pool in await self._pools(now):
+                if pool.is_ripe or pool.number >= pool.most:
+                    await self._claim(pool, now)
+
+    async def _pools(self, now: datetime) -> list[_Pool]:
+        pools: dict[tuple[str, str, str | None], _Pool] = {}
+        for waiting in await self._database.read(waiting_for_batches(now, MOST_LINES)):
+            if await self._asking.every(waiting.tenant) is not False:
+                continue
+            of = self._settings.of(waiting.tenant).extraction
+            model = await self._patience.model(of.provider, of.model)
+            if model is None or model.batches is None:
+                continue
+            same = of.provider, model.model, of.instructions
+            most = min(model.batches.most_lines, MOST_LINES)
+            pool = pools.setdefault(same, _Pool(of.provider, model.model, most))
+            pool.tenants.append(waiting)
+            pool.is_ripe |= waiting.since + timedelta(seconds=of.pool_seconds) <= now
+        return list(pools.values())
+
+    async def _claim(self, pool: _Pool, now: datetime) -> None:
+        batch_id = uuid4().hex
+        taken: list[StoredWindow] = []
+        async with self._database.transaction() as connection:
+            for waiting in sorted(pool.tenants, key=lambda each: each.since):
+                room = pool.most - len(taken)
+                if room > 0:
+                    taken += await take_for_batch(connection, waiting.tenant, now, room)
+            if not taken:
+                return
+            held = [window._replace(line=line) for line, window in enumerate(sorted(taken))]
+            await put_batch(connection, self._batch(batch_id, pool, held, now))
+            await hold(connection, batch_id, held)
+        log.info("a batch is claimed", batch=batch_id, lines=len(held), model=pool.model)
+
+    def _batch(self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime) -> StoredBatch:
+        hours = min(
+            self._settings.of(tenant).extraction.deadline_hours for tenant in {each.tenant for each in held}
+        )
+        return StoredBatch(
+            batch_id=batch_id,
+            provider=pool.provider,
+            model=pool.model,
+            state="claimed",
+            provider_batch_id=None,
+            lines=len(held),
+            created_at=now,
+            changed_at=now,
+            deadline_at=now + timedelta(hours=hours),
+        )

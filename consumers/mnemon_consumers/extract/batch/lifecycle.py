@@ -1,0 +1,208 @@
+"""Batches from their claim to their end; each is looked after by one process at a time."""
+
+import asyncio
+import traceback
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.extract.answers.publication import again
+from mnemon_consumers.extract.batch.assembly import Pooling
+from mnemon_consumers.extract.batch.results import Results
+from mnemon_consumers.extract.batch.submission import Submitting, batches_of, leads_to, of_users
+from mnemon_contracts.events.memory import BatchFailedV1
+from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.locks import locked_if_free
+from mnemon_infra.database.windows.batches import StoredBatch, change, open_batches, stored
+from mnemon_infra.database.windows.window_repository import Failed, StoredWindow, ask_again, counted, of_batch
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.port import Batches, LanguageModel, ModelRefused, ModelUnavailable, Progress
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("extract")
+
+AT_ONCE: Final = 2
+"""Batches that a process looks after at the same time."""
+
+SHARE: Final = 20
+"""A batch is asked about again when a twentieth of its age has passed."""
+
+SELDOM: Final = 60.0
+"""Seconds between two looks at a batch, at most."""
+
+READINGS: Final = 8
+"""How often results are read that end too early. What is missing then counts as failed."""
+
+GRACE: Final = timedelta(hours=1)
+"""For how long a process asks after a batch that takes too long before it gives it up: it may have ended long
+ago, while nobody looked."""
+
+
+class Batching:
+    """Looks after batches."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: LiveSettings,
+        patience: Patience,
+        pooling: Pooling,
+        submitting: Submitting,
+        results: Results,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._pooling = pooling
+        self._submitting = submitting
+        self._results = results
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._since: dict[str, datetime] = {}
+        self._not_before: dict[str, datetime] = {}
+        self._readings: dict[str, int] = {}
+
+    async def tick(self, connection: Client) -> None:
+        """Claim what is due, and take every batch a step further that nobody else looks after.
+
+        Raises:
+            DatabaseUnavailable: it may be done again.
+        """
+        await self._pooling.claim()
+        found = await self._database.read(open_batches())
+        for gone in self._since.keys() - set(found):
+            del self._since[gone]
+            self._not_before.pop(gone, None)
+            self._readings.pop(gone, None)
+        await asyncio.gather(*(self._look_after(connection, batch_id) for batch_id in found))
+
+    async def _look_after(self, connection: Client, batch_id: str) -> None:
+        async with self._room:
+            try:
+                async with locked_if_free(self._database, "batch", batch_id) as is_mine:
+                    batch = await self._database.read(stored(batch_id)) if is_mine else None
+                    if batch is not None:
+                        await self._advance(connection, batch)
+            except (ModelUnavailable, DatabaseUnavailable, nats.errors.Error) as error:
+                self._leave(batch_id, SELDOM if isinstance(error, ModelRefused) else SELDOM / 4)
+                log.warning("a batch waits, it will be tried again", batch=batch_id, error=repr(error))
+            except Exception as error:
+                # Whatever it is, it is this batch's: the others go on. Not its words: there may be people's
+                # messages in them.
+                self._leave(batch_id, SELDOM)
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                log.error(
+                    "a batch cannot be looked after, it will be tried again",
+                    batch=batch_id,
+                    error=type(error).__name__,
+                    place=f"{place.name}, line {place.lineno}",
+                )
+
+    async def _advance(self, connection: Client, batch: StoredBatch) -> None:
+        if await self._give_up(connection, batch):
+            return
+        if self._not_before.get(batch.batch_id, batch.created_at) > datetime.now(UTC):
+            return
+        model = await self._patience.model(batch.provider, batch.model)
+        if model is None:
+            return
+        try:
+            match batch.state:
+                case "claimed":
+                    await self._submitting.submit(connection, batch, model)
+                case "intended":
+                    await self._submitting.resume(connection, batch, model)
+                case "submitted":
+                    await self._ask_after(connection, batch, model)
+        except ModelRefused as error:
+            if model.batches is not None:
+                raise
+            # It was found out just now: from now on each is asked for by itself.
+            await self._fail(connection, batch, str(error))
+
+    async def _ask_after(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        batches = batches_of(model)
+        if not await self._database.read(counted(batch.batch_id)):
+            await batches.cancel(str(batch.provider_batch_id))
+            await self._fail(connection, batch, "all whom it was about are erased")
+            return
+        progress = await batches.progress(str(batch.provider_batch_id))
+        match progress.state:
+            case "failed":
+                await self._fail(connection, batch, progress.error or "unknown", blame=True)
+            case "ended":
+                await self._read(connection, batch, batches, progress)
+            case "running":
+                now = datetime.now(UTC)
+                self._leave(batch.batch_id, min((now - batch.changed_at).total_seconds() / SHARE, SELDOM))
+                if now > batch.deadline_at:
+                    log.warning("a batch takes too long, it is cancelled", batch=batch.batch_id)
+                    await batches.cancel(str(batch.provider_batch_id))
+                    self._leave(batch.batch_id, 0)
+
+    async def _read(
+        self, connection: Client, batch: StoredBatch, batches: Batches, progress: Progress
+    ) -> None:
+        try:
+            await self._results.read(connection, batch, batches, progress)
+        except ModelUnavailable as error:
+            readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
+            if readings < READINGS:
+                self._leave(batch.batch_id, 2.0**readings)
+                log.warning("not all results are there, they will be read again", error=str(error))
+                return
+            await self._results.end(connection, batch, progress, {})
+
+    async def _give_up(self, connection: Client, batch: StoredBatch) -> bool:
+        """Give up a batch of which nothing will come; False where something may."""
+        now = datetime.now(UTC)
+        time = batch.deadline_at - batch.created_at
+        since = self._since.setdefault(batch.batch_id, now)
+        if now > max(batch.deadline_at + time, since + min(time, GRACE)):
+            await self._fail(connection, batch, "it takes too long", is_online=True)
+            return True
+        never_taken = batch.state == "claimed" or (batch.state == "intended" and batch.error is not None)
+        if never_taken and (now > batch.deadline_at or not await self._is_wanted(batch)):
+            await self._fail(connection, batch, batch.error or "it was not submitted")
+            return True
+        return False
+
+    async def _is_wanted(self, batch: StoredBatch) -> bool:
+        """Whether the settings of any of its tenants still lead to where it would go."""
+        of = await self._database.read(counted(batch.batch_id))
+        return any(leads_to(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
+
+    async def _fail(
+        self,
+        connection: Client,
+        batch: StoredBatch,
+        error: str,
+        *,
+        blame: bool = False,
+        is_online: bool = False,
+    ) -> None:
+        """Give back what a batch has. `blame`: it may be what was asked that the provider failed for."""
+        now = datetime.now(UTC)
+        owners = await self._database.read(counted(batch.batch_id))
+        event = BatchFailedV1(batch_id=batch.batch_id, error=error)
+        await append(connection, of_users(batch, owners, "batch.failed", event.body()))
+        left = await self._database.read(of_batch(batch.batch_id))
+        async with self._database.transaction() as held:
+            if blame:
+                await ask_again(held, [self._blamed(window, now) for window in left])
+            else:
+                await ask_again(held, [Failed(each, each.attempts, now, is_online) for each in left])
+            await change(held, batch, "failed", now, error=error)
+        log.warning("a batch failed, what it had is asked for again", batch=batch.batch_id, error=error)
+
+    def _blamed(self, window: StoredWindow, now: datetime) -> Failed:
+        """Nobody says which line it was. In the end each is asked for by itself, and then it is known."""
+        most = self._settings.of(window.tenant).extraction.attempts
+        attempts = min(window.attempts + 1, most - 1)
+        return again(window, now, attempts=attempts)._replace(is_online=window.attempts + 1 >= most)
+
+    def _leave(self, batch_id: str, seconds: float) -> None:
+        self._not_before[batch_id] = datetime.now(UTC) + timedelta(seconds=seconds)

@@ -1,0 +1,168 @@
+"""What came of a batch is read, a few lines at a time; what was read before is passed over."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.extract.answers.publication import Answering, again
+from mnemon_consumers.extract.answers.window_outcome import Asked
+from mnemon_consumers.extract.batch.submission import of_users
+from mnemon_consumers.extract.projection_lag import Projections
+from mnemon_consumers.extract.window_requests import Question, questions
+from mnemon_contracts.events.memory import BatchCompletedV1
+from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import not_erased
+from mnemon_infra.database.facts.undecided_pairs import PairsByLine, pairs_of_batch
+from mnemon_infra.database.windows.batches import StoredBatch, change
+from mnemon_infra.database.windows.contents import noted
+from mnemon_infra.database.windows.window_repository import (
+    Failed,
+    StoredWindow,
+    ask_again,
+    counted,
+    mark_answered,
+    of_batch,
+    of_lines,
+)
+from mnemon_infra.models.language.port import Answer, Batches, LineFailed, ModelUnavailable, Progress
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("extract")
+
+LINES: Final = 20
+"""That are taken at a time: whatever else the process does is not to wait for it."""
+
+Outcomes = Mapping[int, Answer | LineFailed]
+"""By line."""
+
+
+class Results:
+    """Reads the results of batches."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: LiveSettings,
+        projections: Projections,
+        answering: Answering,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._projections = projections
+        self._answering = answering
+
+    async def read(
+        self, connection: Client, batch: StoredBatch, batches: Batches, progress: Progress
+    ) -> None:
+        """Read all of a batch that has ended. What has no answer is asked for again, or given up.
+
+        Raises:
+            ModelUnavailable: not all of it could be read; what was is not read again.
+            DatabaseUnavailable, nats.errors.Error: the same.
+        """
+        failed: dict[StoredWindow, Failed] = {}
+        page: dict[int, Answer | LineFailed] = {}
+        try:
+            async for result in batches.results(str(batch.provider_batch_id)):
+                line = _line(batch, result.line_id)
+                if line is None or line in page:
+                    continue
+                page[line] = result.outcome
+                if len(page) == LINES:
+                    failed |= await self._take(connection, batch, page)
+                    page = {}
+        except ModelUnavailable:
+            await self._take(connection, batch, page)
+            raise
+        failed |= await self._take(connection, batch, page)
+        await self.end(connection, batch, progress, failed)
+
+    async def end(
+        self,
+        connection: Client,
+        batch: StoredBatch,
+        progress: Progress,
+        failed: Mapping[StoredWindow, Failed],
+    ) -> None:
+        """End a batch of which there is nothing more to be read.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: it may be done again.
+        """
+        again_ = dict(failed)
+        now = datetime.now(UTC)
+        left = await self._database.read(of_batch(batch.batch_id))
+        missing = [window for window in left if window not in again_]
+        if progress.done < batch.lines or now > batch.deadline_at:
+            # The provider did not come to them. A batch more would take as long.
+            again_ |= {each: _unasked(each, now) for each in missing}
+        else:
+            nothing = LineFailed("the results do not have it")
+            for begin in range(0, len(missing), LINES):
+                page = missing[begin : begin + LINES]
+                again_ |= await self._take(connection, batch, {each.line or 0: nothing for each in page})
+        of = await self._database.read(counted(batch.batch_id))
+        for owner, (answered, all_) in of.items():
+            event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
+            await append(connection, of_users(batch, [owner], "batch.completed", event.body()))
+        async with self._database.transaction() as held:
+            await ask_again(held, again_.values())
+            await change(held, batch, "completed", datetime.now(UTC))
+        log.info(
+            "a batch is read",
+            batch=batch.batch_id,
+            answered=sum(answered for answered, _ in of.values()),
+            failed=len(again_),
+        )
+
+    async def _take(
+        self, connection: Client, batch: StoredBatch, page: Outcomes
+    ) -> dict[StoredWindow, Failed]:
+        """Take lines that were not taken before; returns those that are to be asked for again."""
+        windows = list((await self._database.read(of_lines(batch.batch_id, page))).values())
+        done = await self._database.read(noted(windows))
+        left = [window for window in windows if window not in done]
+        await self._projections.clears(connection, {window.owner for window in left})
+        # Of users who were erased meanwhile nothing is said any more, not even that there is nothing.
+        left = await self._database.read(not_erased(left))
+        now = datetime.now(UTC)
+        asked = await self._database.read(partial(questions, windows=left, settings=self._settings, now=now))
+        owners = {question.window.owner for question in asked}
+        pairs = await self._database.read(pairs_of_batch(batch.batch_id, owners))
+        asked = [_as_asked(question, pairs) for question in asked]
+        answers = [(question, page[question.window.line or 0]) for question in asked]
+        by = Asked(batch.provider, batch.model, batch.batch_id)
+        judged = await self._answering.take(connection, answers, by)
+        answered = [question.window for question, each in judged if each.is_answered]
+        async with self._database.transaction() as held:
+            await mark_answered(held, [*done, *answered])
+        return {
+            question.window: _unasked(question.window, now)
+            if each.error is None
+            else again(question.window, now)
+            for question, each in judged
+            if not each.is_answered
+        }
+
+
+def _as_asked(question: Question, pairs: PairsByLine) -> Question:
+    """The question with the pairs that the batch was to ask about: an answer counts for no others."""
+    place = question.window.owner, question.window.line or 0
+    return replace(question, pairs=pairs.get(place, ()))
+
+
+def _unasked(window: StoredWindow, now: datetime) -> Failed:
+    """No batch has come to it: it is asked for by itself. It has not failed."""
+    return Failed(window, window.attempts, now, is_online=True)
+
+
+def _line(batch: StoredBatch, line_id: str) -> int | None:
+    """The number of a line of this batch."""
+    number = line_id.removeprefix(f"{batch.batch_id}-")
+    return int(number) if number != line_id and number.isdecimal() and len(number) < 10 else None

@@ -1,0 +1,301 @@
+"""A claimed batch is handed over to its provider: once, however often that is begun."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import Final, NamedTuple
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.domain.spending.budget import Budgets, Reservations
+from mnemon_consumers.domain.spending.calls import estimate
+from mnemon_consumers.extract.answers.window_outcome import event_window, gone
+from mnemon_consumers.extract.window_requests import AskedPairs, Question, questions
+from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
+from mnemon_contracts.identity import derived_id
+from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.windows.batches import State, StoredBatch, change
+from mnemon_infra.database.windows.window_repository import (
+    Failed,
+    StoredWindow,
+    ask_again,
+    mark_answered,
+    of_batch,
+)
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.port import (
+    Batches,
+    LanguageModel,
+    Line,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+)
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("extract")
+
+MOST_BYTES: Final = 100_000_000
+"""Of a batch, whatever the provider takes: they are held in memory while they are handed over."""
+
+PAGE: Final = 25
+"""Stretches that are read at a time: whatever else the process does is not to wait for it."""
+
+AROUND: Final = 2000
+"""Bytes of a line besides what is asked in it, at most."""
+
+WINDOWS: Final = 40
+"""Windows that one event names at most; more windows of a user take several events. The ids of the pairs of a
+window take 20 kB at most."""
+
+
+PROJECTED: Final = 5.0
+"""Seconds for which the projections are waited for, once it is in the log what is to be asked."""
+
+
+class _AskedWindow(NamedTuple):
+    """A window that a batch is to ask about; `usd` is what that may cost, where its tenant has a budget."""
+
+    window: Window
+    usd: float | None
+
+
+class Submitting:
+    """Hands batches over."""
+
+    def __init__(
+        self,
+        database: Database,
+        settings: LiveSettings,
+        patience: Patience,
+        budgets: Budgets,
+        on_its_way: timedelta,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._budgets = budgets
+        self._on_its_way = on_its_way
+        self._position = Position()
+
+    async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        """Take up what somebody began who may have been killed.
+
+        The provider is asked whether it has the batch. It is submitted where the provider has none, and no
+        request for it can still be on its way.
+
+        Raises:
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
+        """
+        if batch.error is None:
+            found = await batches_of(model).find(batch.batch_id, batch.lines, batch.created_at)
+            if found is not None:
+                log.info("a batch is found again", batch=batch.batch_id, provider=batch.provider)
+                await self._submitted(connection, batch, found)
+                return
+            if datetime.now(UTC) - batch.changed_at < self._on_its_way:
+                return
+        await self.submit(connection, batch, model)
+
+    async def submit(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        """Hand a batch over of which the provider has nothing.
+
+        What is to be asked is in the log before; whatever happens then, it is known that it may be there.
+
+        Raises:
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
+        """
+        with self._budgets.reserving() as reservations:
+            await self._submit(connection, batch, model, reservations)
+
+    async def _submit(
+        self, connection: Client, batch: StoredBatch, model: LanguageModel, reservations: Reservations
+    ) -> None:
+        batches = batches_of(model)
+        asked, lines = await self._lines(connection, batch, batches, reservations)
+        if not lines:
+            await self._change(batch, "completed")
+            return
+        batch = replace(batch, lines=len(lines))
+        if batch.state == "claimed":
+            appended = await append(connection, _intended(batch, asked))
+            # From then on the database has what it may cost, for every process.
+            await self._position.reach(connection.jetstream(), max(each.seq for each in appended), PROJECTED)
+        await self._change(batch, "intended")
+        self._budgets.look_again()
+        try:
+            provider_batch_id = await batches.submit(batch.batch_id, lines)
+        except ModelRefused as error:
+            # It does not have it: there is nothing to be looked for.
+            await self._change(batch, "intended", error=str(error))
+            if model.batches is not None:
+                self._patience.failed(batch.provider, batch.model, error)
+            raise
+        except ModelUnavailable as error:
+            # It may have it, or get it yet: from now on that is waited for.
+            await self._change(batch, "intended")
+            self._patience.failed(batch.provider, batch.model, error)
+            raise
+        self._patience.answered(batch.provider, batch.model)
+        await self._submitted(connection, batch, provider_batch_id)
+
+    async def _submitted(self, connection: Client, batch: StoredBatch, provider_batch_id: str) -> None:
+        owners = {window.owner for window in await self._database.read(of_batch(batch.batch_id))}
+        event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
+        await append(connection, of_users(batch, owners, "batch.submitted", event.body()))
+        await self._change(batch, "submitted", provider_batch_id=provider_batch_id)
+        log.info("a batch is submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
+
+    async def _lines(
+        self, connection: Client, batch: StoredBatch, batches: Batches, reservations: Reservations
+    ) -> tuple[list[_AskedWindow], list[Line]]:
+        """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much, or
+        its tenant would not have it asked there any more, or has not the budget for it.
+        """
+        most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
+        room = most_bytes
+        asked: list[_AskedWindow] = []
+        asked_pairs = AskedPairs(batch.batch_id)
+        lines: list[Line] = []
+        cleared: list[StoredWindow] = []
+        over: list[Failed] = []
+        held_by = await self._database.read(of_batch(batch.batch_id))
+        staying = {
+            tenant for tenant in {window.tenant for window in held_by} if await self._stays(batch, tenant)
+        }
+        now = datetime.now(UTC)
+        over += [Failed(each, each.attempts, now) for each in held_by if each.tenant not in staying]
+        windows = iter([window for window in held_by if window.tenant in staying])
+        while page := list(islice(windows, PAGE)):
+            for question in await self._questions(page, asked_pairs):
+                await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
+                window = question.window
+                if not question.said:
+                    cleared.append(window)
+                    continue
+                request = _request(question)
+                size = most_bytes + 1 if request is None else _size(request)
+                if request is None or size > room or len(lines) == most_lines:
+                    over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
+                    continue
+                usd = self._estimate(batch, question, request)
+                if batch.state == "claimed" and not await reservations.admit(window.tenant, usd or 0.0):
+                    over.append(Failed(window, window.attempts, now))
+                    continue
+                room -= size
+                asked.append(_AskedWindow(event_window(window, question.pairs), usd))
+                lines.append(Line(f"{batch.batch_id}-{window.line}", request))
+        await append(connection, [gone(window, batch.batch_id) for window in cleared])
+        async with self._database.transaction() as held:
+            await mark_answered(held, cleared)
+            await ask_again(held, over)
+        return asked, lines
+
+    async def _stays(self, batch: StoredBatch, tenant: str) -> bool:
+        is_reserved = batch.state == "intended"
+        return leads_to(batch, self._settings.of(tenant).extraction) and await self._budgets.left(
+            tenant, is_reserved=is_reserved
+        )
+
+    def _estimate(self, batch: StoredBatch, question: Question, request: Request) -> float | None:
+        """US dollars that a line may cost; None where its tenant has no budget."""
+        if not self._budgets.is_limited(question.window.tenant):
+            return None
+        return estimate(request, batch.model, question.settings.spending, in_batch=True)
+
+    async def _questions(self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs) -> list[Question]:
+        asking = partial(
+            questions,
+            windows=windows,
+            settings=self._settings,
+            now=datetime.now(UTC),
+            asked_pairs=asked_pairs,
+        )
+        return await self._database.read(asking)
+
+    async def _change(
+        self,
+        batch: StoredBatch,
+        state: State,
+        *,
+        provider_batch_id: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        async with self._database.transaction() as held:
+            await change(
+                held, batch, state, datetime.now(UTC), provider_batch_id=provider_batch_id, error=error
+            )
+
+
+def leads_to(batch: StoredBatch, extraction: Extraction) -> bool:
+    """Whether settings would still have something asked where a batch goes."""
+    is_there = extraction.provider == batch.provider and extraction.model in (None, batch.model)
+    return extraction.enabled and extraction.mode == "batch" and is_there
+
+
+def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
+    """The same event for each user of a batch."""
+    return [
+        LogEvent(memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
+        for owner in sorted(owners)
+    ]
+
+
+def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
+    """An event for each user, with what is asked of that one alone."""
+    by_user: dict[Owner, list[_AskedWindow]] = {}
+    for each in asked:
+        by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
+    events = []
+    for owner, windows in by_user.items():
+        for begin in range(0, len(windows), WINDOWS):
+            some = windows[begin : begin + WINDOWS]
+            event = BatchIntendedV1(
+                batch_id=batch.batch_id,
+                provider=batch.provider,
+                model=batch.model,
+                purpose="extract",
+                windows=tuple(each.window for each in some),
+                usd=sum(costs) if (costs := [each.usd for each in some if each.usd is not None]) else None,
+            )
+            event_id = derived_id(*owner, "batch.intended", batch.batch_id, str(begin))
+            events.append(LogEvent(memory_subject(*owner, "batch.intended"), event.body(), event_id))
+    return events
+
+
+def _request(question: Question) -> Request | None:
+    """What a provider is sent. None where it cannot be made: asked about by itself, it harms nobody else."""
+    try:
+        # What the text was made of would be held for nothing.
+        return replace(question.request(), said=(), known=())
+    except Exception as error:
+        # Not its words: there may be people's messages in them.
+        tenant = question.window.tenant
+        log.error("a stretch cannot be asked about in a batch", tenant=tenant, error=type(error).__name__)
+        return None
+
+
+def _size(request: Request) -> int:
+    """Bytes of a line, at most, however its JSON is written."""
+    return len(json.dumps([request.instructions, request.text, request.schema])) + AROUND
+
+
+def batches_of(model: LanguageModel) -> Batches:
+    """A model's batches.
+
+    Raises:
+        ModelRefused: it has none.
+    """
+    if model.batches is None:
+        raise ModelRefused(f"the provider {model.provider} has no batches")
+    return model.batches

@@ -1,0 +1,205 @@
+"""Stretches that are asked for one by one: where a provider has no batches, or the settings say so."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.domain.spending.budget import Budgets, Reservations
+from mnemon_consumers.domain.spending.calls import estimate
+from mnemon_consumers.extract.answers.publication import Answering, again
+from mnemon_consumers.extract.answers.window_outcome import Asked, Judged
+from mnemon_consumers.extract.projection_lag import Projections
+from mnemon_consumers.extract.window_requests import AskedPairs, Question, questions
+from mnemon_infra.broker.streams.log_writer import insist
+from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.database.erasure.users import not_erased
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.windows.contents import noted, spoken
+from mnemon_infra.database.windows.pending import take_of_users
+from mnemon_infra.database.windows.window_repository import Failed, ask_again, mark_answered
+from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.port import (
+    Answer,
+    LineFailed,
+    ModelBusy,
+    ModelRefused,
+    ModelUnavailable,
+    RequestRefused,
+)
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.telemetry import tracing
+
+log = structlog.get_logger("extract")
+
+LONGEST: Final = 10.0
+"""Seconds after which nothing new is begun for the same users: others wait."""
+
+PAUSE: Final = 2.0
+"""Seconds before an answer is put into the log again, which may be away for a moment."""
+
+Named = tuple[str, str]
+"""A provider and its model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a model said, or why it did not; `model` is None where none was asked."""
+
+    question: Question
+    model: Named | None
+    outcome: Answer | LineFailed | ModelUnavailable
+
+
+class Asking:
+    """Asks about conversations, a stretch at a time.
+
+    What is asked about is held in a transaction: it ends with the process, and then somebody else asks. An
+    answer that is in the log by then counts, and is not asked for again.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        settings: LiveSettings,
+        patience: Patience,
+        budgets: Budgets,
+        projections: Projections,
+        at_once: int,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._patience = patience
+        self._budgets = budgets
+        self._projections = projections
+        self._answering = Answering(budgets)
+        self._at_once = at_once
+
+    async def ask(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+        """Ask about all that is due of some users; returns those of whom more may be due.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: what was not answered is asked about again.
+        """
+        begun = time.monotonic()
+        left = set(owners)
+        while left and time.monotonic() - begun < LONGEST:
+            left = await self._ask_once(connection, left)
+        return left
+
+    async def every(self, tenant: str) -> bool | None:
+        """Whether all of a tenant's stretches are asked about one by one; False: those that no batch came to.
+
+        None: nobody is asked about any of them now.
+
+        Raises:
+            DatabaseUnavailable: it is not known whether the tenant may spend more.
+        """
+        extraction = self._settings.of(tenant).extraction
+        if not extraction.enabled or not await self._budgets.left(tenant):
+            return None
+        model = await self._patience.model(extraction.provider, extraction.model)
+        return None if model is None else extraction.mode == "online" or model.batches is None
+
+    async def _ask_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
+        """Ask about one stretch of each conversation; returns the users of whom there was one."""
+        wanted = [(owner, every) for owner in owners if (every := await self.every(owner[0])) is not None]
+        if not wanted:
+            return set()
+        at_most = max(1, self._at_once // len(wanted))
+        async with self._database.transaction() as held:
+            taken = await take_of_users(held, wanted, datetime.now(UTC), at_most)
+            # Somebody may have died who had it in the log already.
+            known = await self._projections.with_answers(connection, {window.owner for window in taken})
+            taken = [window for window in taken if window.owner in known]
+            done = await noted(taken)(held)
+            await mark_answered(held, done)
+            to_ask = [window for window in taken if window not in done]
+            asked = await questions(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
+            with self._budgets.reserving() as reservations:
+                asking = (self._said(connection, question, reservations) for question in asked)
+                await self._settle(connection, held, await asyncio.gather(*asking))
+        return {window.owner for window in taken}
+
+    async def _said(self, connection: Client, question: Question, reservations: Reservations) -> _Said:
+        if not question.said:
+            return _Said(question, None, LineFailed("there is nothing to read"))
+        of = question.settings.extraction
+        model = await self._patience.model(of.provider, of.model)
+        if model is None:
+            return _Said(question, None, ModelUnavailable("the model is left alone"))
+        outcome: Answer | LineFailed | ModelUnavailable
+        try:
+            request = question.request()
+            usd = estimate(request, model.model, question.settings.spending, in_batch=False)
+            if not await reservations.admit(question.window.tenant, usd):
+                return _Said(question, None, ModelUnavailable("what is under way may take the whole budget"))
+            with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
+                outcome = await model.complete(request)
+            self._patience.answered(of.provider, of.model)
+        except RequestRefused as error:
+            outcome = LineFailed(str(error), is_refused=True, usage=error.usage)
+        except ModelUnavailable as error:
+            self._patience.failed(of.provider, of.model, error)
+            outcome = error
+        except DatabaseUnavailable as error:
+            return _Said(question, None, ModelUnavailable(str(error)))
+        except Exception as error:
+            # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
+            log.error(
+                "a stretch cannot be asked about", tenant=question.window.tenant, error=type(error).__name__
+            )
+            outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
+        return _Said(question, (model.provider, model.model), outcome)
+
+    async def _settle(self, connection: Client, held: Connection, said: Sequence[_Said]) -> None:
+        now = datetime.now(UTC)
+        answering = {each.model for each in said if isinstance(each.outcome, Answer)}
+        failed: list[Failed] = []
+        by_model: dict[Named, list[tuple[Question, Answer | LineFailed]]] = {}
+        for each in said:
+            outcome = each.outcome
+            if isinstance(outcome, ModelUnavailable):
+                if isinstance(outcome, ModelRefused | ModelBusy) or each.model not in answering:
+                    failed.append(again(each.question.window, now, attempts=each.question.window.attempts))
+                    continue
+                # The model answers others: it may be what it was asked.
+                outcome = LineFailed(str(outcome))
+            by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
+        answered = []
+        for (provider, model), answers in by_model.items():
+            there = await self._as_it_is_now(connection, held, answers)
+            for question, judged in await self._taken(connection, there, Asked(provider, model)):
+                if judged.is_answered:
+                    answered.append(question.window)
+                else:
+                    failed.append(again(question.window, now))
+        await mark_answered(held, answered)
+        await ask_again(held, failed)
+
+    async def _as_it_is_now(
+        self, connection: Client, held: Connection, answers: Sequence[tuple[Question, Answer | LineFailed]]
+    ) -> list[tuple[Question, Answer | LineFailed]]:
+        """What was cleared while the model thought teaches nothing; of who was erased nothing is said."""
+        owners = {question.window.owner for question, _ in answers}
+        await self._projections.clears(connection, owners)
+        there = set(await not_erased([question.window for question, _ in answers])(held))
+        answers = [each for each in answers if each[0].window in there]
+        rows = await spoken([question.window for question, _ in answers])(held)
+        return [
+            (question if left else replace(question, said=()), outcome)
+            for (question, outcome), left in zip(answers, rows, strict=True)
+        ]
+
+    async def _taken(
+        self, connection: Client, answers: Sequence[tuple[Question, Answer | LineFailed]], asked: Asked
+    ) -> list[tuple[Question, Judged]]:
+        """They are paid for: what keeps them out of the log for a moment does not lose them."""
+        return await insist(partial(self._answering.take, connection, answers, asked), PAUSE)

@@ -1,0 +1,59 @@
+"""Undecided pairs of facts that a request for facts asks about as well. No I/O, no clock.
+
+A pair is asked about while both facts are live. Words that changed by hand or by another proposal were
+decided on then, with pairs of their own; words that changed by a merge are compared again, as the merge may
+have brought the two closer.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.undecided_pairs import PairRecord
+
+MOST_ASKED: Final = 3
+"""How often a model is asked about a pair that it does not answer."""
+
+
+def open_pairs(record: PairRecord, facts: Mapping[str, StoredFact]) -> list[FactPair]:
+    """Return the pairs that a model may be asked about, oldest first.
+
+    Args:
+        record: the user's pairs, as the log has them.
+        facts: the user's live facts, by id.
+    """
+    unanswered = Counter(record.unanswered)
+    pairs: dict[frozenset[str], FactPair] = {}
+    for opened in record.opened:
+        newer = facts.get(_place(opened.fact_id, record.merged))
+        if newer is None or (newer.event_id != opened.version and newer.event_id not in record.merges):
+            continue
+        for other_id in opened.undecided:
+            other = facts.get(_place(other_id, record.merged))
+            if other is None or other.id == newer.id:
+                continue
+            if other.seq > opened.seq and other.event_id not in record.merges:
+                continue
+            pairs.setdefault(frozenset((newer.id, other.id)), _pair(newer, other, record.merges))
+    done = record.answered | record.asked
+    return [pair for pair in pairs.values() if pair not in done and unanswered[pair] < MOST_ASKED]
+
+
+def _pair(one: StoredFact, other: StoredFact, merges: Collection[str]) -> FactPair:
+    """Two facts in the order of their words. A merge is later than the words that it moved."""
+    if one.event_id in merges or other.event_id in merges:
+        older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))
+    else:
+        older, newer = sorted((one, other), key=lambda fact: fact.seq)
+    return FactPair(fact_id=newer.id, version=newer.event_id, other_id=older.id, other_version=older.event_id)
+
+
+def _place(fact_id: str, merged: Mapping[str, str]) -> str:
+    """The fact that a fact has gone into, or itself."""
+    passed = {fact_id}
+    while (into := merged.get(fact_id)) is not None and into not in passed:
+        passed.add(into)
+        fact_id = into
+    return fact_id

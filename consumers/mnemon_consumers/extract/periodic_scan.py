@@ -1,0 +1,73 @@
+"""Now and then everybody is gone through: whatever triggers were lost, nothing stays unread for longer."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_consumers.extract.windowing import Cutting
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import locked_if_free
+from mnemon_infra.database.memory.scan_cursor import Round, last_rounds, note, users_beyond
+from mnemon_infra.settings.store import LiveSettings
+
+log = structlog.get_logger("extract")
+
+PAGE: Final = 20
+"""Users that are cut at a time."""
+
+LONGEST: Final = 5.0
+"""Seconds at a time; how far a round has come is noted, and the next tick goes on."""
+
+
+class Interval:
+    """Goes through a tenant's users every `extraction.interval_hours`, whether they rest or not."""
+
+    def __init__(self, database: Database, settings: LiveSettings, cutting: Cutting) -> None:
+        self._database = database
+        self._settings = settings
+        self._cutting = cutting
+
+    async def tick(self, connection: Client) -> None:
+        """Go on for a little while, where a round is due; not if another process does.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: it may be done again.
+        """
+        end = time.monotonic() + LONGEST
+        async with locked_if_free(self._database, "extract", "rounds") as is_mine:
+            if not is_mine:
+                return
+            for last in await self._database.read(last_rounds()):
+                begun = await self._begun(last)
+                while begun is not None and time.monotonic() < end:
+                    begun = await self._go_on(connection, begun)
+
+    async def _begun(self, last: Round) -> Round | None:
+        """The round that is to be gone on with; None where none is due."""
+        now = datetime.now(UTC)
+        of = self._settings.of(last.tenant).extraction
+        if not of.enabled:
+            return None
+        if last.begun_at is None:
+            # Who was never gone through is looked at as they speak.
+            await self._note(Round(last.tenant, now))
+            return None
+        if last.reached is not None:
+            return last
+        if last.begun_at + timedelta(hours=of.interval_hours) > now:
+            return None
+        return Round(last.tenant, now, "")
+
+    async def _go_on(self, connection: Client, begun: Round) -> Round | None:
+        users = await self._database.read(users_beyond(begun.tenant, begun.reached or "", PAGE))
+        await self._cutting.cut(connection, [(begun.tenant, user) for user in users], rested=True)
+        reached = begun._replace(reached=users[-1] if len(users) == PAGE else None)
+        await self._note(reached)
+        return reached if reached.reached is not None else None
+
+    async def _note(self, reached: Round) -> None:
+        async with self._database.transaction() as connection:
+            await note(connection, reached)

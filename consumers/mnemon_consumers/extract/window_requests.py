@@ -1,0 +1,142 @@
+"""Questions about stretches of conversations, and about undecided facts besides."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from mnemon_consumers.extract.decide import said, worth_reading
+from mnemon_consumers.extract.pair_selection import open_pairs
+from mnemon_consumers.extract.prompt import request
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.database.engine import Connection
+from mnemon_infra.database.facts.fact_repository import StoredFact, live_facts
+from mnemon_infra.database.facts.undecided_pairs import pair_records
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.windows.contents import spoken
+from mnemon_infra.database.windows.window_repository import StoredWindow
+from mnemon_infra.models.language.port import KnownFact, Request, Said
+from mnemon_infra.settings.store import LiveSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A stretch, as it stands now.
+
+    Attributes:
+        said: what is worth reading of it and not gone, oldest first; nothing, once it was cleared.
+        known: the user's facts, most important first.
+        settings: of the tenant.
+        pairs: undecided facts that it asks about besides; `known` has their words.
+    """
+
+    window: StoredWindow
+    said: Sequence[Said]
+    known: Sequence[KnownFact]
+    settings: SettingsV1
+    pairs: Sequence[FactPair] = ()
+
+    def request(self) -> Request:
+        """What a model is asked."""
+        extraction = self.settings.extraction
+        known = {fact.id: fact for fact in self.known}
+        pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]
+        return request(self.said, self.known[: extraction.known_facts], extraction, pairs)
+
+
+@dataclass(slots=True)
+class AskedPairs:
+    """Pairs of facts that some questions ask about, so that no two of them ask about the same.
+
+    Attributes:
+        batch_id: the batch that the questions are lines of; None where each is asked by itself.
+    """
+
+    batch_id: str | None = None
+    pairs: set[tuple[Owner, FactPair]] = field(default_factory=set)
+
+
+async def questions(
+    connection: Connection,
+    windows: Sequence[StoredWindow],
+    settings: LiveSettings,
+    now: datetime,
+    asked_pairs: AskedPairs | None = None,
+) -> list[Question]:
+    """Make the question about each of some stretches.
+
+    Args:
+        connection: to the projections.
+        windows: the stretches.
+        settings: of all tenants.
+        now: facts whose date has passed by then are left out.
+        asked_pairs: those that other questions ask about; those of the new questions are added. None: the
+            questions have no pairs.
+    """
+    owners = list(dict.fromkeys(window.owner for window in windows))
+    rows = await spoken(windows)(connection)
+    found = zip(owners, await live_facts(owners)(connection), strict=True)
+    facts = {owner: _unexpired(of, now) for owner, of in found}
+    asked = []
+    for window, messages in zip(windows, rows, strict=True):
+        await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
+        of = settings.of(window.tenant)
+        zone = of.time_stamps.zone
+        worthy = [row for row in messages if worth_reading(row.role, row.content, row.metadata, row.name)]
+        asked.append(Question(window, said(worthy, zone), _known(facts[window.owner], zone), of))
+    if asked_pairs is None:
+        return asked
+    return await _with_pairs(connection, asked, facts, asked_pairs)
+
+
+async def _with_pairs(
+    connection: Connection,
+    asked: Sequence[Question],
+    facts: Mapping[Owner, Sequence[StoredFact]],
+    asked_pairs: AskedPairs,
+) -> list[Question]:
+    """The questions, those that may have them with pairs."""
+    owners = {question.window.owner for question in asked if _has_room(question)}
+    records = await pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
+    waiting = {
+        owner: iter(
+            [
+                pair
+                for pair in open_pairs(record, {fact.id: fact for fact in facts[owner]})
+                if (owner, pair) not in asked_pairs.pairs
+            ]
+        )
+        for owner, record in records.items()
+    }
+    questions = []
+    for question in asked:
+        owner = question.window.owner
+        pairs = (
+            list(islice(waiting[owner], question.settings.extraction.pairs))
+            if owner in waiting and _has_room(question)
+            else []
+        )
+        asked_pairs.pairs.update((owner, pair) for pair in pairs)
+        questions.append(replace(question, pairs=pairs))
+    return questions
+
+
+def _has_room(question: Question) -> bool:
+    """Whether a question may have pairs: not where rules answer it, nor after a failure they may cause."""
+    extraction = question.settings.extraction
+    is_asked = extraction.provider != "offline" and bool(question.said)
+    return is_asked and extraction.pairs > 0 and question.window.attempts == 0
+
+
+def _unexpired(facts: Sequence[StoredFact], now: datetime) -> list[StoredFact]:
+    """Facts whose date has not passed, most important first."""
+    live = [fact for fact in facts if fact.expires_at is None or fact.expires_at > now]
+    return sorted(live, key=lambda fact: (fact.importance, fact.changed_at), reverse=True)
+
+
+def _known(facts: Sequence[StoredFact], zone: str) -> list[KnownFact]:
+    local = ZoneInfo(zone)
+    return [KnownFact(fact.id, fact.text, fact.saved_at.astimezone(local)) for fact in facts]

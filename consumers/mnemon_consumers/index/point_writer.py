@@ -1,0 +1,62 @@
+"""Writes the points of what is said and kept."""
+
+from typing import Final
+
+from pydantic import JsonValue
+
+from mnemon_consumers.index import texts
+from mnemon_consumers.index.chunks import chunks
+from mnemon_consumers.index.decide import Plan, Read, Said
+from mnemon_contracts.identity import point_id
+from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import Findable, Finding, points, summary
+
+CHUNKS: Final = 10
+"""Chunks of a document that are cut before others have their turn: some milliseconds."""
+
+
+async def write(finding: Finding, batch: Plan) -> None:
+    """Make a batch searchable.
+
+    Raises:
+        EmbeddingUnavailable, VectorsUnavailable: part of it may be; all of it can be written again.
+    """
+    found = {
+        Collection.MESSAGES: [message(each) for each in batch.messages],
+        Collection.DOCUMENTS: [chunk for each in batch.documents for chunk in await document(each)],
+        Collection.SUMMARIES: [
+            summary(each.owner, each.summary_id, each.event_id, each.text) for each in batch.summaries
+        ],
+    }
+    for collection, findables in found.items():
+        if findables:
+            await finding.vectors.upsert(collection, await points(finding, findables))
+
+
+def message(said: Said) -> Findable:
+    """A message to be found."""
+    words, meaning = texts.message(said.content, said.name, said.sent_at)
+    payload: dict[str, JsonValue] = {"event_id": said.event_id, "seq": said.seq}
+    return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
+
+
+async def document(read: Read) -> list[Findable]:
+    """The chunks of a document to be found. Whoever asks goes first, however long the document is."""
+    whole = read.document
+    found: list[Findable] = []
+    for number, chunk in enumerate(chunks(whole.text, whole.source)):
+        if number % CHUNKS == CHUNKS - 1:
+            await give_way()
+        payload: dict[str, JsonValue] = {
+            "document_id": whole.document_id,
+            "event_id": read.event_id,
+            "chunk": number,
+            "start": chunk.start,
+            "end": chunk.end,
+            "collection": whole.collection,
+            "origin": whole.origin,
+        }
+        place = point_id(*read.owner, "chunk", whole.document_id, str(number))
+        found.append(Findable(place, read.owner, payload, *texts.chunk(chunk.text, whole.title)))
+    return found

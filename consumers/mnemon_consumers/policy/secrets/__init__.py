@@ -1,1 +1,0 @@
-"""Detection of secrets in a text: credentials, keys, cards, accounts, documents, seed phrases."""

@@ -1,0 +1,222 @@
+"""Chooses what of each section is shown, within the tokens it is given."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple, TypeAlias
+
+from mnemon_consumers.retrieve.context.contents import Context, Fact, Item, Passage, Said, Section, Summary
+from mnemon_consumers.retrieve.context.layout import Count, Layout
+from mnemon_contracts.settings.groups import Characters
+
+Cut: TypeAlias = Callable[[str, int], str]
+"""The beginning of a text, of at most so many tokens."""
+
+WORTH_SHOWING: Final = 24
+"""Tokens: less of a text is not worth showing, except of the user's newest message."""
+
+MOST_MISSES: Final = 8
+"""Items that are tried and do not fit; with that many the room is as good as full."""
+
+MOST_CHARACTERS: Final = 16
+"""Of one token: a text with more of them for each token of the room is too long without being counted."""
+
+ORDER_OF_CHOICE: Final[tuple[Section, ...]] = (
+    "facts",
+    "working",
+    "relevant",
+    "user_data",
+    "summaries",
+    "documents",
+    "recent",
+    "conversation",
+)
+NOT_REPEATED_FROM: Final[Mapping[Section, tuple[Section, ...]]] = {
+    "relevant": ("facts", "working"),
+    "conversation": ("recent",),
+}
+"""Sections that leave out what is shown in others, which are chosen before them."""
+
+
+UNLIMITED: Final = Characters()
+
+
+class Chosen(NamedTuple):
+    """What is shown of a section, in the order in which it is shown, and the tokens that takes."""
+
+    items: Sequence[Item] = ()
+    tokens: int = 0
+
+
+Choice: TypeAlias = dict[Section, Chosen]
+
+
+class Chooser:
+    """Chooses from one context, for one format."""
+
+    def __init__(
+        self,
+        context: Context,
+        layout: Layout,
+        count: Count,
+        cut: Cut,
+        characters: Characters = UNLIMITED,
+    ) -> None:
+        self.context = replace(
+            context,
+            facts=sorted(context.facts, key=_precedence),
+            working=sorted(context.working, key=_precedence),
+            relevant=sorted(context.relevant, key=lambda fact: -fact.score),
+        )
+        self._layout = layout
+        self._count = count
+        self._cut = cut
+        self._characters: Mapping[Section, int | None] = {
+            "facts": characters.facts,
+            "working": characters.working,
+            "relevant": characters.relevant,
+        }
+
+    def fill(self, rooms: Mapping[Section, int]) -> Choice:
+        """Choose for every section, each within its own tokens."""
+        choice: Choice = {}
+        for section in ORDER_OF_CHOICE:
+            choice[section] = self._choose(section, self.candidates(section, choice), rooms[section])
+        return choice
+
+    def extend(self, choice: Choice, spare: int) -> Choice:
+        """Show more recent messages, with the tokens that all else has left."""
+        room = choice["recent"].tokens + spare
+        extended = choice | {"recent": self._choose("recent", self.context.recent, room)}
+        earlier = _unrepeated("conversation", choice["conversation"].items, extended)
+        return extended | {"conversation": Chosen(earlier, self._tokens("conversation", earlier))}
+
+    def candidates(self, section: Section, choice: Choice) -> Sequence[Item]:
+        """What there is of a section and not shown in another."""
+        candidates = _unrepeated(section, self.context.of(section), choice)
+        return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
+
+    def _choose(self, section: Section, candidates: Sequence[Item], room: int) -> Chosen:
+        characters = self._characters.get(section)
+        if characters is not None:
+            candidates = self._within(section, candidates, characters)
+        allowed = room
+        while candidates and allowed > 0:
+            items = self._greedily(section, candidates, allowed)
+            tokens = self._tokens(section, items)
+            if tokens <= room:
+                return Chosen(items, tokens)
+            # Together they have more tokens than each by itself.
+            allowed -= tokens - room
+        return Chosen()
+
+    def _within(self, section: Section, candidates: Sequence[Item], characters: int) -> Sequence[Item]:
+        """Those whose lines fit in so many characters, in order of preference, none cut."""
+        left = characters - self._layout.frame_tokens(section, len)
+        fitting: list[Item] = []
+        for item in candidates:
+            length = self._layout.item_tokens(section, item, len)
+            if length <= left:
+                fitting.append(item)
+                left -= length
+        return fitting
+
+    def _greedily(self, section: Section, candidates: Sequence[Item], room: int) -> Sequence[Item]:
+        left = room - self._layout.frame_tokens(section, self._count)
+        match section:
+            case "recent":
+                return self._newest(candidates, left)
+            case "summaries":
+                return self._until_full(section, candidates[::-1], left)[::-1]
+            case "conversation" | "documents":
+                return self._until_full(section, candidates, left)
+        return self._whole_ones(section, candidates, left)
+
+    def _whole_ones(self, section: Section, candidates: Sequence[Item], left: int) -> Sequence[Item]:
+        """Those that fit, in order of preference, none cut: half a fact may say the contrary."""
+        shown: list[Item] = []
+        for tried, item in enumerate(candidates):
+            if tried - len(shown) == MOST_MISSES:
+                break
+            tokens = self._item_tokens(section, item, left)
+            if tokens <= left:
+                shown.append(item)
+                left -= tokens
+        return shown
+
+    def _until_full(self, section: Section, candidates: Sequence[Item], left: int) -> list[Item]:
+        """In order of preference, up to the first that does not fit: of that one, its beginning."""
+        shown: list[Item] = []
+        for item in candidates:
+            tokens = self._item_tokens(section, item, left)
+            if tokens > left:
+                beginning = self._shortened(section, item, left) if left >= WORTH_SHOWING else None
+                return [*shown, beginning] if beginning else shown
+            shown.append(item)
+            left -= tokens
+        return shown
+
+    def _newest(self, messages: Sequence[Item], left: int) -> list[Item]:
+        """The user's newest message in any case; of the others the newest."""
+        asked = max((at for at, item in enumerate(messages) if _is_users(item)), default=None)
+        if asked is None:
+            return self._until_full("recent", messages[::-1], left)[::-1]
+        question: Item | None = messages[asked]
+        tokens = self._item_tokens("recent", messages[asked], left)
+        if tokens > left:
+            question = self._shortened("recent", messages[asked], left)
+            return [question] if question else []
+        others = [*messages[:asked], *messages[asked + 1 :]]
+        shown = self._until_full("recent", others[::-1], left - tokens)[::-1]
+        after = min(len(shown), len(messages) - asked - 1)
+        return [*shown[: len(shown) - after], messages[asked], *shown[len(shown) - after :]]
+
+    def _shortened(self, section: Section, item: Item, room: int) -> Item | None:
+        if not isinstance(item, Said | Summary | Passage):
+            return None
+        allowed = room - self._layout.item_tokens(section, item._replace(text=""), self._count)
+        while allowed > 0:
+            beginning = self._cut(item.text[: allowed * MOST_CHARACTERS], allowed).rstrip()
+            if not beginning:
+                return None
+            shortened = item._replace(text=f"{beginning}…")
+            over = self._layout.item_tokens(section, shortened, self._count) - room
+            if over <= 0:
+                return shortened
+            allowed -= over
+        return None
+
+    def _item_tokens(self, section: Section, item: Item, room: int) -> int:
+        """Exact where the item may fit; of what cannot, more than the room."""
+        longest = room * MOST_CHARACTERS
+        return self._layout.item_tokens(
+            section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
+        )
+
+    def _tokens(self, section: Section, items: Sequence[Item]) -> int:
+        """What a section needs: so many tokens are enough to choose the same again."""
+        if not items:
+            return 0
+        parts = sum(self._layout.item_tokens(section, item, self._count) for item in items)
+        parts += self._layout.frame_tokens(section, self._count)
+        if section == "recent":
+            # Not counted whole: it is long and ever new, and the whole context is counted anyway.
+            return parts
+        return max(parts, self._layout.section_tokens(section, items, self._count))
+
+
+def _precedence(fact: Fact) -> tuple[int, float]:
+    return -fact.importance, -fact.changed_at.timestamp()
+
+
+def _is_users(item: Item) -> bool:
+    return isinstance(item, Said) and item.role == "user"
+
+
+def _unrepeated(section: Section, items: Sequence[Item], choice: Choice) -> Sequence[Item]:
+    others = NOT_REPEATED_FROM.get(section, ())
+    shown = {_id(item) for other in others for item in choice[other].items}
+    return [item for item in items if _id(item) not in shown] if shown else items
+
+
+def _id(item: Item) -> str | None:
+    return item.id if isinstance(item, Fact | Said) else None

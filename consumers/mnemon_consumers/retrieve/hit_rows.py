@@ -1,0 +1,171 @@
+"""Rows of PostgreSQL that searches of one user looked up, held until the user changes.
+
+A search asks the vectors each time, as they may hold something that they did not hold before. PostgreSQL is
+asked for those rows alone that are not held.
+"""
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final, Protocol, Self, TypeVar
+
+from mnemon_infra.database.memory.documents import StoredDocument
+from mnemon_infra.database.memory.user_memory import Owner
+from mnemon_infra.database.messages.lookup import AROUND, Surroundings, Wanted
+
+MOST_HELD: Final = 256
+"""Messages, and as many documents, that are held of one user: those of some searches."""
+
+ROW_BYTES: Final = 500
+"""Memory that a row takes besides its text."""
+
+Lookup = TypeVar("Lookup")
+Value = TypeVar("Value")
+OwnedIds = tuple[Owner, Sequence[str]]
+
+
+class FoundRows(Protocol[Lookup, Value]):
+    """Rows of one kind that were looked up for one user."""
+
+    @property
+    def seq(self) -> int | None:
+        """The log position that all of them reflect; None where nothing was looked up."""
+
+    def missing(self, wanted: Lookup) -> Lookup | None:
+        """Return what is to be looked up yet; None where nothing is."""
+
+    def joined(self, wanted: Lookup, found: Value, seq: int) -> Self:
+        """Return these rows with those that were looked up now."""
+
+    def held(self, wanted: Lookup) -> Self:
+        """Return the rows to be held: all of these, or those wanted last where all are too many."""
+
+    def answer(self, wanted: Lookup) -> Value:
+        """Return what PostgreSQL would answer. Nothing of it may be missing."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes that they take, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMessages:
+    """Messages, and those around some of them.
+
+    Attributes:
+        seq: as of `FoundRows`.
+        places: log positions by event id; None of a message that may not be shown.
+        surrounded: event ids of the messages whose neighbours are known.
+        around: the messages, and their neighbours.
+    """
+
+    seq: int | None = None
+    places: Mapping[str, int | None] = field(default_factory=dict)
+    surrounded: frozenset[str] = frozenset()
+    around: Surroundings = field(default_factory=lambda: Surroundings({}, {}))
+
+    def missing(self, wanted: Wanted) -> Wanted | None:
+        bare = [each for each in _anchors(wanted) if each not in self.surrounded]
+        unknown = [each for each in wanted.event_ids[wanted.surrounded :] if each not in self.places]
+        if not bare and not unknown and self.seq is not None:
+            return None
+        return wanted._replace(event_ids=(*bare, *unknown), surrounded=len(bare))
+
+    def joined(self, wanted: Wanted, found: Surroundings, seq: int) -> Self:
+        places = {each.event_id: each.seq for each in found.messages.values()}
+        return replace(
+            self,
+            seq=seq if self.seq is None else min(seq, self.seq),
+            places={**self.places, **{each: places.get(each) for each in wanted.event_ids}},
+            surrounded=self.surrounded.union(_anchors(wanted)),
+            around=Surroundings(
+                {**self.around.messages, **found.messages}, {**self.around.following, **found.following}
+            ),
+        )
+
+    def held(self, wanted: Wanted) -> Self:
+        if len(self.places) <= MOST_HELD:
+            return self
+        return replace(
+            self,
+            places={each: self.places[each] for each in wanted.event_ids},
+            surrounded=frozenset(_anchors(wanted)),
+            around=self.answer(wanted),
+        )
+
+    def answer(self, wanted: Wanted) -> Surroundings:
+        places = {each: seq for each in wanted.event_ids if (seq := self.places[each]) is not None}
+        # In the order of PostgreSQL's answer: what was found, and then what stands around it.
+        around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
+        preceding = {after: before for before, after in self.around.following.items()}
+        for seq in [places[each] for each in _anchors(wanted) if each in places]:
+            before = [*_walk(preceding, seq)]
+            stretch = [*reversed(before), seq, *_walk(self.around.following, seq)]
+            around.messages.update((each, self.around.messages[each]) for each in stretch)
+            around.following.update(pairwise(stretch))
+        return around
+
+    @property
+    def memory(self) -> int:
+        return _memory(self.places, [each.content for each in self.around.messages.values()])
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocuments:
+    """Documents, with their texts.
+
+    Attributes:
+        seq: as of `FoundRows`.
+        documents: by id; None of a document that is not there.
+    """
+
+    seq: int | None = None
+    documents: Mapping[str, StoredDocument | None] = field(default_factory=dict)
+
+    def missing(self, wanted: OwnedIds) -> OwnedIds | None:
+        owner, ids = wanted
+        unknown = [each for each in ids if each not in self.documents]
+        return (owner, unknown) if unknown or self.seq is None else None
+
+    def joined(self, wanted: OwnedIds, found: Sequence[StoredDocument], seq: int) -> Self:
+        documents = {each.id: each for each in found}
+        return replace(
+            self,
+            seq=seq if self.seq is None else min(seq, self.seq),
+            documents={**self.documents, **{each: documents.get(each) for each in wanted[1]}},
+        )
+
+    def held(self, wanted: OwnedIds) -> Self:
+        if len(self.documents) <= MOST_HELD:
+            return self
+        return replace(self, documents={each: self.documents[each] for each in wanted[1]})
+
+    def answer(self, wanted: OwnedIds) -> list[StoredDocument]:
+        return sorted(document for each in wanted[1] if (document := self.documents[each]) is not None)
+
+    @property
+    def memory(self) -> int:
+        return _memory(self.documents, [each.text for each in self.documents.values() if each])
+
+
+def measure_memory(parts: Mapping[Any, FoundRows[Any, Any]]) -> int:
+    """Estimate the bytes that all rows of one user take."""
+    return ROW_BYTES + sum(rows.memory for rows in parts.values())
+
+
+def _anchors(wanted: Wanted) -> Sequence[str]:
+    """The messages whose neighbours are wanted."""
+    return wanted.event_ids[: wanted.surrounded]
+
+
+def _walk(beside: Mapping[int, int], seq: int) -> Iterator[int]:
+    for _ in range(AROUND):
+        if seq not in beside:
+            return
+        seq = beside[seq]
+        yield seq
+
+
+def _memory(ids: Collection[str], texts: Collection[str]) -> int:
+    return ROW_BYTES * (len(ids) + len(texts)) + sum(map(sys.getsizeof, texts))

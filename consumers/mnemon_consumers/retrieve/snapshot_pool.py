@@ -1,0 +1,136 @@
+"""Generations as of former positions that are open to be asked."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+import structlog
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search.service import Search
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.generations.generation_repository import name_of
+from mnemon_infra.database.generations.vector_progress import owed, reached
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import Finding, opened_as_of
+
+log = structlog.get_logger("retrieve")
+
+KEPT: Final = 4
+"""Generations that stay open, those asked last."""
+
+UNUSED: Final = 300.0
+"""Seconds after which one that nobody asks is closed, at the latest after twice as long."""
+
+CONNECTIONS: Final = 2
+"""To the database, per generation; while nobody asks there is none."""
+
+AT_HAND: Final = 1
+"""Users whose rows are at hand in each: what one request reads twice."""
+
+_NOT_NOW: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open generation. `holders` are those who ask it, and the one who keeps it open."""
+
+    schema: str
+    database: Database
+    memory: Memory
+    search: Search
+    has_vectors: bool = False
+    ends: AsyncExitStack = field(default_factory=AsyncExitStack)
+    asked_at: float = 0.0
+    holders: int = 1
+
+    async def leave(self) -> None:
+        self.holders -= 1
+        if not self.holders:
+            await self.ends.aclose()
+
+
+class Opened:
+    """Opens generations when they are asked, and closes them when they are not asked any more."""
+
+    def __init__(self, deployment: Deployment, settings: LiveSettings, finding: Finding | None) -> None:
+        """`finding` is the live one; without it nothing is searched here either."""
+        self._deployment = deployment
+        self._settings = settings
+        self._finding = finding
+        self._open: dict[int, _Open] = {}
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[Self]:
+        """Close what nobody asks, as long as the block lasts; on exit all."""
+        closing = asyncio.create_task(self._close_unused())
+        try:
+            yield self
+        finally:
+            closing.cancel()
+            await self.keep(())
+
+    @asynccontextmanager
+    async def at(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
+        """The memory as of a position, of which there is a generation, and what searches it.
+
+        Raises:
+            DatabaseUnavailable: it cannot be opened now, or has gone.
+        """
+        async with self._opening:
+            found = self._open.pop(position, None) or await self._opened(position)
+            self._open[position] = found  # the last in order is the one that was asked last
+            found.asked_at = asyncio.get_running_loop().time()
+            found.holders += 1
+            await self.keep([*self._open][-KEPT:])
+        try:
+            if self._finding and not found.has_vectors:
+                await self._find_in(found, position, self._finding)
+            yield found.memory, found.search
+        finally:
+            await found.leave()
+
+    async def keep(self, positions: Iterable[int]) -> None:
+        """Close all but these. Who is asking one asks to the end."""
+        for position in self._open.keys() - set(positions):
+            if found := self._open.pop(position, None):
+                await found.leave()
+
+    async def _opened(self, position: int) -> _Open:
+        schema = name_of(self._deployment.database_schema, "as of", position)
+        own = {"database_schema": schema, "pg_pool_min": 0, "pg_pool_max": CONNECTIONS}
+        database = Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
+        memory = Memory(database, self._settings, AT_HAND)
+        memory.stand_at(position)
+        found = _Open(schema, database, memory, Search(database, memory, None))
+        await found.ends.enter_async_context(database)
+        return found
+
+    async def _find_in(self, found: _Open, position: int, live: Finding) -> None:
+        """Have it searched, where it has vectors by now; otherwise the next question tries it again."""
+        async with self._opening:
+            if found.has_vectors or not await _are_complete(found.database, found.schema, position):
+                return
+            try:
+                finding = await found.ends.enter_async_context(opened_as_of(self._deployment, position, live))
+            except _NOT_NOW as error:
+                log.warning("a former moment cannot be searched", position=position, error=str(error))
+                return
+            found.search = Search(found.database, found.memory, finding)
+            found.has_vectors = True
+
+    async def _close_unused(self) -> None:
+        while True:
+            await asyncio.sleep(UNUSED)
+            asked_after = asyncio.get_running_loop().time() - UNUSED
+            await self.keep([place for place, each in self._open.items() if each.asked_at > asked_after])
+
+
+async def _are_complete(database: Database, schema: str, position: int) -> bool:
+    """Who makes them still has them open."""
+    return await reached(database, schema) == position and not await owed(database, schema)

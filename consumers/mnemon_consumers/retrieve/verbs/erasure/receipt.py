@@ -1,0 +1,152 @@
+"""What a receipt needs of the stores: what there is, and whether they are done with an erasure."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Final
+
+from nats.aio.client import Client
+from pydantic import JsonValue
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
+
+from mnemon_contracts.subjects import work_subject
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
+from mnemon_infra.broker.streams.purge import found_in, left_of
+from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere, found_elsewhere
+from mnemon_infra.database.erasure.users import counted_in_statistics, counted_with, known_events
+from mnemon_infra.database.tables import windows
+from mnemon_infra.vectors import port
+from mnemon_infra.vectors.port import Owner
+from mnemon_infra.vectors.vector_index import Finding
+
+PATIENCE: Final = 5.0
+"""Seconds for which it is waited until all stores are done; they go on without being waited for."""
+
+PAUSE: Final = 0.05
+
+STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vectors"
+"""All that have to be done."""
+
+PURGED: Final = "log", "dead_letters", "work", "model_batches"
+"""Those that are done once the rows say that it is settled."""
+
+GENERATIONS: Final = "generations"
+"""Under this name is counted what other generations of the rows have, where there are some."""
+
+
+def removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
+    """What there was in the stores that are done."""
+    not_done = {*left, *([GENERATIONS] if "log" in left else [])}
+    return {name: count for name, count in there.items() if name not in not_done}
+
+
+def in_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+    """What other generations have, under one name; nothing where there are none."""
+    return {GENERATIONS: sum(counts.values())} if counts else {}
+
+
+async def pending(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+    """The stores that are not done within the time that a bot is made to wait."""
+    waiting = AsyncRetrying(
+        retry=retry_if_result(bool),
+        stop=stop_after_delay(PATIENCE),
+        wait=wait_fixed(PAUSE),
+        retry_error_callback=_last,
+    )
+    return await waiting(not_done)
+
+
+def _last(state: RetryCallState) -> tuple[str, ...]:
+    assert state.outcome, "it was tried"
+    left: tuple[str, ...] = state.outcome.result()
+    return left
+
+
+async def not_done(
+    connection: Client, owner: Owner, position: int, is_settled: bool | None
+) -> tuple[str, ...]:
+    """The stores that are not done with an erasure.
+
+    Args:
+        connection: where the broker is.
+        owner: whose.
+        position: of the erasure in the log.
+        is_settled: as its row says; None where there is no row of it yet.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    if is_settled is None:
+        return STORES
+    left = () if is_settled else PURGED
+    return left if await _are_points_gone(connection, owner, position) else (*left, "vectors")
+
+
+async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
+    """`index` has come to the erasure, and has looked through the user's points."""
+    if await applied_position(connection.jetstream(), "index") < position:
+        return False
+    return not await waiting(connection, work_subject("index", *owner))
+
+
+async def counted_stores(
+    connection: Client, database: Database, taking: ErasedUser | ErasedConversation, rows: Mapping[str, int]
+) -> dict[str, JsonValue]:
+    """What there is of what an erasure takes, by store; `rows` are those of each table.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
+    """
+    return {
+        **await left_of(connection, taking),
+        "database": sum(count for table, count in rows.items() if table != windows.name),
+        "model_batches": rows.get(windows.name, 0),
+        **in_generations(await database.read(counted_elsewhere(taking))),
+    }
+
+
+async def found_with(
+    connection: Client, database: Database, owner: Owner, words: str
+) -> dict[str, JsonValue]:
+    """Where some words are of a user's, by store.
+
+    Raises:
+        DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
+    """
+    return {
+        **await found_in(connection, owner, words),
+        "database": await database.read(counted_with(*owner, words)),
+        "statistics": await database.read(counted_in_statistics(words)),
+        **in_generations(await database.read(found_elsewhere(*owner, words))),
+    }
+
+
+async def count_points_of(finding: Finding, owner: Owner, event_ids: Collection[str]) -> int:
+    """How many points stand for some events.
+
+    Raises:
+        VectorsUnavailable: the engine does not answer.
+    """
+    count = 0
+    for collection in port.Collection:
+        async for page in finding.vectors.scroll(collection, owner):
+            count += sum(str(each.payload["event_id"]) in event_ids for each in page)
+    return count
+
+
+async def count_old_points(database: Database, finding: Finding, owner: Owner, below: int) -> int:
+    """How many points stand for events from below a log position of which there are no rows any more.
+
+    Raises:
+        DatabaseUnavailable, VectorsUnavailable: one of the two does not answer.
+    """
+    count = 0
+    for collection in port.Collection:
+        async for page in finding.vectors.scroll(collection, owner):
+            # Of a message it is said where it is from; of others, whether there is a row of it.
+            old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
+            events = [str(payload["event_id"]) for payload in old]
+            known = await database.read(known_events(*owner, events))
+            count += sum(event not in known for event in events)
+    return count

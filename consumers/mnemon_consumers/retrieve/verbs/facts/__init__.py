@@ -1,0 +1,1 @@
+"""The verbs on facts: `save`, `read`, `get`, `update` and `forget`."""

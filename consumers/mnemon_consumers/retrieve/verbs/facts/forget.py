@@ -1,0 +1,101 @@
+"""`forget`: remove one fact, by its id or by a query that clearly means it."""
+
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any
+
+from mnemon_consumers.retrieve.eager_projection import Projection
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
+from mnemon_consumers.retrieve.verbs.facts.view import unexpired
+from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.memory import FactForgottenV1
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
+from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.locks import locked
+from mnemon_infra.vectors.port import Collection, Owner, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import Finding
+
+
+class ForgetVerb:
+    """Removes a fact from every reply that follows."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        query: FactQuery,
+        log: UserLog,
+        projection: Projection,
+        database: Database,
+        finding: Finding | None,
+    ) -> None:
+        self._memory = memory
+        self._query = query
+        self._log = log
+        self._projection = projection
+        self._database = database
+        self._finding = finding
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"forget": self.forget}
+
+    def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = ForgetV1.read(body)
+        if request.id is not None and request.query is None:
+            return available(self._forget_by_id(address, request.id))
+        if request.query is not None and request.id is None:
+            return available(self._forget_by_query(address, request.query))
+        raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
+
+    async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
+        owner = owner_of(address)
+        # Not while a proposal that meets it is decided: that would be kept in what is gone, and be lost.
+        async with locked(self._database, *owner):
+            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            if seen.value is None:
+                raise Refusal("not_found", f"there is no fact {fact_id!r}")
+            return await self._remove(address, seen.value.fact)
+
+    async def _forget_by_query(self, address: Address, query: str) -> Reply:
+        owner = owner_of(address)
+        await self._query.prepare()
+        # Chosen under the lock, so that no fact is rewritten between the choice and its removal.
+        async with locked(self._database, *owner):
+            queried = await self._query.choose(owner, query, await self._log.end())
+            if queried.named is not None:
+                return await self._remove(address, queried.named)
+        return ForgetReplyV1(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+
+    async def _remove(self, address: Address, fact: StoredFact) -> ForgetReplyV1:
+        owner = owner_of(address)
+        position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
+        await self._projection.apply(owner, position)
+        await self._make_unfindable(owner, fact.id)
+        restore = _restoring(fact) if unexpired([fact], now()) else None
+        return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
+
+    async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
+        if self._finding is None:
+            return
+        with suppress(VectorsUnavailable):
+            place = point_id(*owner, "fact", fact_id)
+            async with self._finding.gate.passed():
+                await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
+
+
+def _restoring(fact: StoredFact) -> SaveV1:
+    return SaveV1(
+        text=fact.text,
+        kind=fact.kind,
+        tier=fact.tier,
+        importance=fact.importance,
+        expires_at=fact.expires_at,
+    )

@@ -1,0 +1,118 @@
+"""`get`: one fact, message, document or summary, whole, by the id that a search gave."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, unexpired
+from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import (
+    ConversationMessage,
+    DocumentText,
+    FoundScope,
+    GetReplyV1,
+    GetV1,
+    GetV2,
+    SummaryText,
+)
+from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.database.memory.documents import StoredDocument
+from mnemon_infra.database.memory.user_memory import Owner
+from mnemon_infra.database.messages.lookup import VisibleMessage, Wanted
+
+LONGEST_TEXT: Final = 100_000
+"""Characters of a document in one reply: escaped in JSON they still are less than a NATS message."""
+
+_NAMED: Final[Mapping[FoundScope | None, str]] = {
+    "memories": "fact",
+    "messages": "message",
+    "documents": "document",
+    "summaries": "summary",
+    None: "fact, message, document or summary",
+}
+
+
+class GetVerb:
+    """Gives what an id names."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"get": self.get}
+
+    def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = GetV1.read(body) if address.version == 1 else GetV2.read(body)
+        return available(self._get(owner_of(address), request))
+
+    async def _get(self, owner: Owner, request: GetV2) -> Reply:
+        readers = {
+            "memories": self._fact,
+            "messages": self._message,
+            "documents": self._document,
+            "summaries": self._summary,
+        }
+        for scope, read in readers.items():
+            if request.scope in (None, scope) and (reply := await read(owner, request)):
+                return reply
+        raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
+
+    async def _fact(self, owner: Owner, request: GetV2) -> Reply | None:
+        seen = await self._memory.fact(owner, request.id, request.min_seq)
+        if seen.value is None or not unexpired([seen.value.fact], now()):
+            return None
+        return GetReplyV1.model_construct(
+            seen_seq=seen.seq, fact=fact_as_kept(seen.value.fact), versions=tuple(seen.value.versions)
+        )
+
+    async def _message(self, owner: Owner, request: GetV2) -> Reply | None:
+        seen = await self._memory.surroundings(owner, Wanted(*owner, (request.id,)), request.min_seq)
+        for message in seen.value.messages.values():
+            return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
+        return None
+
+    async def _summary(self, owner: Owner, request: GetV2) -> Reply | None:
+        seen = await self._memory.summaries_by_id(owner, (request.id,), request.min_seq)
+        for summary in seen.value:
+            whole = SummaryText.model_construct(
+                **{name: getattr(summary, name) for name in SummaryText.model_fields}
+            )
+            return GetReplyV1.model_construct(seen_seq=seen.seq, summary=whole)
+        return None
+
+    async def _document(self, owner: Owner, request: GetV2) -> Reply | None:
+        seen = await self._memory.documents_by_id(owner, (request.id,), request.min_seq)
+        for document in seen.value:
+            return GetReplyV1.model_construct(seen_seq=seen.seq, document=_as_kept(document, request.offset))
+        return None
+
+
+def _as_said(message: VisibleMessage) -> ConversationMessage:
+    return ConversationMessage.model_construct(
+        id=message.event_id,
+        seq=message.seq,
+        role=message.role,
+        content=message.content,
+        name=message.name,
+        sent_at=message.sent_at,
+        conversation=message.conversation,
+    )
+
+
+def _as_kept(document: StoredDocument, offset: int) -> DocumentText:
+    end = offset + LONGEST_TEXT
+    return DocumentText.model_construct(
+        document_id=document.id,
+        title=document.title,
+        source=document.source,
+        collection=document.collection,
+        origin=document.origin,
+        digest=document.digest,
+        text=document.text[offset:end],
+        offset=offset,
+        length=len(document.text),
+        next_offset=end if end < len(document.text) else None,
+    )

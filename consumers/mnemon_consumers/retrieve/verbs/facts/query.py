@@ -1,0 +1,99 @@
+"""The fact that a query clearly means, or the facts that it may mean."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search.service import Search
+from mnemon_consumers.retrieve.verbs.facts.view import unexpired
+from mnemon_consumers.retrieve.verbs.request_context import now
+from mnemon_contracts.verbs.tools import FactCandidate
+from mnemon_infra.broker.service import Refusal
+from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.port import Owner
+
+CANDIDATES: Final = 5
+"""Facts that are offered at most where a query names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueriedFacts:
+    """The facts that a query may mean.
+
+    Attributes:
+        query: words that are to name one fact.
+        named: the fact that the query clearly means; None where it means none, or more than one.
+        ranked: the facts that have at least one of the query's words, best first.
+        facts: all facts of the user, by id.
+        seq: the log position that they reflect.
+    """
+
+    query: str
+    named: StoredFact | None
+    ranked: Sequence[FactFit]
+    facts: Mapping[str, StoredFact]
+    seq: int
+
+
+class FactQuery:
+    """Finds the fact that is meant, for verbs that change or remove it."""
+
+    def __init__(self, memory: Memory, search: Search, settings: LiveSettings) -> None:
+        self._memory = memory
+        self._search = search
+        self._settings = settings
+
+    @staticmethod
+    async def prepare() -> None:
+        """Load the words that a choice needs: at the first use it takes a second, in a thread."""
+        await asyncio.to_thread(lexicon)
+
+    async def choose(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
+        """Choose the fact that a query names; hold the user's lock, so that none is rewritten meanwhile.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
+        """
+        seen = await self._memory.facts(owner, min_seq)
+        facts = {fact.id: fact for fact in unexpired(seen.value, now())}
+        # Of many or long facts it takes seconds, in which others are answered.
+        texts = [(fact.id, fact.text) for fact in facts.values()]
+        choice = await asyncio.to_thread(choose_fact, query, texts)
+        named = facts[choice.named] if choice.named is not None else None
+        return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
+
+    async def candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
+        """Return the facts to choose from, best first, by their words and by how a search scores them.
+
+        Raises:
+            Refusal: there is none, or facts cannot be searched now.
+        """
+        settings = self._settings.of(owner[0]).retrieval
+        found = await self._search.find(
+            owner, queried.query, ("memories",), CANDIDATES, settings.threshold, settings, now()
+        )
+        if not queried.ranked and "memories" in found.degraded:
+            raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
+        candidates = _ranked(queried, {hit.id: hit.score for hit in found.hits})
+        if not candidates:
+            raise Refusal("not_found", "no fact fits the query; `search` finds facts, name one by its `id`")
+        return tuple(candidates)
+
+
+def _ranked(queried: QueriedFacts, scores: Mapping[str, float]) -> Sequence[FactCandidate]:
+    fits = {each.id: each.fit for each in queried.ranked}
+    known = [each for each in dict.fromkeys((*fits, *scores)) if each in queried.facts]
+    ranked = sorted(known, key=lambda each: (-_score(each, fits, scores), each))
+    return [
+        FactCandidate(id=each, text=queried.facts[each].text, score=round(_score(each, fits, scores), 3))
+        for each in ranked[:CANDIDATES]
+    ]
+
+
+def _score(fact_id: str, fits: Mapping[str, float], scores: Mapping[str, float]) -> float:
+    return (fits.get(fact_id, 0.0) + scores.get(fact_id, 0.0)) / 2

@@ -1,0 +1,180 @@
+"""`read` and `update`: the facts that are kept of a user."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.eager_projection import Projection
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
+from mnemon_consumers.retrieve.verbs.facts.rewrite import conflict, rewritten
+from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, page_of, unexpired
+from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.memory import Fact, FactUpdatedV1, Lineage
+from mnemon_contracts.subjects import Address
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import (
+    FactChanges,
+    FactReplyV1,
+    FactsReplyV1,
+    ReadV1,
+    UpdateReplyV2,
+    UpdateV1,
+    UpdateV2,
+)
+from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.fact_repository import FactHistory, StoredFact
+from mnemon_infra.database.locks import locked
+from mnemon_infra.models.embedding import EmbeddingUnavailable
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.port import Collection, Owner, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import Finding, points
+from mnemon_infra.vectors.vector_index import fact as findable
+
+EMBEDDING_PATIENCE: Final = 1.0
+"""Seconds that a change waits for its vector; later, the index makes up for it."""
+
+
+class FactVerbs:
+    """The facts of a user, read and changed by hand."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        query: FactQuery,
+        settings: LiveSettings,
+        log: UserLog,
+        projection: Projection,
+        database: Database,
+        finding: Finding | None,
+    ) -> None:
+        self._memory = memory
+        self._query = query
+        self._settings = settings
+        self._log = log
+        self._projection = projection
+        self._database = database
+        self._finding = finding
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"read": self.read, "update": self.update}
+
+    def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
+        request = ReadV1.read(body or b"{}")
+        owner = owner_of(address)
+
+        def reply(seen: Seen[list[StoredFact]]) -> Reply:
+            wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
+            page = page_of(unexpired(wanted, now()), request.limit, request.after)
+            return FactsReplyV1.model_construct(
+                seen_seq=seen.seq,
+                facts=tuple(fact_as_kept(fact) for fact in page.facts),
+                total=page.total,
+                next=page.next,
+            )
+
+        async def read() -> Reply:
+            return reply(await self._memory.facts(owner, request.min_seq))
+
+        at_hand = self._memory.facts_at_hand(owner, request.min_seq)
+        return reply(at_hand) if at_hand is not None else available(read())
+
+    def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        if address.version == 1:
+            by_id = UpdateV1.read(body)
+            return available(self._update_by_id(address, by_id.id, by_id, FactReplyV1))
+        request = UpdateV2.read(body)
+        if request.id is not None and request.query is None:
+            return available(self._update_by_id(address, request.id, request, UpdateReplyV2))
+        if request.query is not None and request.id is None:
+            return available(self._update_by_query(address, request.query, request))
+        raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
+
+    async def _update_by_id(
+        self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
+    ) -> Reply:
+        owner = owner_of(address)
+        # One at a time with whoever else rewrites the user's facts: none is to undo what another did.
+        async with locked(self._database, *owner):
+            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
+        return await self._shown(owner, fact_id, position, expected)
+
+    async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
+        owner = owner_of(address)
+        await self._query.prepare()
+        # Chosen under the lock, so that no fact is rewritten between the choice and its change.
+        async with locked(self._database, *owner):
+            queried = await self._query.choose(owner, query, await self._log.end())
+            if queried.named is not None:
+                position = await self._rewrite(address, queried.named, changes, queried.seq)
+        if queried.named is not None:
+            return await self._shown(owner, queried.named.id, position, UpdateReplyV2)
+        return UpdateReplyV2(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+
+    async def _rewrite(self, address: Address, stored: StoredFact, changes: FactChanges, seq: int) -> int:
+        """Change a fact; returns the log position that reflects it."""
+        owner, former = owner_of(address), _as_event(stored)
+        fact = rewritten(former, changes, now(), self._settings.of(address.tenant))
+        if fact == former:
+            return seq
+        await self._check(address, stored.id, fact, former, seq)
+        event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
+        # Before anybody can name its position: from there on it is found by what it says now.
+        event_id = str(uuid4())
+        await self._make_findable(owner, stored.id, event_id, fact.text)
+        position = await self._log.publish(address, event, event_id)
+        await self._projection.apply(owner, position)
+        return position
+
+    async def _shown(
+        self, owner: Owner, fact_id: str, min_seq: int, expected: type[FactReplyV1]
+    ) -> FactReplyV1:
+        seen = await self._memory.fact(owner, fact_id, min_seq)
+        history = _found(seen.value, fact_id)
+        return expected.model_construct(
+            seen_seq=seen.seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
+        )
+
+    async def _check(self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int) -> None:
+        settings = self._settings.of(address.tenant)
+        if fact.text != former.text and (refused := refusal(fact.text, settings.policy)):
+            rule, reason = refused
+            raise Refusal("refused", f"text: {rule}: {reason}")
+        seen = await self._memory.facts(owner_of(address), position)
+        others = [other for other in unexpired(seen.value, now()) if other.id != fact_id]
+        if problem := conflict(fact, former, others, settings.limits):
+            raise Refusal("refused", problem)
+
+    async def _make_findable(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
+        if self._finding is None:
+            return
+        with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
+            async with asyncio.timeout(EMBEDDING_PATIENCE):
+                new = await points(self._finding, [findable(owner, fact_id, event_id, text)])
+            async with self._finding.gate.passed():
+                await self._finding.vectors.upsert(Collection.MEMORIES, new)
+
+
+def _as_event(fact: StoredFact) -> Fact:
+    return Fact(
+        text=fact.text,
+        kind=fact.kind,
+        tier=fact.tier,
+        importance=fact.importance,
+        expires_at=fact.expires_at,
+    )
+
+
+def _found(history: FactHistory | None, fact_id: str) -> FactHistory:
+    if history is None or not unexpired([history.fact], now()):
+        raise Refusal("not_found", f"there is no fact {fact_id!r}")
+    return history

@@ -1,0 +1,53 @@
+"""What a fact becomes by hand, and when it may not. No I/O, no clock."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from mnemon_consumers.domain.policy.default_expiry import rewritten_until
+from mnemon_consumers.domain.policy.expiry.text import find_expiry
+from mnemon_consumers.domain.policy.wording import one_line, words
+from mnemon_consumers.retrieve.verbs.facts.view import importance_of
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.memory import Fact
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
+from mnemon_contracts.verbs.tools import FactChanges
+from mnemon_infra.database.facts.fact_repository import StoredFact
+
+
+def rewritten(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
+    """The fact as the request wants it; what is left out stays, but for the date of a fact that moves.
+
+    Words that name an end, such as "until Friday", replace the former date.
+
+    Raises:
+        InvalidBody: a field is wrong.
+    """
+    if request.expires_at is not None and request.expires_at <= at:
+        raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
+    wanted = request.model_dump(exclude={"id", "query", "importance"}, exclude_none=True)
+    if request.text is not None:
+        wanted["text"] = one_line(request.text)
+    importance = importance_of(request.importance)
+    if importance is not None:
+        wanted["importance"] = importance
+    text, tier = wanted.get("text", former.text), request.tier or former.tier
+    end = find_expiry(text, at, settings.time_stamps.zone) if text != former.text else None
+    kept = {"expires_at": rewritten_until(former, text, end, tier, at, settings.limits)}
+    return Fact.strictly(**former.model_dump() | kept | wanted)
+
+
+def conflict(fact: Fact, former: Fact, others: Iterable[StoredFact], limits: FactLimits) -> str | None:
+    """Why a fact cannot be rewritten beside the user's other facts, for a person; None when it can."""
+    others = list(others)
+    if fact.text != former.text:
+        said = words(fact.text)
+        for other in others:
+            if words(other.text) == said:
+                return f"text: {other.id} says the same; forget one of the two, or word this one differently"
+    if fact.tier != former.tier and fact.tier != "archive":
+        limit = limits.profile if fact.tier == "profile" else limits.working
+        if sum(other.tier == fact.tier for other in others) >= limit:
+            return (
+                f"tier: {fact.tier} is full, limit {limit}; forget a fact of it, or move one to the archive"
+            )
+    return None

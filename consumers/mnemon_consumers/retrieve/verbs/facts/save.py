@@ -1,0 +1,139 @@
+"""`save`: a fact is proposed, and the reply is what was decided about it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, Final
+from uuid import uuid4
+
+import nats.errors
+from faststream.nats import NatsBroker
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.verbs.facts.view import importance_of
+from mnemon_consumers.retrieve.verbs.request_context import available, owner_of, to_be_found
+from mnemon_consumers.retrieve.verbs.user_log import UserLog
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.events.memory import (
+    FactConfirmedV1,
+    FactProposedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    Lineage,
+)
+from mnemon_contracts.subjects import Address, InvalidSubject, parse, thing_filter
+from mnemon_contracts.verbs.ask import Reply
+from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
+from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.streams.log_reader import pages
+
+PATIENCE: Final = 5.0
+"""Seconds that a decision is waited for."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
+
+
+class SaveVerb:
+    """Proposes facts, and waits for what dedupe makes of them."""
+
+    def __init__(self, broker: NatsBroker, memory: Memory, log: UserLog) -> None:
+        self._broker = broker
+        self._memory = memory
+        self._log = log
+
+    @property
+    def answers(self) -> Mapping[str, Answer]:
+        return {"save": self.save}
+
+    def save(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
+        request = SaveV1.read(body)
+        proposal = FactProposedV1.strictly(
+            text=request.text,
+            kind=request.kind,
+            tier=request.tier,
+            importance=importance_of(request.importance),
+            expires_at=request.expires_at,
+            lineage=Lineage(extractor="tool"),
+        )
+
+        async def propose() -> Reply:
+            connection: Client = self._broker.config.connection_state.connection
+            pattern = thing_filter(address.tenant, address.user, "fact")
+            proposal_id = str(uuid4())
+            async with _woken_by(connection, pattern) as woken:
+                position = await self._log.publish(address, proposal, proposal_id)
+                seq, reply = await _decided(connection, pattern, proposal_id, position, woken)
+            await to_be_found(self._memory.facts(owner_of(address), seq))
+            return reply
+
+        return available(propose())
+
+
+@asynccontextmanager
+async def _woken_by(connection: Client, pattern: str) -> AsyncIterator[asyncio.Event]:
+    """An event that is set whenever something is published there: soon it can be read from the log."""
+    woken = asyncio.Event()
+
+    async def wake(_: Msg) -> None:
+        woken.set()
+
+    subscription = await connection.subscribe(pattern, cb=wake)
+    try:
+        yield woken
+    finally:
+        await subscription.unsubscribe()
+
+
+async def _decided(
+    connection: Client, pattern: str, proposal_id: str, position: int, woken: asyncio.Event
+) -> tuple[int, SaveReplyV1]:
+    pause = _FIRST_PAUSE
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                # nats-py's TimeoutError is one of Python's too: it must not pass for the end of the patience.
+                with suppress(nats.errors.TimeoutError):
+                    async with aclosing(pages(connection, pattern, position)) as answers:
+                        async for page in answers:
+                            for delivery in page:
+                                position = delivery.sequence
+                                decision = _decision(delivery.subject, delivery.body, proposal_id)
+                                if decision is not None:
+                                    return position, decision.model_copy(update={"seen_seq": position})
+                if woken.is_set():
+                    pause = _FIRST_PAUSE
+                woken.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(woken.wait(), pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+    raise Refusal(
+        "unavailable",
+        f"no decision within {PATIENCE:.0f} s; it will still be decided, without being saved again",
+        retryable=True,
+    )
+
+
+def _decision(subject: str, body: bytes, proposal_id: str) -> SaveReplyV1 | None:
+    try:
+        event = decode(parse(subject), body)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return None
+    return _reply(event, proposal_id)
+
+
+def _reply(event: Event, proposal_id: str) -> SaveReplyV1 | None:
+    match event:
+        case FactRejectedV1(proposal_id=known) if known == proposal_id:
+            reason = event.detail or event.reason
+            return SaveReplyV1(decision="rejected", id=event.fact_id, reason=reason, rule=event.reason)
+        case FactSavedV1(decision=decision) if decision.proposal_id == proposal_id:
+            return SaveReplyV1(decision="saved", id=event.fact_id)
+        case FactConfirmedV1(decision=decision) if decision.proposal_id == proposal_id:
+            return SaveReplyV1(decision="confirmed", id=event.fact_id)
+        case FactUpdatedV1(decision=decision) if decision and decision.proposal_id == proposal_id:
+            return SaveReplyV1(decision="updated", id=event.fact_id)
+    return None

@@ -1,0 +1,80 @@
+"""How facts are shown, and what is asked about them in words. No I/O, no clock."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.memory import Tier
+from mnemon_contracts.verbs.tools import Importance
+from mnemon_contracts.verbs.tools import StoredFact as FactAsKept
+from mnemon_infra.database.facts.fact_repository import StoredFact
+
+IMPORTANCE: Final[Mapping[Importance, int]] = {"high": 9, "normal": 5, "low": 2}
+_TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
+
+
+class FactPage(NamedTuple):
+    """Some of a user's facts in order; `next` is where the following page begins, None on the last."""
+
+    facts: Sequence[StoredFact]
+    total: int
+    next: str | None
+
+
+def importance_of(asked: int | Importance | None) -> int | None:
+    """The importance that a word stands for; a number is one already."""
+    return IMPORTANCE[asked] if isinstance(asked, str) else asked
+
+
+def unexpired(facts: Iterable[StoredFact], at: datetime) -> list[StoredFact]:
+    """The facts whose date has not come."""
+    return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
+
+
+def page_of(facts: Iterable[StoredFact], limit: int, after: str | None) -> FactPage:
+    """Return a page of facts: by tier; in each what matters most first, and of that the newest.
+
+    A page begins behind a place in this order, not behind a fact, so that the fact may change meanwhile.
+
+    Args:
+        facts: all of them, in any order.
+        limit: at most so many.
+        after: `next` of the page before; None for the first page.
+
+    Raises:
+        InvalidBody: `after` is no `next` of a page.
+    """
+    ordered = sorted(facts, key=_place)
+    begin = 0 if after is None else bisect_right(ordered, _place_named(after), key=_place)
+    shown = ordered[begin : begin + limit]
+    has_more = begin + limit < len(ordered)
+    return FactPage(shown, len(ordered), ".".join(map(str, _place(shown[-1]))) if has_more else None)
+
+
+def _place(fact: StoredFact) -> tuple[int, int, int]:
+    return _TIERS[fact.tier], -fact.importance, -fact.seq
+
+
+def _place_named(after: str) -> tuple[int, int, int]:
+    named = re.fullmatch(r"([0-2])\.(-[0-9]{1,2})\.(-[0-9]{1,19})", after, re.ASCII)
+    if named is None:
+        raise InvalidBody("after", "is not the `next` of a reply to `read`")
+    tier, importance, seq = named.groups()
+    return int(tier), int(importance), int(seq)
+
+
+def fact_as_kept(fact: StoredFact) -> FactAsKept:
+    """A fact as a reply has it."""
+    return FactAsKept.model_construct(
+        id=fact.id,
+        text=fact.text,
+        kind=fact.kind,
+        tier=fact.tier,
+        importance=fact.importance,
+        expires_at=fact.expires_at,
+        saved_at=fact.saved_at,
+        unsupported=fact.unsupported or None,
+    )

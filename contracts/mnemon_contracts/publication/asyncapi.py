@@ -1,0 +1,159 @@
+"""The contracts as an AsyncAPI 3 document, seen from mnemon: it receives what bots send, and replies."""
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from mnemon_contracts import streams
+from mnemon_contracts.base import Contract
+from mnemon_contracts.publication import published
+from mnemon_contracts.publication.published import Examples
+from mnemon_contracts.registry import EVENTS, VERBS, EventContract, VerbContract
+
+RESPONDERS = "mnemon"
+"""The queue group that answers requests."""
+
+_OUTSIDE = {"bot", "importer"}
+_ENCODED = "One id as one NATS token: percent-encoded where NATS would not take it (docs/contracts.md)."
+_PARAMETERS = {
+    "tenant": "The installation or customer. " + _ENCODED,
+    "user": "The person. " + _ENCODED,
+    "conversation": "The conversation; `-` is the user's current one. " + _ENCODED,
+}
+_TRACEPARENT = {
+    "traceparent": {
+        "type": "string",
+        "description": "Optional. The trace that it is part of, as W3C's Trace Context writes it.",
+    }
+}
+_OF_EVENT = {
+    "type": "object",
+    "properties": {
+        "Nats-Msg-Id": {
+            "type": "string",
+            "description": "Optional. Identity of the event; goes before `id` of the body.",
+        },
+        **_TRACEPARENT,
+    },
+}
+_OF_REQUEST = {"type": "object", "properties": _TRACEPARENT}
+_SERVICE_ERROR = {
+    "type": "object",
+    "properties": {
+        "Nats-Service-Error": {"type": "string", "description": "Message of the error, when there is one."},
+        "Nats-Service-Error-Code": {"type": "string", "description": "Its code."},
+        **_TRACEPARENT,
+    },
+}
+
+
+def document(examples: Examples) -> dict[str, Any]:
+    """The whole document, ready to be written as JSON."""
+    channels: dict[str, Any] = {}
+    operations: dict[str, Any] = {}
+    messages: dict[str, Any] = {}
+    for event in EVENTS.values():
+        for version, contract in enumerate(event.versions, start=1):
+            name = published.event_name(event, version)
+            messages[name] = _message(name, contract, _OF_EVENT, examples)
+            channels[name] = _event_channel(event, name, version)
+            operations |= _event_operations(event, name, contract)
+    for verb in VERBS.values():
+        for version, (request, reply) in enumerate(zip(verb.requests, verb.replies, strict=True), start=1):
+            asked, answered = published.request_name(verb, version), published.reply_name(verb, version)
+            messages[asked] = _message(asked, request, _OF_REQUEST, examples)
+            messages[answered] = _message(answered, reply, _SERVICE_ERROR, examples)
+            channels[asked] = _channel(f"ask.{{tenant}}.{{user}}.{verb.name}.v{version}", asked)
+            channels[answered] = _channel(None, answered)
+            operations[f"answer.{verb.name}.v{version}"] = _answer(verb, asked, answered, request)
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "mnemon",
+            "version": "1",
+            "description": "Long-term memory for chat bots, on NATS JetStream. In words: docs/contracts.md.",
+            "license": {"name": "Apache-2.0"},
+        },
+        "defaultContentType": "application/json",
+        "servers": {"local": {"host": "localhost:4222", "protocol": "nats"}},
+        "channels": channels,
+        "operations": operations,
+        "components": {"messages": messages, "schemas": _schemas()},
+    }
+
+
+def _schemas() -> dict[str, Any]:
+    _, definitions = models_json_schema(
+        [(contract, "validation") for contract in dict.fromkeys(published.CONTRACTS.values())],
+        ref_template="#/components/schemas/{model}",
+        schema_generator=published.SchemaGenerator,
+    )
+    schemas: dict[str, Any] = definitions["$defs"]
+    return schemas
+
+
+def _message(
+    name: str, contract: type[Contract], headers: dict[str, Any], examples: Examples
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "summary": _summary(contract),
+        "payload": {"$ref": f"#/components/schemas/{contract.__name__}"},
+        "examples": [{"name": published.SHOWN, "payload": published.shown(name, examples)}],
+        "headers": headers,
+    }
+
+
+def _channel(address: str | None, message: str) -> dict[str, Any]:
+    channel: dict[str, Any] = {
+        "address": address,
+        "messages": {message: {"$ref": f"#/components/messages/{message}"}},
+    }
+    named = {
+        name: {"description": text} for name, text in _PARAMETERS.items() if f"{{{name}}}" in (address or "")
+    }
+    return channel | ({"parameters": named} if named else {})
+
+
+def _event_channel(event: EventContract, name: str, version: int) -> dict[str, Any]:
+    owner = "{tenant}.{user}.{conversation}" if event.space == "chat" else "{tenant}.{user}"
+    return _channel(f"{event.space}.{owner}.{event.name}.v{version}", name) | {"x-stream": streams.LOG}
+
+
+def _event_operations(event: EventContract, name: str, contract: type[Contract]) -> dict[str, Any]:
+    actions = {
+        "receive": _OUTSIDE.intersection(event.producers),
+        "send": set(event.producers) - _OUTSIDE,
+    }
+    return {
+        f"{action}.{name}": {
+            "action": action,
+            **_on_channel(name),
+            "summary": _summary(contract),
+            "x-producers": sorted(producers),
+            "x-consumers": list(event.consumers),
+        }
+        for action, producers in actions.items()
+        if producers
+    }
+
+
+def _answer(verb: VerbContract, asked: str, answered: str, request: type[Contract]) -> dict[str, Any]:
+    return {
+        "action": "receive",
+        **_on_channel(asked),
+        "summary": _summary(request),
+        "bindings": {"nats": {"queue": RESPONDERS, "bindingVersion": "0.1.0"}},
+        "reply": _on_channel(answered),
+    }
+
+
+def _on_channel(name: str) -> dict[str, Any]:
+    return {
+        "channel": {"$ref": f"#/channels/{name}"},
+        "messages": [{"$ref": f"#/channels/{name}/messages/{name}"}],
+    }
+
+
+def _summary(contract: type[Contract]) -> str:
+    return " ".join((contract.__doc__ or "").split())

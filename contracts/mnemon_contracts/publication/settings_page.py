@@ -1,0 +1,86 @@
+"""The page of all settings: what each is called, what it may be, and what it is where nobody has set it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from mnemon_contracts.settings.document import FOR_EVERYBODY
+from mnemon_contracts.settings.fields import SettingField, groups
+from mnemon_contracts.settings.presets import PRESETS
+
+INTRODUCTION = f"""\
+# Settings
+
+Everything that can be set while processes run. All of it is in force at once, without a restart, but for
+`embedding`: processes read it when they start, and another model needs `mnemon reindex`
+([Another embedding model](operating.md#another-embedding-model)).
+[Operating](operating.md#what-can-be-set) says more of settings.
+
+    mnemon settings set recent_messages=20 limits.per_user=1000
+    mnemon settings set --tenant acme limits.per_user=5000
+
+A tenant may have any of them of its own, but for {", ".join(f"`{name}`" for name in sorted(FOR_EVERYBODY))}.
+"""
+
+PRESETS_INTRODUCTION = """\
+## Presets
+
+Settings that belong together. A preset leaves what else is set as it is, and never changes the embedding.
+
+    mnemon settings preset 004 --tenant acme
+"""
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    alone, *named = groups()
+    sections = [INTRODUCTION, _table(alone.fields)]
+    sections += [f"## {name}\n\n{description}\n\n{_table(fields)}" for name, description, fields in named]
+    return "\n".join([*sections, _presets()])
+
+
+def _presets() -> str:
+    rows = (
+        f"| `{name}` | {each.title} | {'<br>'.join(_assignment(*value) for value in each.values.items())} |"
+        for name, each in PRESETS.items()
+    )
+    return "\n".join(
+        (PRESETS_INTRODUCTION, "| preset | what it is | sets |", "| --- | --- | --- |", *rows, "")
+    )
+
+
+def _assignment(name: str, value: Any) -> str:
+    return f"`{name}={json.dumps(value, ensure_ascii=False)}`"
+
+
+def _table(fields: Iterable[SettingField]) -> str:
+    rows = map(_row, fields)
+    return "\n".join(("| setting | default | may be | what |", "| --- | --- | --- | --- |", *rows, ""))
+
+
+def _row(field: SettingField) -> str:
+    default = json.dumps(field.default, ensure_ascii=False)
+    return f"| `{field.name}` | `{default}` | {_values(field.schema)} | {field.description} |"
+
+
+def _values(schema: dict[str, Any]) -> str:
+    match schema:
+        case {"anyOf": branches}:
+            return " or ".join(_values(branch) for branch in branches)
+        case {"enum": values}:
+            return ", ".join(f"`{json.dumps(value)}`" for value in values)
+        case {"type": "null"}:
+            return "`null`"
+        case {"type": "boolean"}:
+            return "`true`, `false`"
+        case {"type": "string"}:
+            return "text"
+        case {"type": "array"}:
+            return "JSON, a list"
+        case {"type": kind, "minimum": least, "maximum": most}:
+            return f"{kind}, {least:,} to {most:,}"
+        case {"type": kind, "exclusiveMinimum": least, "maximum": most}:
+            return f"{kind} above {least:,}, to {most:,}"
+        case {"type": kind, "minimum": least}:
+            return f"{kind}, from {least:,}"
+    raise ValueError(f"a setting that the page has no words for: {schema}")

@@ -1,0 +1,45 @@
+"""Each setting by itself: what it is called, what it may be, and what it is for."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from mnemon_contracts.settings.base import Settings
+from mnemon_contracts.settings.document import DEFAULTS
+from mnemon_contracts.settings.groups import SettingsV1
+
+
+class SettingField(NamedTuple):
+    """A setting. `schema` is JSON Schema, `default` what it is where nobody has set it."""
+
+    name: str
+    description: str
+    default: Any
+    schema: dict[str, Any]
+
+
+class Group(NamedTuple):
+    """Settings that belong together. Those of no group are in one without a name."""
+
+    name: str
+    description: str
+    fields: tuple[SettingField, ...]
+
+
+def groups() -> list[Group]:
+    """All settings, in the order in which they are defined."""
+    alone = Group("", "", tuple(_fields(SettingsV1, "", deep=False)))
+    return [alone] + [
+        Group(name, field.description or "", tuple(_fields(type(field.default), f"{name}.")))
+        for name, field in SettingsV1.model_fields.items()
+        if isinstance(field.default, Settings)
+    ]
+
+
+def _fields(group: type[Settings], prefix: str, *, deep: bool = True) -> Iterator[SettingField]:
+    schema = group.model_json_schema()
+    for name, field in group.model_fields.items():
+        if not isinstance(field.default, Settings):
+            full = prefix + name
+            yield SettingField(full, field.description or "", DEFAULTS[full], schema["properties"][name])
+        elif deep:
+            yield from _fields(type(field.default), f"{prefix}{name}.")

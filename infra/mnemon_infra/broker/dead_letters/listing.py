@@ -1,0 +1,230 @@
+"""The dead letters that are kept, as values."""
+
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from operator import attrgetter
+from typing import Final, Literal
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.errors import APIError
+
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, origin_of, user_filters
+from mnemon_infra.broker.streams.log_reader import TIMEOUT, stored
+
+Kind = Literal["event", "trigger", "answer"]
+"""An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
+
+_SPAN: Final = 64
+"""Positions that the newest are looked for in first; then in twice as many before them, and so on."""
+
+_WRITES_ROWS: Final = "persist"
+
+_KINDS: Final[Mapping[str, Kind]] = {LOG: "event", WORK: "trigger"}
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter. `id` is its position among dead letters; `stream` and `sequence` are where it came from,
+    "" and 0 for what is no message of a stream.
+
+    What had no room in the letter is named by `left_out`; of an event it is in the log.
+    """
+
+    id: int
+    at: datetime
+    consumer: str
+    reason: str
+    error: str
+    subject: str
+    stream: str
+    sequence: int
+    left_out: str | None
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def kind(self) -> Kind:
+        return _KINDS.get(self.stream, "answer")
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it is of a window that no model could read; otherwise its facts were proposed."""
+        return self.kind == "answer" and self.reason != "too_many_facts"
+
+    @property
+    def owner(self) -> tuple[str, str] | None:
+        """Tenant and user, where the original's subject names them."""
+        if origin := origin_of(self.subject):
+            return origin.owner
+        match self.subject.split("."):
+            case ["work", _, tenant, user, *_]:
+                try:
+                    return decode_token(tenant), decode_token(user)
+                except InvalidSubject:
+                    return None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which letters; what is None is no condition."""
+
+    consumer: str | None = None
+    reason: str | None = None
+    tenant: str | None = None
+    user: str | None = None
+    since: datetime | None = None
+
+    def covers(self, letter: Letter) -> bool:
+        tenant, user = letter.owner or (None, None)
+        return (
+            self.consumer in (None, letter.consumer)
+            and self.reason in (None, letter.reason)
+            and self.tenant in (None, tenant)
+            and self.user in (None, user)
+            and (self.since is None or letter.at >= self.since)
+        )
+
+
+async def letters(connection: Client, wanted: Wanted, after: int = 0) -> AsyncGenerator[Letter, None]:
+    """The letters that are wanted beyond a position, oldest first.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    async with aclosing(stored(connection, DEAD, ">", after)) as pages:
+        async for page in pages:
+            for message in page:
+                letter = letter_of(message)
+                if wanted.covers(letter):
+                    yield letter
+
+
+async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
+    """The subjects that there are dead letters on.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    offset, total = 0, 1
+    while offset < total:
+        request = json.dumps({"subjects_filter": ">", "offset": offset}).encode()
+        reply = await connection.request(f"$JS.API.STREAM.INFO.{DEAD}", request, timeout=TIMEOUT)
+        answer = json.loads(reply.data)
+        if "error" in answer:
+            raise APIError.from_error(answer["error"])
+        subjects = answer["state"].get("subjects") or {}
+        for subject in subjects:
+            yield subject
+        offset, total = offset + len(subjects), answer.get("total", 0) if subjects else 0
+
+
+async def newest(connection: Client, wanted: Wanted, before: int | None, most: int) -> list[Letter]:
+    """The newest letters that are wanted, newest first. Reads little more than those.
+
+    Args:
+        connection: to the server.
+        wanted: which.
+        before: only those older than the letter of this id; None: all.
+        most: how many at most.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    state = (await connection.jetstream().stream_info(DEAD)).state
+    end = state.last_seq if before is None else min(before - 1, state.last_seq)
+    span, found = _SPAN, list[Letter]()
+    while end >= state.first_seq and len(found) < most:
+        begin = max(end - span, state.first_seq - 1)
+        found += reversed(await _last_between(connection, wanted, begin, end, most - len(found)))
+        end, span = begin, span * 2
+    return found
+
+
+async def rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
+    """The letters of a user's events that are not in the rows, in log order. Reads those of this user only.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    found = list[Letter]()
+    for pattern in user_filters(tenant, user):
+        async with aclosing(stored(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)) as pages:
+            async for page in pages:
+                # Without their bodies, which may be large.
+                found += [replace(letter_of(message), body=b"") for message in page]
+    return sorted(found, key=attrgetter("sequence"))
+
+
+async def _last_between(
+    connection: Client, wanted: Wanted, after: int, up_to: int, most: int
+) -> deque[Letter]:
+    found: deque[Letter] = deque(maxlen=most)
+    async with aclosing(letters(connection, wanted, after)) as following:
+        async for each in following:
+            if each.id > up_to:
+                break
+            found.append(each)
+    return found
+
+
+async def letter(connection: Client, letter_id: int) -> Letter | None:
+    """One letter; None when there is none of this id.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no stream for them.
+    """
+    message = await stored_at(connection, DEAD, ">", letter_id)
+    return None if message is None else letter_of(message)
+
+
+async def stored_at(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
+    """What a stream holds at a position, of a subject pattern; None when it holds nothing there.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there is no such stream.
+    """
+    async with aclosing(stored(connection, stream, pattern, sequence - 1, most=1)) as pages:
+        async for page in pages:
+            found = int((page[0].headers or {})["Nats-Sequence"])
+            return page[0] if found == sequence else None
+    return None
+
+
+async def remove(connection: Client, stream: str, sequence: int) -> None:
+    """Remove a message from a stream for good; one that is gone already is removed.
+
+    Raises:
+        nats.errors.Error: it is not known whether it is removed.
+    """
+    try:
+        await connection.jetstream().delete_msg(stream, sequence)
+    except APIError:
+        if await stored_at(connection, stream, ">", sequence) is not None:
+            raise
+
+
+def letter_of(message: Msg) -> Letter:
+    """A message that `stored` gave, as a letter."""
+    headers = message.headers or {}
+    subject = headers["Nats-Subject"]
+    _, consumer, *original = subject.split(".")
+    return Letter(
+        id=int(headers["Nats-Sequence"]),
+        at=datetime.fromisoformat(headers["Nats-Time-Stamp"]).astimezone(UTC),
+        consumer=headers.get("Mnemon-Consumer", consumer),
+        reason=headers.get("Mnemon-Reason", ""),
+        error=headers.get("Mnemon-Error", ""),
+        subject=headers.get("Mnemon-Subject", ".".join(original)),
+        stream=headers.get("Mnemon-Stream", ""),
+        sequence=int(headers.get("Mnemon-Sequence", 0)),
+        left_out=headers.get("Mnemon-Left-Out"),
+        headers=json.loads(headers.get("Mnemon-Headers", "{}")),
+        body=message.data or b"",
+    )

@@ -1,0 +1,46 @@
+"""What lies in the stream of dead letters, by its headers."""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from sys import intern
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.streams.stream_reader import whole
+
+
+@dataclass(slots=True)
+class Letters:
+    """The dead letters that there are.
+
+    Attributes:
+        by: how many, by consumer and reason.
+        of_log: of each consumer, the log positions that it gave up, each with the reason.
+    """
+
+    by: Counter[tuple[str, str]] = field(default_factory=Counter)
+    of_log: dict[str, dict[int, str]] = field(default_factory=dict)
+
+    def add(self, headers: Mapping[str, str]) -> None:
+        consumer, reason = (intern(headers.get(name, "?")) for name in ("Mnemon-Consumer", "Mnemon-Reason"))
+        self.by[consumer, reason] += 1
+        if headers.get("Mnemon-Stream") == LOG and headers.get("Mnemon-Sequence", "").isdecimal():
+            self.of_log.setdefault(consumer, {})[int(headers["Mnemon-Sequence"])] = reason
+
+
+async def letters(connection: Client) -> Letters:
+    """All dead letters, without their bodies.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or has no such stream.
+    """
+    last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
+    found = Letters()
+    async with aclosing(whole(connection, DEAD, up_to=last, headers_only=True)) as pages:
+        async for page in pages:
+            for message, _ in page:
+                found.add(message.headers or {})
+    return found

@@ -1,0 +1,1 @@
+"""Streams, consumers and logins: declared, created, checked."""

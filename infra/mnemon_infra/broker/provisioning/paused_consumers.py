@@ -1,0 +1,51 @@
+"""Consumers that take nothing for a while: too much became dead letters, or somebody has paused them."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.provisioning.topology import CONSUMERS
+
+
+class Stopped(NamedTuple):
+    """A consumer of a stream. `waiting` messages are not handled yet."""
+
+    stream: str
+    consumer: str
+    until: datetime
+    waiting: int
+
+
+async def stopped(connection: Client) -> list[Stopped]:
+    """Those that stand still now.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or there are no streams.
+    """
+    stream_context = connection.jetstream()
+    return [
+        Stopped(
+            stream,
+            info.name,
+            datetime.fromisoformat(info.config.pause_until),
+            (info.num_pending or 0) + (info.num_ack_pending or 0),
+        )
+        for stream in (LOG, WORK)
+        for info in await stream_context.consumers_info(stream)
+        if info.paused and info.config and info.config.pause_until
+    ]
+
+
+async def go_on(connection: Client, consumer: str) -> bool:
+    """Have one of our consumers take messages again; False where there is none of this name.
+
+    Raises:
+        nats.errors.Error: it is not known whether it does.
+    """
+    for stream, configs in CONSUMERS.items():
+        if consumer in [config.durable_name for config in configs]:
+            await connection.jetstream().resume_consumer(stream, consumer)
+            return True
+    return False

@@ -1,0 +1,135 @@
+"""Whether streams and consumers are there, before a start and while consumers run."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_infra.broker.provisioning.topology import STREAMS, provision
+from mnemon_infra.process.fault import end_process
+
+log = structlog.get_logger("broker")
+
+CHECK_INTERVAL = 10.0
+"""Seconds between two looks."""
+
+_NO_STREAM = 10059
+"""nats-server's code for a stream that is not there; it has another for a consumer."""
+
+_NEXT_STEP = (
+    "If it was deleted, restore its newest backup first (nats stream restore). In a new deployment "
+    "`mnemon provision` makes it, empty"
+)
+
+
+class StreamsMissing(Exception):
+    """Streams are absent; the message names them, and says what to do."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        if LOG in names:
+            problem = f"the stream {LOG}, which is the truth, is not there: {_NEXT_STEP}"
+        else:
+            problem = f"not there: stream {', '.join(names)}. Run `mnemon provision`"
+        super().__init__(problem)
+
+
+async def require_streams(connection: Client) -> None:
+    """Stop before the work of consumers that would wait for ever.
+
+    Raises:
+        StreamsMissing: not all streams are there.
+        nats.errors.Error: the server does not answer.
+    """
+    stream_context = connection.jetstream()
+    names = [str(config.name) for config in STREAMS]
+    missing = [name for name in names if await _end(stream_context, name) is None]
+    if missing:
+        raise StreamsMissing(missing)
+
+
+async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
+    """Look now and then whether the consumers are there.
+
+    A consumer that was deleted is made anew: a subscriber that pulls from it spins in silence, and never
+    recovers. So are the streams of triggers and of dead letters. The log is not: it would begin at the first
+    position again, beside rows that have it already. Where somebody else made it anew, this process ends.
+
+    Args:
+        connection: which stays open.
+        durables: stream and name of each.
+    """
+    stream_context = connection.jetstream()
+    consumers = [durable for _, durable in durables]
+    former: _Log | None = None
+    is_gone = False
+    while durables:
+        try:
+            now = await _log(stream_context)
+            if now is None:
+                if not is_gone:
+                    log.error(
+                        f"the stream {LOG} was deleted: nothing is stored. {_NEXT_STEP}", consumers=consumers
+                    )
+            elif is_gone or (former and now.is_another_than(former)):
+                problem = f"the stream {LOG} was deleted, and is there anew"
+                log.critical(
+                    f"{problem}; ending this process. The next start looks whether it has all that the rows "
+                    "are made from",
+                    consumers=consumers,
+                )
+                end_process(f"{problem}. Restore its newest backup (nats stream restore), then start again")
+                return
+            else:
+                await _make_absent(connection, durables)
+            former, is_gone = now, now is None
+        except (nats.errors.Error, OSError) as error:
+            log.warning("the server does not answer", error=repr(error))
+        await asyncio.sleep(CHECK_INTERVAL)
+
+
+class _Log(NamedTuple):
+    """When the log was made, and its last position."""
+
+    created: datetime | None
+    end: int
+
+    def is_another_than(self, former: "_Log") -> bool:
+        return self.created != former.created or self.end < former.end
+
+
+async def _log(stream_context: JetStreamContext) -> _Log | None:
+    try:
+        info = await stream_context.stream_info(LOG)
+    except NotFoundError:
+        return None
+    return _Log(info.created, info.state.last_seq)
+
+
+async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
+    stream_context = connection.jetstream()
+    for stream in (WORK, DEAD):
+        if await _end(stream_context, stream) is None:
+            log.error("a stream was deleted; it is made anew, empty", stream=stream)
+            await provision(connection)
+    for stream, durable in durables:
+        try:
+            await stream_context.consumer_info(stream, durable)
+        except NotFoundError as error:
+            if stream == LOG and error.err_code == _NO_STREAM:
+                return  # deleted a moment ago: the next look says so
+            log.error("a consumer was deleted; it is made anew", stream=stream, consumer=durable)
+            await provision(connection)
+
+
+async def _end(stream_context: JetStreamContext, stream: str) -> int | None:
+    try:
+        return (await stream_context.stream_info(stream)).state.last_seq
+    except NotFoundError:
+        return None

@@ -1,0 +1,1 @@
+"""Streams: reading, writing and purging them."""

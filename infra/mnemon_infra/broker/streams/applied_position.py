@@ -1,0 +1,129 @@
+"""How far the log is projected."""
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+
+import nats.errors
+from nats.js import JetStreamContext
+from nats.js.errors import NotFoundError, ServiceUnavailableError
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.process.cancellation import abandon_quietly
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
+
+
+async def applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
+    """The log position up to which a consumer has ended every event: applied, left, or dead-lettered.
+
+    It is the floor of what the consumer has acknowledged, so it holds over any number of processes; it may
+    lag behind what is applied already, never run ahead of it. 0 when there is no such consumer.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        info = await stream_context.consumer_info(LOG, consumer)
+    except NotFoundError:
+        return 0
+    return info.ack_floor.stream_seq if info.ack_floor else 0
+
+
+async def delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
+    """The last log position that was ever delivered to a consumer; 0 when there is no such consumer.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        info = await stream_context.consumer_info(LOG, consumer)
+    except NotFoundError:
+        return 0
+    return info.delivered.stream_seq if info.delivered else 0
+
+
+async def log_end(stream_context: JetStreamContext) -> int:
+    """The log's last position; 0 when it is empty or absent.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        return (await stream_context.stream_info(LOG)).state.last_seq
+    except NotFoundError:
+        return 0
+
+
+async def first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
+    """The first event that the log has at a position or beyond: where it is, and when the log took it.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    try:
+        found = await stream_context.get_msg(LOG, position, ">", next=True)
+    except NotFoundError:
+        return None
+    assert found.seq is not None
+    assert found.time is not None
+    return found.seq, found.time
+
+
+class Position:
+    """The applied position as this process knows it: asked for when somebody needs a newer one."""
+
+    def __init__(self, consumer: str = "persist") -> None:
+        self.value = 0
+        self._consumer = consumer
+        self._noticed = 0
+        self._change = asyncio.Event()
+        self._asking: asyncio.Task[int] | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Something beyond the position is written already."""
+        return self._noticed > self.value
+
+    def notice(self, seq: int) -> None:
+        """Something at this position was written."""
+        self._noticed = max(self._noticed, seq)
+        self._change.set()
+
+    async def refresh(self, stream_context: JetStreamContext) -> int:
+        """Ask the server; callers at the same time share one question.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(applied_position(stream_context, self._consumer))
+            self._asking.add_done_callback(abandon_quietly)
+        self.value = max(self.value, await asyncio.shield(self._asking))
+        return self.value
+
+    async def reach(self, stream_context: JetStreamContext, seq: int, patience: float) -> int:
+        """Wait up to `patience` seconds until the position is `seq` or beyond; returns where it is then.
+
+        A server that does not answer is asked again: another may be about to lead.
+
+        Raises:
+            nats.errors.Error: there is no connection any more, or the server refuses.
+        """
+        pause = _FIRST_PAUSE
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while not await self._is_reached(stream_context, seq):
+                    # Between the notice of a commit and its acknowledgement there is a moment.
+                    self._change.clear()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(pause):
+                            await self._change.wait()
+                    pause = min(pause * 2, _LONGEST_PAUSE)
+        return self.value
+
+    async def _is_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
+        # nats-py's TimeoutError is one of Python's too: it must not pass for the end of the patience.
+        with suppress(nats.errors.TimeoutError, ServiceUnavailableError):
+            return await self.refresh(stream_context) >= seq
+        return False

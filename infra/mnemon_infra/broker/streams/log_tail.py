@@ -1,0 +1,139 @@
+"""The tail of the log: events as the log takes them, page by page, without an end.
+
+What arrives while a page is in use waits here, and is the next page: a reader that is slower than bots gets
+fewer, larger pages.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Final, Self
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.api import ConsumerInfo, DeliverPolicy, Header
+from nats.js.errors import ServiceUnavailableError
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.streams.stream_reader import consumer_count, open_consumer
+
+PAGE: Final = 1000
+"""Events of a page, at most."""
+
+REQUEST_SECONDS: Final = 30.0
+"""Seconds for which the server keeps one request for events open."""
+
+HEARTBEAT_SECONDS: Final = 5.0
+"""Seconds between two signs of life of a server that has nothing to send."""
+
+PATIENCE: Final = 60.0
+"""Seconds without an answer of the server before the tail gives up."""
+
+_PAUSE: Final = 0.5
+_HEARTBEAT: Final = "100"
+_EXPIRED: Final = "408"
+
+
+async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
+    """Yield the events of a subject pattern beyond a log position, in log order, as they come.
+
+    None is left out or comes twice, also where the server restarts or the connection breaks. Bodies are
+    empty: the subject names the user and the event.
+
+    Raises:
+        nats.errors.Error: the server has not answered for `PATIENCE` seconds, or there is no log.
+    """
+    while True:
+        consumer = await _open(connection, pattern, after)
+        try:
+            async with _Arrivals(connection, consumer) as arrivals:
+                while page := await arrivals.next_page():
+                    after = page[-1].sequence
+                    yield page
+        finally:
+            # A server that does not take it forgets the consumer later.
+            with suppress(nats.errors.Error):
+                await connection.jetstream().delete_consumer(LOG, consumer.name)
+
+
+async def _open(connection: Client, pattern: str, after: int) -> ConsumerInfo:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + PATIENCE
+    while True:
+        try:
+            return await open_consumer(
+                connection,
+                LOG,
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                opt_start_seq=after + 1,
+                filter_subject=pattern,
+                headers_only=True,
+            )
+        except (
+            nats.errors.TimeoutError,
+            nats.errors.NoRespondersError,
+            nats.errors.ConnectionReconnectingError,
+            ServiceUnavailableError,
+        ):
+            if loop.time() > end:
+                raise
+            await asyncio.sleep(_PAUSE)  # no server tells when it is back
+
+
+class _Arrivals:
+    """What a consumer of the log sends; the server is asked for more before it has sent all."""
+
+    def __init__(self, connection: Client, consumer: ConsumerInfo) -> None:
+        self._connection = connection
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream_name}.{consumer.name}"
+        self._request = json.dumps(
+            {
+                "batch": PAGE,
+                "expires": int(REQUEST_SECONDS * 1e9),
+                "idle_heartbeat": int(HEARTBEAT_SECONDS * 1e9),
+            }
+        ).encode()
+        self._inbox = connection.new_inbox()
+        self._taken = 0
+        self._left = 0
+        self._is_lost = False
+
+    async def __aenter__(self) -> Self:
+        self._subscription = await self._connection.subscribe(self._inbox)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        with suppress(nats.errors.Error):
+            await self._subscription.unsubscribe()
+
+    async def next_page(self) -> list[Delivery]:
+        """Wait for events, and take all that have arrived; empty where the consumer does not answer."""
+        page: list[Delivery] = []
+        while not page and not self._is_lost:
+            if self._left == 0:
+                await self._connection.publish(self._subject, self._request, reply=self._inbox)
+                self._left = PAGE
+            try:
+                page += self._events(await self._subscription.next_msg(3 * HEARTBEAT_SECONDS))
+            except nats.errors.TimeoutError:
+                self._is_lost = True
+            while len(page) < PAGE and not self._is_lost and self._subscription.pending_msgs:
+                page += self._events(await self._subscription.next_msg())
+        return page
+
+    def _events(self, message: Msg) -> list[Delivery]:
+        """The event that a message is; none where it is a status."""
+        if not message.reply:
+            status = (message.headers or {}).get(Header.STATUS)
+            if status != _HEARTBEAT:
+                self._left = 0
+                self._is_lost = status != _EXPIRED
+            return []
+        number, _ = consumer_count(message)
+        self._taken += 1
+        self._left -= 1
+        self._is_lost = number != self._taken
+        return [] if self._is_lost else [Delivery.of(message)]

@@ -1,0 +1,183 @@
+"""Removing all that streams hold of a user, for good; and what is left of it."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime
+from typing import Final
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_contracts.subjects import letter_filters, letter_origin, parse, thing_filter, user_filters
+from mnemon_infra.broker.dead_letters.listing import Letter, letter_of, letter_subjects, remove
+from mnemon_infra.broker.dead_letters.redrive import original_of
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, Owner, Place, Taking
+from mnemon_infra.broker.streams.log_reader import delivery_of, last_position, pages, stored
+from mnemon_infra.broker.streams.triggers import waiting
+
+AT_ONCE: Final = 50
+"""Texts that are written over before somebody else has a turn."""
+
+
+async def erasures_of(connection: Client, owner: Owner) -> Erasures:
+    """What the log says of a user that is gone.
+
+    Raises:
+        nats.errors.Error: the log does not answer.
+    """
+    pattern = thing_filter(*owner, "user")
+    if not await last_position(connection, pattern):  # nearly always
+        return Erasures()
+    erased = Erasures()
+    async with aclosing(pages(connection, pattern, 0)) as answers:
+        async for page in answers:
+            for delivery in page:
+                try:
+                    event = decode(parse(delivery.subject), delivery.body)
+                except (UnknownEvent, InvalidBody):
+                    continue  # persist makes a dead letter of it
+                if isinstance(event, UserErasedV1):
+                    erased = _with(erased, owner, event, delivery)
+    return erased
+
+
+def _with(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Delivery) -> Erasures:
+    if event.conversation is None:
+        return erased._replace(below=max(erased.below, min(event.up_to_seq, delivery.sequence)))
+    at = datetime.fromtimestamp(delivery.stored_at, UTC)
+    new = ErasedConversation.of(owner, event, event.id or "", delivery.sequence, at)
+    return erased._replace(conversations=(*erased.conversations, new))
+
+
+async def purge(connection: Client, erased: Taking) -> bool:
+    """Remove the events, dead letters and triggers that an erasure takes.
+
+    Texts are written over, one after another, which takes 5 to 20 ms each: what is only purged stays on the
+    disk.
+
+    Returns:
+        Whether that is all; after `AT_ONCE` it is not, and is to be asked for again: others wait, too.
+
+    Raises:
+        nats.errors.Error: not all of it is removed; it may be done again.
+    """
+    for pattern in erased.triggers():
+        await connection.jetstream().purge_stream(WORK, subject=pattern)
+    left = AT_ONCE
+    async with aclosing(_taken(connection, erased)) as taken:
+        async for stream, position in taken:
+            if not left:
+                return False
+            await remove(connection, stream, position)
+            left -= 1
+    return True
+
+
+async def _taken(connection: Client, erased: Taking) -> AsyncGenerator[tuple[str, int], None]:
+    """The events and the dead letters that an erasure takes: in which stream, and where."""
+    for place in erased.places():
+        async with aclosing(_within(connection, place)) as deliveries:
+            async for delivery in deliveries:
+                if erased.takes(delivery):
+                    yield LOG, delivery.sequence
+    places = tuple(place.pattern.removesuffix(">") for place in erased.places())
+    async with aclosing(_letters_of(connection, erased.owner)) as letters:
+        async for letter in letters:
+            if not erased.takes_letter(letter):
+                continue
+            # The log's copy goes first: only the letter leads to a subject that is spelled in another way.
+            if not letter.subject.startswith(places) and await _event_of(connection, letter):
+                yield LOG, letter.sequence
+            yield DEAD, letter.id
+
+
+async def _letters_of(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
+    """A user's dead letters, whatever the spelling of the ids in their subjects."""
+    for pattern in [*letter_filters(*owner), *await _other_spellings(connection, owner)]:
+        async with aclosing(stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
+            async for page in answers:
+                for letter in map(letter_of, page):
+                    if letter.owner == owner:
+                        yield letter
+
+
+async def _other_spellings(connection: Client, owner: Owner) -> list[str]:
+    """The subjects of a user's dead letters that `letter_filters` do not match."""
+    usual = tuple(f".{each.removesuffix('>')}" for each in user_filters(*owner))
+    async with aclosing(letter_subjects(connection)) as subjects:
+        others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
+    return [each for each in others if (origin := letter_origin(each)) and origin.owner == owner]
+
+
+async def _event_of(connection: Client, letter: Letter) -> Msg | None:
+    return await original_of(connection, letter) if letter.kind == "event" else None
+
+
+async def _within(connection: Client, place: Place) -> AsyncGenerator[Delivery, None]:
+    async with aclosing(stored(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)) as answers:
+        async for page in answers:
+            for delivery in map(delivery_of, page):
+                if delivery.sequence >= place.end:
+                    return
+                yield delivery
+
+
+async def left_of(connection: Client, erased: Taking) -> dict[str, int]:
+    """How many messages there are of what an erasure takes, by store.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    counts = {LOG: 0, DEAD: 0}
+    async with aclosing(_taken(connection, erased)) as taken:
+        async for stream, _ in taken:
+            counts[stream] += 1
+    work = [await _count_triggers(connection, each, erased.at) for each in erased.triggers()]
+    return {"log": counts[LOG], "dead_letters": counts[DEAD], "work": sum(work)}
+
+
+async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, int]:
+    """How many events and dead letters of a user hold some words, in whatever case.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    counts = {LOG: 0, DEAD: 0}
+    usual = user_filters(*owner)
+    for pattern in usual:
+        async with aclosing(stored(connection, LOG, pattern, 0)) as answers:
+            async for page in answers:
+                counts[LOG] += sum(_has(message.data, words) for message in page)
+    async with aclosing(_letters_of(connection, owner)) as letters:
+        async for letter in letters:
+            counts[DEAD] += _has(letter.body, words)
+            if not letter.subject.startswith(tuple(each.removesuffix(">") for each in usual)):
+                event = await _event_of(connection, letter)
+                counts[LOG] += event is not None and _has(event.data, words)
+    return {"log": counts[LOG], "dead_letters": counts[DEAD]}
+
+
+def _has(body: bytes, words: str) -> bool:
+    """Whether a body says some words; where it is JSON, without its escapes."""
+    try:
+        plain = json.dumps(json.loads(body), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        plain = body.decode(errors="replace")
+    return words.lower() in plain.lower()
+
+
+async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
+    """There is one of each subject."""
+    count = 0
+    for subject in await waiting(connection, pattern):
+        with suppress(NotFoundError):  # somebody has taken it
+            at = (await connection.jetstream().get_last_msg(WORK, subject)).time
+            count += at is not None and at < before
+    return count

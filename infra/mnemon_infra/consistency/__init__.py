@@ -1,0 +1,1 @@
+"""Checks that log, rows and clocks belong together."""

@@ -1,0 +1,84 @@
+"""Events that `persist` has ended and that have no row, as when a log is restored beside an older database.
+
+A snapshot of a stream has the positions of its consumers in it: what the rows lack would never be delivered.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import aclosing
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.broker.dead_letters.origins import letters
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.database.audit.events import missing_rows
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import locked
+from mnemon_infra.database.projections.newest_position import newest_position
+from mnemon_infra.database.projections.rows import Row, row_of
+
+log = structlog.get_logger("app")
+
+LOOKED_BACK: Final = 200
+"""Events before the applied position that are looked at also where newer rows are there."""
+
+
+async def first_missing(connection: Client, database: Database) -> int | None:
+    """The first log position, of the latest ones, that `persist` has ended and that has no row.
+
+    It looks at the events after the newest row, and at `LOOKED_BACK` before the applied position; an audit
+    looks at all.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        nats.errors.Error: the server does not answer.
+    """
+    # In this order: what is ended later may have its row later.
+    applied = await applied_position(connection.jetstream())
+    newest = await database.read(newest_position())
+    after = max(0, min(newest, applied - LOOKED_BACK))
+    dead: dict[int, str] | None = None
+    async with aclosing(whole(connection, LOG, up_to=applied, after=after)) as pages:
+        async for page in pages:
+            absent = await missing_rows(database, list(_rows(delivery for _, delivery in page)))
+            if absent and dead is None:
+                dead = (await letters(connection)).of_log.get("persist", {})
+            for row in absent:
+                if row.seq not in (dead or {}):
+                    return row.seq
+    return None
+
+
+async def replay_missing(connection: Client, database: Database) -> None:
+    """Have `persist` read the log from its start if rows are missing. Those that are there stay as they are.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        nats.errors.Error: the server does not answer.
+    """
+    if await first_missing(connection, database) is None:
+        return
+    # Of several processes that start at the same time, one sees to it.
+    async with locked(database, "persist", "replay"):
+        position = await first_missing(connection, database)
+        if position is not None:
+            events = await begin_again(connection, LOG, "persist")
+            log.warning("rows are missing, replaying the log", first_missing=position, events=events)
+
+
+def _rows(deliveries: Iterable[Delivery]) -> Iterator[Row]:
+    for delivery in deliveries:
+        try:
+            row = row_of(delivery)
+        except (InvalidSubject, UnknownEvent, InvalidBody):
+            continue  # a dead letter
+        if row is not None:
+            yield row

@@ -1,0 +1,251 @@
+"""What the projections have of events that the log has: by their keys, and compared value by value."""
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from psycopg.types.json import Jsonb
+from sqlalchemy import Column, Table, Text, bindparam, select
+
+from mnemon_infra.broker.streams.erasure_scope import Erasures
+from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
+from mnemon_infra.database.erasure.conversations import conversation_erasures_of
+from mnemon_infra.database.generations.generation_repository import NOTED
+from mnemon_infra.database.projections.event_order import owned
+from mnemon_infra.database.projections.rows import EventRow, Key, MemoryRow, MessageRow, Owner, Row
+from mnemon_infra.database.tables import KEY, erasures, metadata
+
+_OF_CONVERSATIONS: Final = {"starts", "clears"}
+"""Tables of events that belong to a conversation, besides messages."""
+
+
+class Remark(NamedTuple):
+    """What is to be said of an event; of one whose row is as it must be there is none.
+
+    Attributes:
+        seq: the log position of the event.
+        stored: the log position that its row names; None: there is no row.
+        differs: the columns that are not as the event says.
+        is_gone: the content is removed.
+    """
+
+    seq: int
+    stored: int | None
+    differs: Sequence[str] = ()
+    is_gone: bool = False
+
+
+# Of a user that is not sampled, a row has no body: then only its place is looked at.
+_OF_MESSAGES: Final = """
+    SELECT row.seq, stored.seq, found.differs, stored.event_id IS NOT NULL AND stored.role IS NULL
+    FROM jsonb_to_recordset(%(rows)s) AS row
+        (tenant text, user_id text, conversation text, seq bigint, event_id text, sent_at float8, body jsonb)
+    LEFT JOIN messages AS stored USING (tenant, user_id, event_id)
+    CROSS JOIN LATERAL (
+        SELECT row.body IS NOT NULL AND stored.seq = row.seq AS whole,
+               CASE WHEN stored.role IS NOT NULL THEN row.body END AS said
+    ) AS compared
+    CROSS JOIN LATERAL (SELECT array_remove(ARRAY[
+        CASE WHEN whole AND stored.conversation IS DISTINCT FROM row.conversation THEN 'conversation' END,
+        CASE WHEN whole AND stored.sent_at <> to_timestamp(row.sent_at) THEN 'sent_at' END,
+        CASE WHEN whole AND stored.role <> said ->> 'role' THEN 'role' END,
+        CASE WHEN whole AND stored.content IS DISTINCT FROM said ->> 'content' THEN 'content' END,
+        CASE WHEN whole AND stored.name IS DISTINCT FROM said ->> 'name' THEN 'name' END,
+        CASE WHEN whole AND stored.task_id IS DISTINCT FROM said ->> 'task_id' THEN 'task_id' END,
+        CASE WHEN whole AND stored.tool_calls IS DISTINCT FROM said -> 'tool_calls' THEN 'tool_calls' END,
+        CASE WHEN whole AND stored.metadata IS DISTINCT FROM said -> 'metadata' THEN 'metadata' END
+    ], NULL) AS differs) AS found
+    WHERE stored.seq IS DISTINCT FROM row.seq OR stored.role IS NULL OR found.differs <> '{}'
+"""
+_OF_MEMORIES: Final = """
+    SELECT row.seq, stored.seq, found.differs, stored.event_id IS NOT NULL AND stored.body IS NULL
+    FROM jsonb_to_recordset(%(rows)s) AS row
+        (tenant text, user_id text, event_id text, seq bigint, at float8, event text, item text,
+         proposal_id text, conversation text, body jsonb)
+    LEFT JOIN memory_events AS stored USING (tenant, user_id, event_id)
+    CROSS JOIN LATERAL (SELECT row.body IS NOT NULL AND stored.seq = row.seq AS whole) AS compared
+    CROSS JOIN LATERAL (SELECT array_remove(ARRAY[
+        CASE WHEN whole AND stored.at <> to_timestamp(row.at) THEN 'at' END,
+        CASE WHEN whole AND stored.event <> row.event THEN 'event' END,
+        CASE WHEN whole AND stored.item IS DISTINCT FROM row.item THEN 'item' END,
+        CASE WHEN whole AND stored.proposal_id IS DISTINCT FROM row.proposal_id THEN 'proposal_id' END,
+        CASE WHEN whole AND stored.conversation IS DISTINCT FROM row.conversation THEN 'conversation' END,
+        CASE WHEN whole AND stored.body <> row.body THEN 'body' END
+    ], NULL) AS differs) AS found
+    WHERE stored.seq IS DISTINCT FROM row.seq OR stored.body IS NULL OR found.differs <> '{}'
+"""
+
+
+class Sample(NamedTuple):
+    """Every `every`-th user, the same ones every time; 1 is all of them, 0 none."""
+
+    every: int = 1
+
+    def has(self, key: Key) -> bool:
+        if not self.every:
+            return False
+        return self.every == 1 or zlib.crc32(f"{key[0]}\0{key[1]}".encode()) % self.every == 0
+
+
+async def remarks(database: Database, rows: Iterable[Row], sample: Sample) -> list[Remark]:
+    """What is to be said of the rows of events that are applied: one statement for each kind.
+
+    Args:
+        database: where.
+        rows: what the events must have become. Of copies, each is asked for by itself.
+        sample: whose content is compared; that there is a row is looked at for everybody.
+
+    Raises:
+        DatabaseUnavailable: it cannot answer now.
+    """
+    expected = list(rows)
+    try:
+        return await _remarks(database, expected, sample)
+    except DatabaseRefused:
+        # What the database would not store it cannot be asked about either: the halves tell which it is.
+        if len(expected) == 1:
+            return [Remark(expected[0].seq, None)]
+        half = len(expected) // 2
+        both = [await remarks(database, some, sample) for some in (expected[:half], expected[half:])]
+        return [remark for some in both for remark in some]
+
+
+async def _remarks(database: Database, rows: Sequence[Row], sample: Sample) -> list[Remark]:
+    said: list[MessageRow] = []
+    derived: list[MemoryRow] = []
+    others: dict[str, list[EventRow]] = {}
+    for row in rows:
+        if isinstance(row, MessageRow):
+            said.append(row)
+        elif isinstance(row, MemoryRow):
+            derived.append(row)
+        else:
+            others.setdefault(row.table, []).append(row)
+
+    async def query(connection: Connection) -> list[Remark]:
+        found: list[Remark] = []
+        for sql, some in ((_OF_MESSAGES, said), (_OF_MEMORIES, derived)):
+            if some:
+                cursor = await connection.execute(sql, {"rows": _together(some, sample)}, binary=True)
+                found += [Remark._make(each) for each in await cursor.fetchall()]
+        found += await _of_erasures(connection, others.pop(erasures.name, []))
+        for table, events in others.items():
+            found += await _of_events(connection, metadata.tables[table], events, sample)
+        return found
+
+    return await database.read(query)
+
+
+async def missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
+    """Those of the rows that are not there, and that no erasure has taken.
+
+    Raises:
+        DatabaseUnavailable: it cannot answer now.
+    """
+    said = {each.seq: each for each in await remarks(database, rows, Sample(every=0))}
+    absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
+    erased = await erasures_of(database, (row.key[:2] for row in absent))
+    return [row for row in absent if not is_erased(row, erased.get(row.key[:2], Erasures()))]
+
+
+def is_erased(row: Row, erased: Erasures) -> bool:
+    """Whether an erasure takes a row: with the first log position that it is made of."""
+    if row.seq < erased.below:
+        return True
+    if isinstance(row, EventRow):
+        return row.table in _OF_CONVERSATIONS and erased.has_said(row.values["conversation"], row.seq)
+    values = json.loads(row.values)
+    if not isinstance(row, MemoryRow):
+        return erased.has_said(values["conversation"], row.seq)
+    conversation, begins = values["conversation"], min(row.seq, values["body"].get("from_seq", row.seq))
+    return (
+        begins < erased.below
+        or erased.has_learned(row.seq, None)
+        or (conversation is not None and erased.has_stretch(conversation, begins))
+    )
+
+
+def _together(rows: Sequence[MessageRow | MemoryRow], sample: Sample) -> Jsonb:
+    values = (row.values if sample.has(row.key) else _place(row) for row in rows)
+    return Jsonb(b"[" + b",".join(values) + b"]", dumps=bytes)
+
+
+def _place(row: MessageRow | MemoryRow) -> bytes:
+    return msgspec.json.encode(dict(zip(KEY, row.key, strict=True)) | {"seq": row.seq})
+
+
+async def erasures_of(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
+    """What is gone of users.
+
+    Raises:
+        DatabaseUnavailable: it cannot answer now.
+    """
+    users = list(dict.fromkeys(owners))
+
+    async def query(connection: Connection) -> dict[Owner, Erasures]:
+        below = await _erased(connection, users)
+        stored = await conversation_erasures_of(users)(connection)
+        return {
+            user: Erasures(below.get(user, 0), tuple(each.erased for each in some))
+            for user, some in zip(users, stored, strict=True)
+        }
+
+    return await database.read(query) if users else {}
+
+
+async def _erased(connection: Connection, users: Sequence[Owner]) -> dict[Owner, int]:
+    wanted = [{"of_tenant": tenant, "of_user": user} for tenant, user in users]
+    found = await _ERASED.rows(connection, wanted)
+    return {user: rows[0][1] for user, rows in zip(users, found, strict=True) if rows}
+
+
+async def _of_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[Remark]:
+    """A user has one row for all erasures: that of the one that goes furthest."""
+    if not rows:
+        return []
+    erased = await _erased(connection, [row.key[:2] for row in rows])
+    return [Remark(row.seq, None) for row in rows if erased.get(row.key[:2], -1) < row.values["up_to"]]
+
+
+async def _of_events(
+    connection: Connection, table: Table, rows: Sequence[EventRow], sample: Sample
+) -> list[Remark]:
+    wanted = [
+        {f"of_{name}": value for name, value in zip(KEY, row.key, strict=True)}
+        | {f"as_{name}": value for name, value in row.values.items()}
+        for row in rows
+    ]
+    names = [column.name for column in _said(table)]
+    found: list[Remark] = []
+    for row, stored in zip(rows, await _events(table).rows(connection, wanted), strict=True):
+        if not stored:
+            found.append(Remark(row.seq, None))
+            continue
+        ((_, seq, *is_other),) = stored
+        compared = seq == row.seq and sample.has(row.key)
+        differs = [name for name, other in zip(names, is_other, strict=True) if other] if compared else []
+        if seq != row.seq or differs:
+            found.append(Remark(row.seq, seq, differs))
+    return found
+
+
+_ERASED: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
+
+
+def _said(table: Table) -> list[Column[Any]]:
+    """The columns that an event says."""
+    return [column for column in table.c if column.name not in (*KEY, "seq") and column not in NOTED]
+
+
+@cache
+def _events(table: Table) -> Lookup:
+    """The row of a key, and of each column whether it is another value than the one given."""
+    others = [
+        column.is_distinct_from(bindparam(f"as_{column.name}", type_=column.type)).label(f"of_{column.name}")
+        for column in _said(table)
+    ]
+    same = [table.c[name] == bindparam(f"of_{name}", type_=Text) for name in KEY]
+    return Lookup(select(table.c.seq, *others).where(*same))

@@ -1,0 +1,98 @@
+"""All rows of the projections by the log positions that they name: some may name none that there is."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+from mnemon_infra.database.engine import Connection, Database
+from mnemon_infra.database.erasure.conversations import beneath
+from mnemon_infra.database.erasure.users import PROJECTED
+
+_ROWS: Final = " UNION ALL ".join(
+    f"SELECT '{table.name}' AS name, seq, tenant, user_id, event_id FROM {table.name} WHERE seq <= %(up_to)s"  # noqa: S608 - names of our own
+    for table in PROJECTED
+)
+_PAGE: Final = 10_000
+
+_LAST: Final = 2**63 - 1
+"""The highest position that a log can have."""
+
+
+class Place(NamedTuple):
+    """A row: its table, the log position that it names, and its key."""
+
+    table: str
+    seq: int
+    tenant: str
+    user: str
+    event_id: str
+
+
+_BENEATH: Final = f"""
+    SELECT rows.* FROM ({_ROWS}) AS rows JOIN erasures USING (tenant, user_id) WHERE rows.seq < erasures.seq
+"""  # noqa: S608
+
+
+@asynccontextmanager
+async def patient(database: Database) -> AsyncIterator[Connection]:
+    """A connection whose statements may take as long as whole tables take; what is read is of one moment.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with database.transaction(keep=False) as connection:
+        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        await connection.execute("SET LOCAL statement_timeout = 0")
+        yield connection
+
+
+async def count(database: Database, up_to: int) -> int:
+    """How many rows name a log position up to this one.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        cursor = await connection.execute(f"SELECT count(*) FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
+        row = await cursor.fetchone()
+        assert row is not None, "a count is a row"
+        return int(row[0])
+
+
+async def beneath_erasures(database: Database, up_to: int) -> list[Place]:
+    """Rows that are left of users, and of conversations, that were forgotten for good.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        cursor = await connection.execute(_BENEATH, {"up_to": up_to})
+        found = await cursor.fetchall() + await beneath(connection, up_to)
+        return [Place._make(row) for row in found]
+
+
+async def highest_position(database: Database) -> int:
+    """The highest log position that a row names; 0 without any row.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        cursor = await connection.execute(f"SELECT max(seq) FROM ({_ROWS}) AS rows", {"up_to": _LAST})  # noqa: S608
+        row = await cursor.fetchone()
+        return int(row[0] or 0) if row else 0
+
+
+async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerator[list[Place], None]:
+    """The rows up to a log position and after another one, page by page, in the order of the log.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection, connection.cursor(name="places") as cursor:
+        await cursor.execute(
+            f"SELECT * FROM ({_ROWS}) AS rows WHERE seq > %(after)s ORDER BY seq",  # noqa: S608
+            {"up_to": up_to, "after": after},
+        )
+        while page := await cursor.fetchmany(_PAGE):
+            yield [Place._make(row) for row in page]

@@ -1,0 +1,130 @@
+"""Whether content is there exactly where no watermark and no ending has taken it."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final, NamedTuple
+
+from sqlalchemy import BigInteger, Text, and_, bindparam, not_, or_, select
+
+from mnemon_infra.database.audit.orphans import patient
+from mnemon_infra.database.engine import Database, Lookup
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import SUMMARIES, named
+from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS, Owner
+from mnemon_infra.database.projections.sweep import below_floors, gone_memories, gone_messages, gone_summaries
+from mnemon_infra.database.tables import memory_events, messages
+
+USERS: Final = 16
+"""Users who are looked at together."""
+
+_OWNERS: Final = """
+    SELECT tenant, user_id FROM clears
+    UNION SELECT tenant, user_id FROM starts WHERE discard_previous
+    UNION SELECT tenant, user_id FROM messages WHERE role IS NULL
+    UNION SELECT tenant, user_id FROM memory_events WHERE body IS NULL OR event = ANY(%(takes_away)s)
+"""
+
+
+class Unlike(NamedTuple):
+    """An event whose content is gone though nothing takes it, or there though something does."""
+
+    owner: Owner
+    seq: int
+    is_gone: bool
+
+
+class GoneSummary(NamedTuple):
+    """A summary without content, and what the log says of it: where it begins is no longer in its row."""
+
+    owner: Owner
+    seq: int
+    conversation: str
+    from_seq: int
+
+
+_LIMIT: Final = bindparam("last", type_=BigInteger)
+_MESSAGES = Lookup(
+    select(messages.c.seq, messages.c.role.is_(None)).where(
+        owned(messages),
+        messages.c.seq <= _LIMIT,
+        messages.c.role.is_(None).is_distinct_from(gone_messages()),
+    )
+)
+_MEMORIES = Lookup(
+    select(memory_events.c.seq, memory_events.c.body.is_(None)).where(
+        owned(memory_events),
+        memory_events.c.seq <= _LIMIT,
+        or_(
+            and_(memory_events.c.body.isnot(None), or_(gone_memories(), gone_summaries())),
+            and_(memory_events.c.body.is_(None), not_(gone_memories()), not_(named(SUMMARIES))),
+        ),
+    )
+)
+_SUMMARY = Lookup(
+    select(
+        below_floors(bindparam("of_conversation", type_=Text), bindparam("begins", type_=BigInteger)).label(
+            "is_below"
+        )
+    )
+)
+
+
+async def watermarked(database: Database) -> AsyncGenerator[list[Owner], None]:
+    """The users of whom something is, or must be, without content.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection, connection.cursor(name="watermarked") as cursor:
+        await cursor.execute(_OWNERS, {"takes_away": [*ENDINGS, *REMOVALS]})
+        while page := await cursor.fetchmany(USERS):
+            yield [(tenant, user) for tenant, user in page]
+
+
+async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_to: int) -> list[Unlike]:
+    """The events of users that are not as they must be.
+
+    Args:
+        database: where.
+        owners: whose.
+        limit: events beyond this log position are left out.
+        up_to: what takes others away beyond this one counts for nothing yet: not everything before it is
+            applied.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    wanted = [owner(*each) | {"last": limit, "up_to": up_to} for each in owners]
+    async with patient(database) as connection:
+        found = [await lookup.rows(connection, wanted) for lookup in (_MESSAGES, _MEMORIES)]
+    return [
+        Unlike(each, seq, is_gone)
+        for of_users in found
+        for each, rows in zip(owners, of_users, strict=True)
+        for _, seq, is_gone in rows
+    ]
+
+
+async def unlike_summaries(
+    database: Database, summaries: Sequence[GoneSummary], *, up_to: int
+) -> list[Unlike]:
+    """Those of the summaries that no floor has taken.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    found: list[Unlike] = []
+    for start in range(0, len(summaries), USERS):
+        some = summaries[start : start + USERS]
+        wanted = [
+            owner(*each.owner)
+            | {"of_conversation": each.conversation, "begins": each.from_seq, "up_to": up_to}
+            for each in some
+        ]
+        async with patient(database) as connection:
+            answers = await _SUMMARY.rows(connection, wanted)
+        found += [
+            Unlike(each.owner, each.seq, True)
+            for each, ((_, is_below),) in zip(some, answers, strict=True)
+            if not is_below
+        ]
+    return found

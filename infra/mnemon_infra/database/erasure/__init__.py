@@ -1,0 +1,1 @@
+"""Removal of erased rows."""

@@ -1,0 +1,161 @@
+"""Forgetting one conversation for good: what is of it below a log position is deleted, and not written again.
+
+Its event says all that has to be known of it, and nothing of what was said: where the conversation was the
+current one, and where what was drawn from it alone is in the log. So it does not matter what comes first.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    Delete,
+    Select,
+    String,
+    bindparam,
+    delete,
+    exists,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
+from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
+from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, columns_of, covered, parameters
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.tables import conversation_erasures as erasures
+from mnemon_infra.database.tables import windows
+from mnemon_infra.database.windows.window_repository import StoredWindow
+
+
+class StoredErasure(NamedTuple):
+    """How a conversation was forgotten; `is_settled`: log, dead letters and triggers are purged too."""
+
+    erased: ErasedConversation
+    is_settled: bool
+
+
+def _deletion(table: Any) -> Delete:
+    of_it = exists().where(owned(erasures), covered(table.name, columns_of(table), columns_of(erasures)))
+    return delete(table).where(owned(table), of_it)
+
+
+def _release() -> Delete:
+    """Those that somebody asks about just now are left for the next time: nobody waits for a model."""
+    key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
+    its = owned(windows), covered(windows.name, columns_of(windows), WANTED)
+    return delete(windows).where(tuple_(*key).in_(select(*key).where(*its).with_for_update(skip_locked=True)))
+
+
+def _beneath(table: Any) -> Select[Any]:
+    same = erasures.c.tenant == table.c.tenant, erasures.c.user_id == table.c.user_id
+    key = table.c.seq, table.c.tenant, table.c.user_id, table.c.event_id
+    return select(literal_column(f"'{table.name}'"), *key).where(
+        table.c.seq <= WANTED["up_to"],
+        exists().where(*same, covered(table.name, columns_of(table), columns_of(erasures))),
+    )
+
+
+_BEGUN: Final = """
+    INSERT INTO starts AS stored (tenant, user_id, event_id, seq, conversation, discard_previous)
+    SELECT tenant, user_id, concat(event_id, ':', begun.seq), begun.seq, conversation,
+           coalesce(begun.seq = discarded, false)
+    FROM conversation_erasures AS erased CROSS JOIN LATERAL (
+        SELECT lower(span) AS seq FROM unnest(erased.spans) AS span
+        UNION SELECT erased.discarded WHERE erased.discarded IS NOT NULL
+    ) AS begun
+    WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s
+    ON CONFLICT (tenant, user_id, event_id) DO NOTHING
+"""
+_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in TAKEN)
+_BENEATH: Final = tuple(Lookup(_beneath(table)) for table in TAKEN)
+_RELEASE: Final = Statement(_release())
+_STORED: Final = Lookup(
+    select(
+        erasures.c.event_id,
+        erasures.c.seq,
+        erasures.c.up_to,
+        erasures.c.at,
+        erasures.c.conversation,
+        erasures.c.spans,
+        erasures.c.derived,
+        erasures.c.is_settled,
+    ).where(owned(erasures))
+)
+_SETTLE: Final = Statement(
+    update(erasures)
+    .where(owned(erasures), erasures.c.event_id == bindparam("erasure", type_=String))
+    .values(is_settled=True)
+)
+
+
+async def begin(connection: Connection, owners: Sequence[Owner]) -> None:
+    """Have the conversations gone that are noted as erased of these users, and their starts noted."""
+    parameters = [owner(*each) for each in owners]
+    async with connection.cursor() as cursor:
+        await cursor.executemany(_BEGUN, parameters)
+    for deletion in _DELETIONS:
+        await deletion.change(connection, parameters)
+
+
+async def beneath(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
+    """Rows that are left up to a log position of conversations that are erased: table, position and key."""
+    found: list[tuple[Any, ...]] = []
+    for lookup in _BENEATH:
+        (rows,) = await lookup.rows(connection, [{"up_to": up_to}])
+        found += [row[1:] for row in rows]
+    return found
+
+
+def conversation_erasures_of(owners: Sequence[Owner]) -> Query[list[list[StoredErasure]]]:
+    """Of each user, how conversations were forgotten, in the order of the log."""
+
+    async def query(connection: Connection) -> list[list[StoredErasure]]:
+        found = await _STORED.rows(connection, [owner(*each) for each in owners])
+        return [
+            [_stored(each, row) for row in sorted(rows, key=lambda row: row[2])]
+            for each, rows in zip(owners, found, strict=True)
+        ]
+
+    return query
+
+
+def _stored(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
+    _, event_id, seq, up_to, at, conversation, spans, derived, is_settled = row
+    held = tuple((each.lower, each.upper) for each in spans)
+    erased = ErasedConversation(of, conversation, up_to, held, frozenset(derived), event_id, seq, at)
+    return StoredErasure(erased, is_settled)
+
+
+async def release(database: Database, erased: ErasedConversation) -> None:
+    """Take its stretches out of hand, those that nobody asks about just now.
+
+    Raises:
+        DatabaseUnavailable: none of them.
+    """
+    async with database.transaction() as connection:
+        await _RELEASE.change(connection, [parameters(erased)])
+
+
+async def settle(database: Database, erased: ErasedConversation) -> None:
+    """Note that everything else is purged, too.
+
+    Raises:
+        DatabaseUnavailable: it is not noted.
+    """
+    async with database.transaction() as connection:
+        await _SETTLE.change(connection, [owner(*erased.owner) | {"erasure": erased.event_id}])
+
+
+async def not_erased(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
+    """Those of some stretches whose conversation was not forgotten with them."""
+    owners = list(dict.fromkeys(window.owner for window in held))
+    found = await conversation_erasures_of(owners)(connection)
+    of = {each: [stored.erased for stored in some] for each, some in zip(owners, found, strict=True)}
+    return [
+        window
+        for window in held
+        if not any(each.has_stretch(window.conversation, window.from_seq) for each in of[window.owner])
+    ]

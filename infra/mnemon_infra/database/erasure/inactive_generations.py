@@ -1,0 +1,109 @@
+"""Erasures in the generations that are not live: nobody writes there, so nobody erases there but this."""
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from psycopg.sql import SQL, Identifier
+from sqlalchemy import ColumnElement, Table, delete, func, select
+
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
+from mnemon_infra.database.engine import Connection, Database, Query, Statement
+from mnemon_infra.database.erasure.predicates import TAKEN, parameters, taken
+from mnemon_infra.database.erasure.users import BELOW, PROJECTED, containing, lies_below
+from mnemon_infra.database.generations.generation_repository import OTHERS
+from mnemon_infra.database.projections.event_order import owned, owner
+
+Erased = ErasedUser | ErasedConversation
+
+
+def _deletions(
+    tables: tuple[Table, ...], which: Callable[[Table], ColumnElement[bool]]
+) -> dict[str, Statement]:
+    return {table.name: Statement(delete(table).where(owned(table), which(table))) for table in tables}
+
+
+def _counts(tables: tuple[Table, ...], which: Callable[[Table], ColumnElement[bool]]) -> dict[str, Statement]:
+    return {
+        table.name: Statement(select(func.count()).select_from(table).where(owned(table), which(table)))
+        for table in tables
+    }
+
+
+_OF_USERS: Final = _deletions(PROJECTED, lambda table: lies_below(table, BELOW))
+_OF_CONVERSATIONS: Final = _deletions(TAKEN, taken)
+_COUNTS_OF_USERS: Final = _counts(PROJECTED, lambda table: lies_below(table, BELOW))
+_COUNTS_OF_CONVERSATIONS: Final = _counts(TAKEN, taken)
+_SEARCHES: Final = _counts(PROJECTED, containing)
+
+
+async def forget(database: Database, erased: Erased) -> None:
+    """Delete what an erasure takes in all generations that are not live.
+
+    Raises:
+        DatabaseUnavailable: not all of it is deleted; it may be done again.
+    """
+    whose, statements = _of(erased, _OF_USERS, _OF_CONVERSATIONS)
+    async with database.transaction() as connection, _schemas(connection) as schemas:
+        for schema in schemas:
+            for statement in await _in(connection, schema, statements):
+                await statement.change(connection, [whose])
+
+
+def counted_elsewhere(erased: Erased) -> Query[dict[str, int]]:
+    """How many rows of what an erasure takes there are in each generation that is not live."""
+    whose, statements = _of(erased, _COUNTS_OF_USERS, _COUNTS_OF_CONVERSATIONS)
+    return _counted(whose, statements)
+
+
+def found_elsewhere(tenant: str, user: str, words: str) -> Query[dict[str, int]]:
+    """How many rows of a user hold some words in each generation that is not live, in whatever case."""
+    return _counted(owner(tenant, user) | {"words": words}, _SEARCHES)
+
+
+def _counted(whose: Mapping[str, Any], statements: Mapping[str, Statement]) -> Query[dict[str, int]]:
+    async def query(connection: Connection) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        async with connection.transaction(force_rollback=True), _schemas(connection) as schemas:
+            for schema in schemas:
+                found = await _in(connection, schema, statements)
+                counts[schema] = sum([(await each.row(connection, whose))[0] for each in found])
+        return counts
+
+    return query
+
+
+def _of(
+    erased: Erased, of_users: dict[str, Statement], of_conversations: dict[str, Statement]
+) -> tuple[dict[str, Any], dict[str, Statement]]:
+    if isinstance(erased, ErasedUser):
+        return owner(*erased.owner) | {"below": erased.below}, of_users
+    return parameters(erased), of_conversations
+
+
+@asynccontextmanager
+async def _schemas(connection: Connection) -> AsyncIterator[list[str]]:
+    """The generations beside the one that the connection is to, which it leads to again at the end."""
+    cursor = await connection.execute("SELECT current_schema(), array_agg(nspname::text) FROM pg_namespace")
+    ((live, names),) = await cursor.fetchall()
+    pattern = re.compile(rf"{re.escape(live)}{OTHERS}")
+    yield sorted(each for each in names if pattern.fullmatch(each))
+    await _lead_to(connection, live)
+
+
+async def _in(connection: Connection, schema: str, statements: Mapping[str, Statement]) -> list[Statement]:
+    """Those of the statements whose tables a generation has: an older one has not all of them."""
+    await _lead_to(connection, schema)
+    cursor = await connection.execute(
+        "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = %s::regnamespace",
+        [f'"{schema}"'],
+    )
+    ((there,),) = await cursor.fetchall()
+    if "replay" not in (there or ()):
+        return []  # somebody else's
+    return [statement for name, statement in statements.items() if name in there]
+
+
+async def _lead_to(connection: Connection, schema: str) -> None:
+    await connection.execute(SQL("SET LOCAL search_path TO {}").format(Identifier(schema)))

@@ -1,0 +1,1 @@
+"""Queries on facts and the decisions about them."""

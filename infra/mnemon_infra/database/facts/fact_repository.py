@@ -1,0 +1,195 @@
+"""Reading facts, derived from the rows of their events."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, DateTime, Integer, Select, cast, func, select
+
+from mnemon_contracts.events.memory import Fact, Kind, Tier
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import VERSIONS, WANTED, named, newest
+from mnemon_infra.database.projections.rows import ENDINGS, Owner
+from mnemon_infra.database.tables import memory_events as events
+
+FACT_EVENTS: Final = (
+    "fact.saved",
+    "fact.updated",
+    "fact.confirmed",
+    "fact.compared",
+    "fact.merged",
+    "fact.rejected",
+    *ENDINGS,
+)
+
+MOST_VERSIONS: Final = 100
+"""Versions of a fact that are read, the newest."""
+
+
+class StoredFact(NamedTuple):
+    """A fact that was saved and has not ended.
+
+    Attributes:
+        id: its short id, such as `pf_001`.
+        text: the fact.
+        kind: what sort of fact.
+        tier: how it is kept.
+        importance: 1 to 10.
+        expires_at: whoever shows it leaves it out from then on; None is never.
+        saved_at: when the log took it first.
+        changed_at: when the log took it as it stands.
+        seq: the log position of the event that wrote it as it stands.
+        event_id: that event's id.
+        unsupported: names and numbers of it that its source messages do not have.
+    """
+
+    id: str
+    text: str
+    kind: Kind
+    tier: Tier
+    importance: int
+    expires_at: datetime | None
+    saved_at: datetime
+    changed_at: datetime
+    seq: int
+    event_id: str
+    unsupported: tuple[str, ...] = ()
+
+
+class FactHistory(NamedTuple):
+    """A fact as it stands, and its former versions, newest first."""
+
+    fact: StoredFact
+    versions: Sequence[Fact]
+
+
+class FactEvent(NamedTuple):
+    """An event about a fact; they sort by log position. `body` is None once the fact has ended."""
+
+    seq: int
+    event_id: str
+    name: str
+    at: datetime
+    item: str | None
+    proposal_id: str | None
+    body: dict[str, Any] | None
+
+
+def _live(*only: ColumnElement[bool]) -> Select[Any]:
+    saved_at = func.min(events.c.at).filter(events.c.event == "fact.saved")
+    last = newest(
+        VERSIONS,
+        ENDINGS,
+        *only,
+        saved_at=saved_at.over(partition_by=events.c.item),
+        ended=func.bool_or(named(ENDINGS)).over(partition_by=events.c.item),
+    )
+    fact = last.c.body["fact"]
+    return select(
+        last.c.item,
+        fact["text"].astext,
+        fact["kind"].astext,
+        fact["tier"].astext,
+        cast(fact["importance"].astext, Integer),
+        cast(fact["expires_at"].astext, DateTime(timezone=True)),
+        last.c.saved_at,
+        last.c.at,
+        last.c.seq,
+        last.c.event_id,
+        last.c.body["lineage"]["unsupported"].astext,
+    ).where(last.c.place == 1, last.c.saved_at.isnot(None), ~last.c.ended)
+
+
+def _events() -> Select[Any]:
+    return select(
+        events.c.seq,
+        events.c.event_id,
+        events.c.event,
+        events.c.at,
+        events.c.item,
+        events.c.proposal_id,
+        events.c.body,
+    ).where(owned(events), named(FACT_EVENTS))
+
+
+def _versions() -> Select[Any]:
+    # What is on record, not what an update said of it: two updates at once would say the same.
+    return (
+        select(events.c.seq, events.c.body["fact"].astext)
+        .where(owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None))
+        .order_by(events.c.seq.desc())
+        .limit(MOST_VERSIONS)
+    )
+
+
+_LIVE = Lookup(_live())
+_BY_ID = Lookup(_live(WANTED))
+_EVENTS = Lookup(_events())
+_VERSIONS = Lookup(_versions())
+
+
+def live_facts(owners: Sequence[Owner]) -> Query[list[list[StoredFact]]]:
+    """All facts of users, by id, those past their date among them: time is the caller's."""
+
+    async def query(connection: Connection) -> list[list[StoredFact]]:
+        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
+        return [_facts(rows) for rows in found]
+
+    return query
+
+
+def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[StoredFact]]]:
+    """Of each user the facts with these ids, in their order; those that are not there are left out."""
+
+    async def query(connection: Connection) -> list[list[StoredFact]]:
+        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+        found = await _BY_ID.rows(connection, parameters)
+        answers = []
+        for rows, (_, ids) in zip(found, wanted, strict=True):
+            known = {fact.id: fact for fact in _facts(rows)}
+            answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
+        return answers
+
+    return query
+
+
+def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | None]]:
+    """Facts with what they were before; None for those that are not there."""
+    parameters = [owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
+
+    async def query(connection: Connection) -> list[FactHistory | None]:
+        versions = await _VERSIONS.rows(connection, parameters)
+        # Read last: what ended in between has no history.
+        found = await _BY_ID.rows(connection, parameters)
+        return [
+            _history(_facts(rows)[0], past) if rows else None
+            for rows, past in zip(found, versions, strict=True)
+        ]
+
+    return query
+
+
+def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEvent]]]:
+    """Every event about the facts of users, in log order."""
+
+    async def query(connection: Connection) -> list[list[FactEvent]]:
+        found = await _EVENTS.rows(connection, [owner(*each) for each in owners])
+        return [sorted(FactEvent._make(row[1:]) for row in rows) for rows in found]
+
+    return query
+
+
+def _facts(rows: Sequence[tuple[Any, ...]]) -> list[StoredFact]:
+    return sorted(_fact(row) for row in rows)
+
+
+def _fact(row: tuple[Any, ...]) -> StoredFact:
+    *fields, unsupported = row[1:]
+    return StoredFact._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
+
+
+def _history(fact: StoredFact, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
+    former = sorted((seq, body) for _, seq, body in versions if seq < fact.seq)
+    return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])

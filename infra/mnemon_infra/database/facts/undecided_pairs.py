@@ -1,0 +1,156 @@
+"""Pairs of facts that dedupe has left undecided, and the answers of models about them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Select, String, bindparam, exists, func, or_, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from mnemon_contracts.fact_pairs import FactPair
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.tables import memory_events as events
+
+_BATCH: Final = bindparam("of_batch", type_=String)
+_PAIRS: Final = text("'$.windows[*].pairs[*]'")
+_ENDED: Final = ("batch.completed", "batch.failed")
+
+
+PairsByLine = Mapping[tuple[Owner, int], Sequence[FactPair]]
+"""The pairs that a batch asks about, by user and line."""
+
+
+class OpenedPairs(NamedTuple):
+    """Facts that dedupe left undecided when it wrote another one; they sort by log position."""
+
+    seq: int
+    fact_id: str
+    version: str
+    undecided: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class PairRecord:
+    """State of a user's undecided pairs, as the log has it.
+
+    Attributes:
+        opened: what was left undecided, oldest first.
+        merged: by fact that went into another one, that other one.
+        merges: event ids of the merges.
+        answered: pairs that a model has answered.
+        unanswered: pairs that a model was asked about and did not answer, each as often as it was asked.
+        asked: pairs that another batch asks about which has not ended.
+    """
+
+    opened: list[OpenedPairs] = field(default_factory=list)
+    merged: dict[str, str] = field(default_factory=dict)
+    merges: set[str] = field(default_factory=set)
+    answered: set[FactPair] = field(default_factory=set)
+    unanswered: list[FactPair] = field(default_factory=list)
+    asked: set[FactPair] = field(default_factory=set)
+
+
+def _opened() -> Select[Any]:
+    undecided = events.c.body["decision"]["undecided"]
+    is_open = func.coalesce(func.jsonb_array_length(undecided), 0) > 0
+    return select(
+        events.c.seq, events.c.event_id, events.c.item, undecided, events.c.body["merged_id"].astext
+    ).where(
+        owned(events),
+        named(VERSIONS),
+        events.c.body.isnot(None),
+        or_(is_open, events.c.event == "fact.merged"),
+    )
+
+
+def _compared() -> Select[Any]:
+    return select(events.c.body).where(owned(events), events.c.event == "fact.compared")
+
+
+def _asked() -> Select[Any]:
+    ended = events.alias("ended")
+    is_over = exists().where(owned(ended), named(_ENDED, ended), ended.c.item == events.c.item)
+    pairs = func.jsonb_path_query_array(events.c.body, _PAIRS, type_=JSONB)
+    return select(pairs).where(
+        owned(events),
+        events.c.event == "batch.intended",
+        events.c.item != _BATCH,
+        events.c.body.isnot(None),
+        ~is_over,
+    )
+
+
+_OPENED = Lookup(_opened())
+_COMPARED = Lookup(_compared())
+_ASKED = Lookup(_asked())
+_INTENDED = Lookup(
+    select(events.c.body).where(
+        owned(events),
+        events.c.event == "batch.intended",
+        events.c.item == _BATCH,
+        events.c.body.isnot(None),
+    )
+)
+
+
+def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[dict[Owner, PairRecord]]:
+    """Load the undecided pairs of users; a user without any has no record.
+
+    Args:
+        owners: the users.
+        batch_id: the batch that is about to ask: its questions from before a crash do not count.
+    """
+    each = list(dict.fromkeys(owners))
+
+    async def query(connection: Connection) -> dict[Owner, PairRecord]:
+        opened = await _OPENED.rows(connection, [owner(*one) for one in each])
+        records = {one: _record(rows) for one, rows in zip(each, opened, strict=True) if rows}
+        wanted = [owner(*one) | {"of_batch": batch_id or ""} for one in records]
+        compared = await _COMPARED.rows(connection, wanted) if records else []
+        asked = await _ASKED.rows(connection, wanted) if records else []
+        for record, answers, batches in zip(records.values(), compared, asked, strict=True):
+            for _, body in answers:
+                pair = FactPair.model_validate(body)
+                if body.get("relation"):
+                    record.answered.add(pair)
+                else:
+                    record.unanswered.append(pair)
+            record.asked = {FactPair.model_validate(pair) for _, pairs in batches for pair in pairs}
+        return records
+
+    return query
+
+
+def pairs_of_batch(
+    batch_id: str, owners: Iterable[Owner]
+) -> Query[Mapping[tuple[Owner, int], Sequence[FactPair]]]:
+    """Load the pairs that a batch asks about, by user and line."""
+    each = list(dict.fromkeys(owners))
+
+    async def query(connection: Connection) -> PairsByLine:
+        wanted = [owner(*one) | {"of_batch": batch_id} for one in each]
+        found = await _INTENDED.rows(connection, wanted)
+        return {
+            (one, window["line"]): [FactPair.model_validate(pair) for pair in window["pairs"]]
+            for one, rows in zip(each, found, strict=True)
+            for _, body in rows
+            for window in body["windows"]
+            if window.get("line") is not None and window.get("pairs")
+        }
+
+    return query
+
+
+def _record(rows: Iterable[tuple[Any, ...]]) -> PairRecord:
+    record = PairRecord()
+    for _, seq, event_id, item, undecided, merged_id in rows:
+        if undecided:
+            record.opened.append(OpenedPairs(seq, item, event_id, tuple(undecided)))
+        if merged_id is not None:
+            record.merged[merged_id] = item
+            record.merges.add(event_id)
+    record.opened.sort()
+    return record

@@ -1,0 +1,1 @@
+"""Generations of the projections."""

@@ -1,0 +1,85 @@
+"""Putting one generation in the place of another, in one transaction."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from psycopg.errors import DeadlockDetected, LockNotAvailable
+from psycopg.sql import SQL, Identifier
+
+from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
+from mnemon_infra.database.generations.generation_repository import (
+    PROJECTIONS,
+    WORK_IN_HAND,
+    name_of,
+    remember,
+)
+from mnemon_infra.database.generations.watch import announce_switch
+from mnemon_infra.database.tables import conversation_erasures, erasures
+
+LOCK_TIMEOUT: Final = 2.0
+"""Seconds for which the switch may keep others waiting for the tables that it waits for itself."""
+
+# In the order in which persist writes them: it and the switch are not to wait for each other.
+_FIRST: Final = ("erasures", "messages", "memory_events")
+_WRITTEN: Final = sorted(PROJECTIONS, key=lambda table: (*_FIRST, table.name).index(table.name))
+
+_SETTLED: Final = SQL(
+    "UPDATE {} AS rebuilt SET is_settled = live.is_settled FROM {} AS live"
+    " WHERE (rebuilt.tenant, rebuilt.user_id, rebuilt.seq) = (live.tenant, live.user_id, live.seq)"
+)
+
+
+class Busy(DatabaseUnavailable):
+    """Somebody writes for longer than others may be kept waiting; a moment later it may be better."""
+
+
+@asynccontextmanager
+async def without_writers(database: Database, live: str) -> AsyncIterator[Connection]:
+    """A transaction during which nobody else writes the live generation: they wait for its end.
+
+    Readers go on. Those who wait find the table of that name then, in whatever generation it is.
+
+    Raises:
+        Busy: nothing is held.
+        DatabaseUnavailable: the database cannot do it now.
+    """
+    async with database.transaction() as connection:
+        await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
+        # First what may be held long, while a model is asked. The others can be read on.
+        for tables, mode in (WORK_IN_HAND, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
+            names = SQL(", ").join(Identifier(live, table.name) for table in tables)
+            try:
+                await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
+            except (LockNotAvailable, DeadlockDetected) as error:
+                raise Busy("the tables are written all the time: try again") from error
+        yield connection
+
+
+async def switch(connection: Connection, live: str, to: str, applied: int) -> None:
+    """Put a generation in the place of the live one, which becomes the former.
+
+    Args:
+        connection: of `without_writers`.
+        live: the name that all look under.
+        to: the generation that it is to stand for.
+        applied: the log up to here is in the one that is live now.
+    """
+    former = name_of(live, "former")
+    for table in WORK_IN_HAND:
+        await connection.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(to, table.name)))
+        await connection.execute(
+            SQL("ALTER TABLE {} SET SCHEMA {}").format(Identifier(live, table.name), Identifier(to))
+        )
+    for noted in erasures, conversation_erasures:
+        await connection.execute(_SETTLED.format(Identifier(to, noted.name), Identifier(live, noted.name)))
+    await connection.execute(
+        SQL("DROP TABLE {}, {}").format(Identifier(to, "replay"), Identifier(to, "replay_sweeps"))
+    )
+    await remember(connection, live, applied)
+    aside = f"{live}_aside"
+    for name, new in (live, aside), (to, live), (aside, former):
+        await connection.execute(
+            SQL("ALTER SCHEMA {} RENAME TO {}").format(Identifier(name), Identifier(new))
+        )
+    await announce_switch(connection, live)

@@ -1,0 +1,73 @@
+"""Reading documents, derived from the rows of their events."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, select
+
+from mnemon_contracts.events.memory import Origin
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections.event_order import owner
+from mnemon_infra.database.projections.item_states import WANTED, last_seq, newest
+from mnemon_infra.database.projections.rows import Owner
+
+
+class DocumentEntry(NamedTuple):
+    """A document that was added, and not removed since, without its text; they sort by id."""
+
+    id: str
+    seq: int
+    title: str | None
+    source: str | None
+    collection: str | None
+    origin: Origin | None
+    digest: str | None
+    event_id: str
+
+
+class StoredDocument(NamedTuple):
+    """A document with its text, as it was added last."""
+
+    id: str
+    seq: int
+    title: str | None
+    source: str | None
+    collection: str | None
+    origin: Origin | None
+    digest: str | None
+    event_id: str
+    text: str
+
+
+def _documents(*only: ColumnElement[bool], text: bool) -> Select[Any]:
+    last = newest(("document.added",), ("document.removed",), *only, removed_seq=last_seq("document.removed"))
+    fields = [last.c.body[name].astext for name in ("title", "source", "collection", "origin", "digest")]
+    content = [last.c.body["text"].astext] if text else []
+    return select(last.c.item, last.c.seq, *fields, last.c.event_id, *content).where(
+        last.c.place == 1, last.c.event == "document.added", last.c.seq > last.c.removed_seq
+    )
+
+
+_ENTRIES = Lookup(_documents(text=False))
+_BY_ID = Lookup(_documents(WANTED, text=True))
+
+
+def documents(owners: Sequence[Owner]) -> Query[list[list[DocumentEntry]]]:
+    """The documents of users, by id."""
+
+    async def query(connection: Connection) -> list[list[DocumentEntry]]:
+        found = await _ENTRIES.rows(connection, [owner(*each) for each in owners])
+        return [sorted(DocumentEntry._make(row[1:]) for row in rows) for rows in found]
+
+    return query
+
+
+def documents_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[StoredDocument]]]:
+    """Of each user the documents with these ids, whole, by id; those that are not there are left out."""
+
+    async def query(connection: Connection) -> list[list[StoredDocument]]:
+        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+        found = await _BY_ID.rows(connection, parameters)
+        return [sorted(StoredDocument._make(row[1:]) for row in rows) for rows in found]
+
+    return query

@@ -1,0 +1,249 @@
+"""All that is kept of a user and not gone, event by event, as a stream: for taking it elsewhere."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BigInteger, Select, bindparam, select
+
+from mnemon_infra.database.audit.orphans import patient
+from mnemon_infra.database.engine import Connection, Database, Query, Statement
+from mnemon_infra.database.memory.user_memory import visible_messages
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import SUMMARIES, named, sequence
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.projections.sweep import below_floors
+from mnemon_infra.database.tables import memory_events, messages
+
+PAGE: Final = 1000
+"""Rows that are read at a time."""
+
+USERS: Final = 500
+"""Users that are listed at a time."""
+
+_UP_TO: Final = bindparam("up_to", type_=BigInteger)
+
+
+class KeptMessage(NamedTuple):
+    """A message. `conversation` is as its subject names it: None is the one that was current."""
+
+    seq: int
+    event_id: str
+    conversation: str | None
+    role: str
+    content: str
+    name: str | None
+    task_id: str | None
+    tool_calls: list[Any] | None
+    metadata: dict[str, Any] | None
+    sent_at: datetime
+
+
+class Turn(NamedTuple):
+    """A conversation started, or was cleared.
+
+    Attributes:
+        seq: the log position.
+        event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
+        event_id: of the event; of the message, where it is `named`.
+        conversation: None is the one that was current.
+        discard_previous: everything before it is gone.
+    """
+
+    seq: int
+    event: str
+    event_id: str
+    conversation: str | None
+    discard_previous: bool
+
+
+class KeptMemory(NamedTuple):
+    """What was derived or decided; `body` is the event's."""
+
+    seq: int
+    event_id: str
+    event: str
+    at: datetime
+    body: dict[str, Any]
+
+
+class KeptField(NamedTuple):
+    """A field of the user's data, as it was set last."""
+
+    seq: int
+    event_id: str
+    name: str
+    value: Any
+
+
+def _messages() -> Select[Any]:
+    # The first column is the conversation that a message belongs to: it goes out as its subject names it.
+    columns = [messages.c[name] for name in KeptMessage._fields]
+    return (
+        visible_messages(parts.timeline(), *columns).where(messages.c.seq <= _UP_TO).order_by(messages.c.seq)
+    )
+
+
+def _stretches() -> Select[Any]:
+    """Summaries and what was read, each after the last message that it is about."""
+    columns = (memory_events.c[name] for name in KeptMemory._fields)
+    from_seq, to_seq = sequence("from_seq"), sequence("to_seq")
+    return (
+        select(to_seq, *columns)
+        .where(
+            owned(memory_events),
+            named((*SUMMARIES, "window.answered")),
+            memory_events.c.body.isnot(None),
+            memory_events.c.seq <= _UP_TO,
+            ~below_floors(memory_events.c.conversation, from_seq),
+        )
+        .order_by(to_seq, memory_events.c.seq)
+    )
+
+
+_MESSAGES: Final = Statement(_messages())
+_STRETCHES: Final = Statement(_stretches())
+
+_TURNS: Final = """
+    SELECT seq, 'started', event_id, conversation, discard_previous FROM starts
+    WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
+    UNION ALL
+    SELECT seq, 'cleared', event_id, conversation, false FROM clears
+    WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
+    UNION ALL
+    SELECT seq, 'named', event_id, conversation, false FROM (
+        SELECT DISTINCT ON (conversation) seq, event_id, conversation FROM messages
+        WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
+        AND conversation IS NOT NULL
+        ORDER BY conversation, seq
+    ) AS first
+    WHERE NOT EXISTS (
+        SELECT FROM starts AS earlier
+        WHERE earlier.tenant = %(of_tenant)s AND earlier.user_id = %(of_user)s
+        AND earlier.conversation = first.conversation AND earlier.seq < first.seq
+    )
+    ORDER BY 1
+"""
+
+_OTHERS: Final = """
+    WITH mine AS (
+        SELECT seq, event_id, event, at, item, body FROM memory_events
+        WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
+    ), ended AS (
+        SELECT item FROM mine WHERE event IN ('fact.forgotten', 'fact.expired', 'fact.evicted')
+    )
+    SELECT seq, event_id, event, at, body FROM mine AS kept
+    WHERE body IS NOT NULL AND CASE
+        WHEN event IN ('fact.forgotten', 'fact.expired', 'fact.evicted') THEN true
+        WHEN event IN ('fact.saved', 'fact.updated', 'fact.confirmed', 'fact.merged')
+            THEN item NOT IN (SELECT * FROM ended)
+        WHEN event IN ('task.added', 'document.added') THEN NOT EXISTS (
+            SELECT FROM mine AS later WHERE later.item = kept.item AND later.seq > kept.seq
+            AND later.event IN (kept.event, replace(kept.event, '.added', '.removed'))
+        )
+        WHEN event = 'task.done' THEN (
+            SELECT last.event = 'task.added' FROM mine AS last
+            WHERE last.item = kept.item AND last.event IN ('task.added', 'task.removed')
+            AND last.seq < kept.seq ORDER BY last.seq DESC LIMIT 1
+        ) AND NOT EXISTS (
+            SELECT FROM mine AS later WHERE later.item = kept.item AND later.seq > kept.seq
+            AND later.event IN ('task.added', 'task.removed')
+        )
+        ELSE false
+    END
+    ORDER BY seq
+"""
+"""Facts with all their versions, and only that they ended where they did; tasks and documents as they are."""
+
+_FIELDS: Final = """
+    SELECT seq, event_id, key, value FROM (
+        SELECT DISTINCT ON (key) seq, event_id, key, value
+        FROM profile_sets, jsonb_each(fields) AS field (key, value)
+        WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
+        ORDER BY key, seq DESC
+    ) AS latest
+    WHERE jsonb_typeof(value) <> 'null'
+    ORDER BY seq, key
+"""
+
+_OWNED: Final = ("messages", "starts", "clears", "profile_sets", "memory_events")
+
+_OF_TABLE: Final = """(
+    SELECT DISTINCT tenant, user_id FROM {}
+    WHERE (tenant, user_id) > (%(tenant)s, %(user)s) AND (%(only)s::text IS NULL OR tenant = %(only)s)
+    ORDER BY tenant, user_id LIMIT %(limit)s
+)"""
+_OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2 LIMIT %(limit)s"
+
+
+def owners(after: Owner | None, tenant: str | None) -> Query[list[Owner]]:
+    """The next users, in order, of whom there is anything: beyond one of them, or from the first.
+
+    Args:
+        after: the last of those before.
+        tenant: only this one's; None: all.
+    """
+    begins, user = after or ("", "")
+
+    async def query(connection: Connection) -> list[Owner]:
+        wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
+        cursor = await connection.execute(_OWNERS, wanted)
+        return [(each, of) for each, of in await cursor.fetchall()]
+
+    return query
+
+
+class WholeMemory:
+    """All of one user, as of one moment; each part may be read once, while another is."""
+
+    def __init__(self, connection: Connection, whose: Owner, up_to: int) -> None:
+        self._connection = connection
+        self._parameters = owner(*whose) | {"up_to": up_to}
+
+    async def messages(self) -> AsyncGenerator[KeptMessage, None]:
+        """What was said, in the order of the log."""
+        async for row in self._rows("messages", *_MESSAGES.compiled):
+            yield KeptMessage._make(row[1:])
+
+    async def stretches(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
+        """Summaries and what was read, each with the position of the last message that it is about."""
+        async for to_seq, *row in self._rows("stretches", *_STRETCHES.compiled):
+            yield to_seq, KeptMemory._make(row)
+
+    async def turns(self) -> AsyncGenerator[Turn, None]:
+        """Where conversations started and were cleared, in the order of the log."""
+        async for row in self._rows("turns", _TURNS):
+            yield Turn._make(row)
+
+    async def memories(self) -> AsyncGenerator[KeptMemory, None]:
+        """Facts, tasks and documents, in the order of the log."""
+        async for row in self._rows("memories", _OTHERS):
+            yield KeptMemory._make(row)
+
+    async def fields(self) -> AsyncGenerator[KeptField, None]:
+        """The user's data, in the order of the log."""
+        async for row in self._rows("fields", _FIELDS):
+            yield KeptField._make(row)
+
+    async def _rows(
+        self, name: str, sql: str, constants: Mapping[str, Any] = MappingProxyType({})
+    ) -> AsyncGenerator[tuple[Any, ...], None]:
+        async with self._connection.cursor(name=name) as cursor:
+            await cursor.execute(sql, {**constants, **self._parameters})
+            while page := await cursor.fetchmany(PAGE):
+                for row in page:
+                    yield row
+
+
+@asynccontextmanager
+async def whole_memory(database: Database, whose: Owner, up_to: int) -> AsyncGenerator[WholeMemory, None]:
+    """All that is kept of a user up to a log position, as long as the block lasts.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        yield WholeMemory(connection, whose, up_to)

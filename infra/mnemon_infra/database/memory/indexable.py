@@ -1,0 +1,142 @@
+"""What the rows say that can be found: what points must stand for, and what must have points."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Final, NamedTuple
+
+from psycopg.types.json import Jsonb
+
+from mnemon_infra.database.audit.orphans import patient
+from mnemon_infra.database.engine import Database, is_storable
+from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.vectors.port import Collection
+
+PAGE: Final = 5000
+
+
+class Shown(NamedTuple):
+    """Something that can be found.
+
+    Attributes:
+        seq: the log position of the event that its row is of.
+        item: the fact, document or summary; of a message the event.
+        body: of a document, all that its event says.
+    """
+
+    seq: int
+    owner: Owner
+    event_id: str
+    item: str
+    body: dict[str, Any] | None = None
+
+
+class _Of(NamedTuple):
+    """Where things of a collection are: the table, what it is about, and which rows count."""
+
+    table: str
+    item: str
+    where: str
+    versions: Sequence[str] = ()
+
+
+_NEWEST: Final = """
+    stored.event = ANY(%(versions)s) AND stored.body IS NOT NULL AND NOT EXISTS (
+        SELECT FROM memory_events AS newer
+        WHERE newer.tenant = stored.tenant AND newer.user_id = stored.user_id AND newer.item = stored.item
+          AND newer.event = ANY(%(versions)s) AND newer.body IS NOT NULL AND newer.seq > stored.seq
+    )
+"""
+_SAVED: Final = """
+    AND EXISTS (
+        SELECT FROM memory_events AS saved
+        WHERE saved.tenant = stored.tenant AND saved.user_id = stored.user_id AND saved.item = stored.item
+          AND saved.event = 'fact.saved'
+    )
+"""
+_NOT_MERGED: Final = """
+    AND NOT EXISTS (
+        SELECT FROM memory_events AS merged
+        WHERE merged.tenant = stored.tenant AND merged.user_id = stored.user_id
+          AND merged.conversation = stored.conversation AND merged.event = 'summary.merged'
+          AND merged.body IS NOT NULL AND merged.body -> 'merged' ? stored.item
+    )
+"""
+_OF: Final = {
+    Collection.MESSAGES: _Of("messages", "stored.event_id, NULL", "stored.role IS NOT NULL"),
+    Collection.MEMORIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _SAVED, VERSIONS),
+    Collection.DOCUMENTS: _Of("memory_events", "stored.item, stored.body", _NEWEST, ("document.added",)),
+    Collection.SUMMARIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _NOT_MERGED, SUMMARIES),
+}
+
+
+async def shown_by(
+    database: Database, collection: Collection, wanted: Sequence[tuple[Owner, str]]
+) -> dict[tuple[Owner, str], int]:
+    """Those of some events, each of a user, that make something that can be found, and where they are.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    rows = [
+        {"tenant": tenant, "user_id": user, "event_id": event}
+        for (tenant, user), event in wanted
+        if is_storable(event)
+    ]
+    of = _OF[collection]
+    sql = f"""
+        SELECT tenant, user_id, event_id, stored.seq
+        FROM jsonb_to_recordset(%(rows)s) AS row (tenant text, user_id text, event_id text)
+        JOIN {of.table} AS stored USING (tenant, user_id, event_id) WHERE {of.where}
+    """  # noqa: S608 - made of our own text
+    async with patient(database) as connection:
+        found = await connection.execute(sql, {"rows": Jsonb(rows), "versions": list(of.versions)})
+        return {((row[0], row[1]), row[2]): row[3] for row in await found.fetchall()}
+
+
+async def is_any_shown(database: Database, collection: Collection) -> bool:
+    """Whether there is anything that can be found.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    of = _OF[collection]
+    sql = f"SELECT EXISTS (SELECT FROM {of.table} AS stored WHERE {of.where})"  # noqa: S608 - made of our own text
+    async with patient(database) as connection:
+        found = await connection.execute(sql, {"versions": list(of.versions)})
+        return await found.fetchone() == (True,)
+
+
+async def owners_shown(database: Database, collection: Collection) -> list[Owner]:
+    """The users of whom something of a collection was ever written as a memory event.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    async with patient(database) as connection:
+        found = await connection.execute(
+            "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",
+            {"versions": list(_OF[collection].versions)},
+        )
+        return [(tenant, user) for tenant, user in await found.fetchall()]
+
+
+async def all_shown(
+    database: Database, collection: Collection, up_to: int
+) -> AsyncGenerator[list[Shown], None]:
+    """All that can be found, of events up to a log position, page by page, in no order.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    of = _OF[collection]
+    sql = f"""
+        SELECT stored.seq, stored.tenant, stored.user_id, stored.event_id, {of.item}
+        FROM {of.table} AS stored WHERE {of.where} AND stored.seq <= %(up_to)s
+    """  # noqa: S608 - made of our own text
+    async with patient(database) as connection, connection.cursor(name="findable") as cursor:
+        await cursor.execute(sql, {"up_to": up_to, "versions": list(of.versions)})
+        while page := await cursor.fetchmany(PAGE):
+            yield [
+                Shown(seq, (tenant, user), event_id, item, body)
+                for seq, tenant, user, event_id, item, body in page
+            ]

@@ -1,0 +1,189 @@
+"""Reading summaries, derived from the rows of their events and the watermarks of their conversations."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Select,
+    String,
+    Text,
+    bindparam,
+    exists,
+    func,
+    literal,
+    select,
+    true,
+    tuple_,
+)
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import SUMMARIES, WANTED, named, sequence
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.tables import memory_events as events
+
+SLACK: Final = 8
+"""Summaries that are looked at besides as many as are asked for: one may stand for others of them."""
+
+
+class ConversationSummary(NamedTuple):
+    """A summary that no other stands for, and the conversation that it is of; they sort by log position."""
+
+    seq: int
+    id: str
+    event_id: str
+    conversation: str
+    from_seq: int
+    to_seq: int
+    at: datetime
+    text: str
+
+
+class StoredSummary(NamedTuple):
+    """A summary that no other stands for; they sort by what they cover."""
+
+    from_seq: int
+    to_seq: int
+    event_id: str
+    seq: int
+    at: datetime
+    id: str
+    text: str
+
+
+_AT_MOST = bindparam("at_most", type_=BigInteger)
+_TO_SEQ = sequence("to_seq")
+
+
+def _newest() -> Select[Any]:
+    timeline = parts.timeline()
+    cleared = parts.cleared(parts.spans(timeline))
+    conversation = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
+    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
+    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    place = (
+        select(conversation.label("conversation"), lowest.label("floor"))
+        .cte("place")
+        .prefix_with("MATERIALIZED")
+    )
+    name = func.unnest(literal(list(SUMMARIES), ARRAY(Text))).table_valued("name").render_derived("n")
+    # A conversation may have thousands, of which those that count are the newest: others stand for the rest.
+    last = (
+        select(events)
+        .where(
+            owned(events),
+            events.c.conversation == place.c.conversation,
+            events.c.event == name.c.name,
+            events.c.body.isnot(None),
+            place.c.floor <= _TO_SEQ,
+        )
+        .order_by(_TO_SEQ.desc())
+        .limit(_AT_MOST + SLACK)
+        .correlate(place, name)
+        .lateral("last")
+    )
+    newest = (
+        select(
+            sequence("from_seq", last).label("from_seq"),
+            sequence("to_seq", last).label("to_seq"),
+            *(last.c[each] for each in ("item", "event_id", "seq", "at", "body")),
+        )
+        .select_from(place.join(name, true()).join(last, true()))
+        .where(place.c.floor <= sequence("from_seq", last))
+        .cte("newest")
+    )
+    mergers = newest.alias("mergers")
+    merged = exists().where(mergers.c.body["merged"].has_key(newest.c.item))
+    columns = (newest.c[each] for each in StoredSummary._fields if each not in ("id", "text"))
+    return (
+        select(*columns, newest.c.item, newest.c.body["text"].astext)
+        .where(~merged)
+        .order_by(newest.c.to_seq.desc(), newest.c.seq.desc())
+        .limit(_AT_MOST)
+    )
+
+
+def _live(*only: ColumnElement[bool]) -> Select[Any]:
+    timeline = parts.timeline()
+    cleared = parts.cleared(parts.spans(timeline))
+    floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
+    from_seq = sequence("from_seq")
+
+    def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
+        """Rows of summaries that no floor has taken."""
+        return (
+            select(*columns)
+            .outerjoin_from(events, cleared, cleared.c.conversation == events.c.conversation)
+            .where(owned(events), named(names), events.c.body.isnot(None), floor <= from_seq)
+        )
+
+    item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
+    merged = standing(SUMMARIES[1:], events.c.conversation, item).cte("merged")
+    columns = (
+        events.c.seq,
+        events.c.item,
+        events.c.event_id,
+        events.c.conversation,
+        from_seq.label("from_seq"),
+        sequence("to_seq").label("to_seq"),
+        events.c.at,
+        events.c.body["text"].astext.label("text"),
+    )
+    # Not `exists`: without statistics, PostgreSQL would look through all that were merged for each of them.
+    others = select(merged.c.conversation, merged.c.item)
+    is_merged = tuple_(events.c.conversation, events.c.item).in_(others)
+    return standing(SUMMARIES, *columns).where(~is_merged, *only)
+
+
+_NEWEST = Lookup(_newest())
+_LIVE = Lookup(_live())
+_BY_ID = Lookup(_live(WANTED))
+
+
+def newest_summaries(wanted: Sequence[Newest]) -> Query[list[list[StoredSummary]]]:
+    """The newest summaries of conversations, oldest first."""
+    parameters: list[dict[str, Any]] = [
+        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
+        for each in wanted
+    ]
+
+    async def query(connection: Connection) -> list[list[StoredSummary]]:
+        found = await _NEWEST.rows(connection, parameters)
+        return [sorted(StoredSummary._make(row[1:]) for row in rows) for rows in found]
+
+    return query
+
+
+def live_summaries(owners: Sequence[Owner]) -> Query[list[list[ConversationSummary]]]:
+    """The summaries of users that count, of all conversations, by log position."""
+
+    async def query(connection: Connection) -> list[list[ConversationSummary]]:
+        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
+        return [_live_of(rows) for rows in found]
+
+    return query
+
+
+def summaries_by_id(
+    wanted: Sequence[tuple[Owner, Sequence[str]]],
+) -> Query[list[list[ConversationSummary]]]:
+    """Of each user the summaries with these ids that count, by log position."""
+
+    async def query(connection: Connection) -> list[list[ConversationSummary]]:
+        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+        found = await _BY_ID.rows(connection, parameters)
+        return [_live_of(rows) for rows in found]
+
+    return query
+
+
+def _live_of(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
+    """Of summaries with one id, the newest."""
+    stored = sorted(ConversationSummary._make(row[1:]) for row in rows)
+    return list({each.id: each for each in stored}.values())

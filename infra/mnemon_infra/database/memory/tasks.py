@@ -1,0 +1,51 @@
+"""Reading tasks, derived from the rows of their events."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import DateTime, Select, cast, select
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections.event_order import owner
+from mnemon_infra.database.projections.item_states import last_seq, newest
+from mnemon_infra.database.projections.rows import Owner
+
+
+class StoredTask(NamedTuple):
+    """A task that was added, and not removed since; they sort by log position."""
+
+    seq: int
+    id: str
+    text: str
+    due_at: datetime | None
+    done: bool
+
+
+def _tasks() -> Select[Any]:
+    last = newest(
+        ("task.added",),
+        ("task.done", "task.removed"),
+        done_seq=last_seq("task.done"),
+        removed_seq=last_seq("task.removed"),
+    )
+    return select(
+        last.c.seq,
+        last.c.item,
+        last.c.body["text"].astext,
+        cast(last.c.body["due_at"].astext, DateTime(timezone=True)),
+        last.c.done_seq > last.c.seq,
+    ).where(last.c.place == 1, last.c.event == "task.added", last.c.seq > last.c.removed_seq)
+
+
+_TASKS = Lookup(_tasks())
+
+
+def tasks(owners: Sequence[Owner]) -> Query[list[list[StoredTask]]]:
+    """The tasks of users, oldest first. A task that is added again is a new one under the same id."""
+
+    async def query(connection: Connection) -> list[list[StoredTask]]:
+        found = await _TASKS.rows(connection, [owner(*each) for each in owners])
+        return [sorted(StoredTask._make(row[1:]) for row in rows) for rows in found]
+
+    return query

@@ -1,0 +1,251 @@
+"""Reading the projections: a user's memory, derived from the rows of their events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Select,
+    String,
+    and_,
+    bindparam,
+    func,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.tables import messages, profile_sets
+
+_AT_MOST = bindparam("at_most", type_=BigInteger)
+
+BEGINNING = 1000
+"""Characters of a tool's result that are read: who asks for results wants to know what they are about."""
+
+Owner = tuple[str, str]
+"""A tenant and a user."""
+
+
+class Newest(NamedTuple):
+    """Which messages: the newest `limit` of a conversation; None is the current one."""
+
+    tenant: str
+    user: str
+    conversation: str | None
+    limit: int
+
+
+class OfTask(NamedTuple):
+    """Which results of tools: the newest `limit` that belong to a task, in any conversation."""
+
+    tenant: str
+    user: str
+    task_id: str
+    limit: int
+
+
+class StoredRow(NamedTuple):
+    """A stored message; they sort by log position."""
+
+    seq: int
+    event_id: str
+    role: Role
+    content: str
+    name: str | None
+    task_id: str | None
+    tool_calls: Sequence[Any] | None
+    sent_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationView:
+    """The newest messages of one conversation, oldest first.
+
+    Attributes:
+        conversation: its id; it need not have messages.
+        messages: at most as many as were asked for.
+        complete: there are no older ones.
+    """
+
+    conversation: str
+    messages: Sequence[StoredRow]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UserCounts:
+    """What is stored of a user and not gone."""
+
+    conversation: str
+    conversations: int
+    messages: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+def _newest_messages() -> Select[Any]:
+    timeline = parts.timeline()
+    spans = parts.spans(timeline)
+    cleared = parts.cleared(spans)
+    named = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
+    chosen = select(named.label("conversation")).cte("chosen")
+    conversation = chosen.c.conversation
+    all_spans = func.range_agg(spans.c.span).label("spans")
+    covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
+    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
+    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    # Materialized: each of the two scans would find it again.
+    floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
+
+    shown = and_(owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
+    on_current = and_(
+        messages.c.conversation.is_(None),
+        messages.c.seq.op("<@")(covered.c.spans),
+        # The same again, for the index: where the scan begins.
+        messages.c.seq < func.coalesce(func.upper(covered.c.spans), 2**63 - 1),
+    )
+    # Two scans of the index, each of which ends at the limit.
+    scans = (
+        select(*(messages.c[name] for name in StoredRow._fields))
+        .where(shown, place)
+        # By the conversation too, though it is the same one: this is the order of the index.
+        .order_by(messages.c.conversation.desc(), messages.c.seq.desc())
+        .limit(_AT_MOST)
+        .correlate(chosen, covered, floor)
+        for place in (messages.c.conversation == conversation, on_current)
+    )
+    both = union_all(*scans)
+    newest = both.order_by(both.selected_columns.seq.desc()).limit(_AT_MOST).lateral("newest")
+    fields = (newest.c[name] for name in StoredRow._fields)
+    return select(conversation, *fields).select_from(
+        chosen.join(covered, true()).join(floor, true()).outerjoin(newest, true())
+    )
+
+
+def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Messages of every conversation; the first column is the conversation."""
+    spans = parts.spans(timeline)
+    cleared = parts.cleared(spans)
+    on_current = and_(messages.c.conversation.is_(None), messages.c.seq.op("<@")(spans.c.span))
+    conversation = func.coalesce(messages.c.conversation, spans.c.conversation)
+    return (
+        select(conversation.label("conversation"), *columns)
+        .select_from(
+            messages.outerjoin(spans, on_current).outerjoin(cleared, cleared.c.conversation == conversation)
+        )
+        .where(
+            owned(messages),
+            messages.c.role.isnot(None),
+            messages.c.seq > func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0)),
+        )
+    )
+
+
+def _task_results() -> Select[Any]:
+    beginning = func.left(messages.c.content, BEGINNING)
+    return (
+        visible_messages(parts.timeline(), messages.c.seq, beginning)
+        .where(messages.c.role == "tool", messages.c.task_id == bindparam("task_id", type_=String))
+        .order_by(messages.c.seq.desc())
+        .limit(_AT_MOST)
+    )
+
+
+def _counts() -> Select[Any]:
+    timeline = parts.timeline()
+    visible = visible_messages(timeline, messages.c.sent_at).cte("visible")
+    return select(
+        parts.current(timeline),
+        func.count(visible.c.conversation.distinct()),
+        func.count(visible.c.sent_at),
+        func.min(visible.c.sent_at),
+        func.max(visible.c.sent_at),
+    ).select_from(visible)
+
+
+def _profile() -> Select[Any]:
+    field = func.jsonb_each(profile_sets.c.fields).table_valued("key", "value").lateral("field")
+    latest = (
+        select(field.c.key, field.c.value)
+        .select_from(profile_sets.join(field, true()))
+        .where(owned(profile_sets))
+        .order_by(field.c.key, profile_sets.c.seq.desc())
+        .ext(distinct_on(field.c.key))
+        .subquery("latest")
+    )
+    present = func.coalesce(
+        func.jsonb_object_agg(latest.c.key, latest.c.value).filter(
+            func.jsonb_typeof(latest.c.value) != "null"
+        ),
+        func.jsonb_build_object(),
+    )
+    return select(present)
+
+
+_NEWEST_MESSAGES = Lookup(_newest_messages())
+_TASK_RESULTS = Lookup(_task_results())
+_COUNTS = Lookup(_counts())
+_PROFILE = Lookup(_profile())
+
+
+def newest_messages(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+    """The newest messages of conversations."""
+    # One more than asked for tells whether there are older ones.
+    parameters: list[dict[str, Any]] = [
+        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
+        for each in wanted
+    ]
+
+    async def query(connection: Connection) -> list[ConversationView]:
+        found = await _NEWEST_MESSAGES.rows(connection, parameters)
+        return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
+
+    return query
+
+
+def task_results(wanted: Sequence[OfTask]) -> Query[list[list[str]]]:
+    """How results of tools begin, oldest first."""
+    parameters: list[dict[str, Any]] = [
+        owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit} for each in wanted
+    ]
+
+    async def query(connection: Connection) -> list[list[str]]:
+        found = await _TASK_RESULTS.rows(connection, parameters)
+        return [[beginning for *_, beginning in sorted(rows, key=itemgetter(2))] for rows in found]
+
+    return query
+
+
+def profiles(owners: Sequence[Owner]) -> Query[list[dict[str, Any]]]:
+    """The data of users: of each field, what was set last."""
+
+    async def query(connection: Connection) -> list[dict[str, Any]]:
+        found = await _PROFILE.rows(connection, [owner(*each) for each in owners])
+        return [fields for ((_, fields),) in found]
+
+    return query
+
+
+def counts(owners: Sequence[Owner]) -> Query[list[UserCounts]]:
+    """How much is stored of users."""
+
+    async def query(connection: Connection) -> list[UserCounts]:
+        found = await _COUNTS.rows(connection, [owner(*each) for each in owners])
+        return [UserCounts(*counted) for ((_, *counted),) in found]
+
+    return query
+
+
+def _view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
+    messages = sorted(StoredRow._make(row[2:]) for row in rows if row[2] is not None)
+    return ConversationView(rows[0][1], messages[-limit:], complete=len(messages) <= limit)

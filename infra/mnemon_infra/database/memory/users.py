@@ -1,0 +1,154 @@
+"""Finding users, and what there is of one: for a person who looks."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ARRAY, BigInteger, Select, any_, bindparam, func, select
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEvent
+from mnemon_infra.database.memory.user_memory import StoredRow, visible_messages
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import WANTED, named
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.tables import memory_events, messages
+
+_OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
+"""Tables of what there is of a user; each has an index that begins with tenant and user."""
+
+MOST_CONVERSATIONS: Final = 500
+
+_NEXT_TENANT: Final = "least({})".format(
+    ", ".join(
+        f"(SELECT tenant FROM {table} WHERE tenant > {{beyond}} ORDER BY tenant LIMIT 1)"  # noqa: S608 - names of our own
+        for table in _OWNED
+    )
+)
+_NEXT_USER: Final = "least({})".format(
+    ", ".join(
+        f"(SELECT user_id FROM {table} WHERE tenant = %(tenant)s AND {{beyond}}"  # noqa: S608 - names of our own
+        " ORDER BY user_id LIMIT 1)"
+        for table in _OWNED
+    )
+)
+
+# From one to the next by the index, a step each: what lies between is not read.
+_TENANTS: Final = f"""
+    WITH RECURSIVE found (tenant) AS (
+        SELECT {_NEXT_TENANT.format(beyond="''")}
+        UNION ALL
+        SELECT {_NEXT_TENANT.format(beyond="found.tenant")} FROM found WHERE found.tenant IS NOT NULL
+    )
+    SELECT tenant FROM found WHERE tenant IS NOT NULL LIMIT %(most)s
+"""  # noqa: S608 - made of our own text
+
+# Where the database sorts by code points, as ours does ('B' is before 'a' then), ids that begin alike stand
+# together: the first of them is gone to, and behind the last is the end. Elsewhere all are gone through.
+_USERS: Final = f"""
+    WITH RECURSIVE found (user_id) AS (
+        SELECT {
+    _NEXT_USER.format(
+        beyond="user_id > %(after)s AND user_id >= CASE WHEN 'B' < 'a' THEN %(begins)s ELSE '' END"
+    )
+}
+        UNION ALL
+        SELECT {_NEXT_USER.format(beyond="user_id > found.user_id")} FROM found
+        WHERE found.user_id IS NOT NULL AND (starts_with(found.user_id, %(begins)s) OR 'a' < 'B')
+    )
+    SELECT user_id FROM found WHERE user_id IS NOT NULL AND starts_with(user_id, %(begins)s) LIMIT %(most)s
+"""  # noqa: S608 - made of our own text
+
+
+class Conversation(NamedTuple):
+    """A conversation with messages; they are as many, and the newest was said then."""
+
+    id: str
+    messages: int
+    first_at: datetime
+    last_at: datetime
+
+
+class Origin(NamedTuple):
+    """All that happened to a fact, in log order, and the messages that it was learned from."""
+
+    events: Sequence[FactEvent]
+    sources: Sequence[StoredRow]
+
+
+def _conversations() -> Select[Any]:
+    visible = visible_messages(parts.timeline(), messages.c.sent_at).subquery("visible")
+    last_at = func.max(visible.c.sent_at)
+    return (
+        select(visible.c.conversation, func.count(), func.min(visible.c.sent_at), last_at)
+        .group_by(visible.c.conversation)
+        .order_by(last_at.desc())
+        .limit(MOST_CONVERSATIONS)
+    )
+
+
+def _events() -> Select[Any]:
+    columns = (
+        memory_events.c.event if name == "name" else memory_events.c[name] for name in FactEvent._fields
+    )
+    return select(*columns).where(owned(memory_events), named(FACT_EVENTS), WANTED)
+
+
+def _sources() -> Select[Any]:
+    positions = bindparam("positions", type_=ARRAY(BigInteger))
+    columns = (messages.c[name] for name in StoredRow._fields)
+    return visible_messages(parts.timeline(), *columns).where(messages.c.seq == any_(positions))
+
+
+_CONVERSATIONS = Lookup(_conversations())
+_EVENTS = Lookup(_events())
+_SOURCES = Lookup(_sources())
+
+
+def tenants(most: int) -> Query[list[str]]:
+    """Tenants of whose users there is anything, in order."""
+
+    async def query(connection: Connection) -> list[str]:
+        cursor = await connection.execute(_TENANTS, {"most": most})
+        return [tenant for (tenant,) in await cursor.fetchall()]
+
+    return query
+
+
+def users(tenant: str, begins: str, after: str, most: int) -> Query[list[str]]:
+    """Users of a tenant, in order: those whose id begins so, beyond one of them ("": from the first)."""
+    wanted = {"tenant": tenant, "begins": begins, "after": after, "most": most}
+
+    async def query(connection: Connection) -> list[str]:
+        cursor = await connection.execute(_USERS, wanted)
+        return [user for (user,) in await cursor.fetchall()]
+
+    return query
+
+
+def conversations(whose: Owner) -> Query[list[Conversation]]:
+    """A user's conversations, that with the newest message first."""
+
+    async def query(connection: Connection) -> list[Conversation]:
+        [found] = await _CONVERSATIONS.rows(connection, [owner(*whose)])
+        return sorted(
+            (Conversation._make(row[1:]) for row in found), key=lambda each: each.last_at, reverse=True
+        )
+
+    return query
+
+
+def origin(whose: Owner, fact_id: str) -> Query[Origin]:
+    """What happened to a fact, and the messages that it was learned from, as far as they are there."""
+
+    async def query(connection: Connection) -> Origin:
+        [rows] = await _EVENTS.rows(connection, [owner(*whose) | {"items": [fact_id]}])
+        events = sorted(FactEvent._make(row[1:]) for row in rows)
+        bodies = [event.body or {} for event in events]
+        positions = {seq for body in bodies for seq in body.get("lineage", {}).get("sources", ())}
+        wanted = owner(*whose) | {"positions": sorted(positions)}
+        [said] = await _SOURCES.rows(connection, [wanted]) if positions else [[]]
+        return Origin(events, sorted(StoredRow._make(row[2:]) for row in said))
+
+    return query

@@ -1,0 +1,1 @@
+"""Queries on messages and conversations."""

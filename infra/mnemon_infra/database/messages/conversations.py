@@ -1,0 +1,118 @@
+"""What there is of a conversation, for whoever is about to forget it."""
+
+from typing import Any, Final
+
+from sqlalchemy import Select, func, select, text, union_all
+
+from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
+from mnemon_infra.database.engine import Connection, Query, Statement
+from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, parameters, taken
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owner
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.tables import IS_OPEN, batches, memory_events, messages, windows
+
+
+def _event_ids() -> Select[Any]:
+    scans = (select(table.c.event_id).where(taken(table)) for table in (messages, memory_events))
+    return select(func.coalesce(func.array_agg(union_all(*scans).subquery("its").c.event_id), _NO_TEXTS))
+
+
+def _providers() -> Select[Any]:
+    ids = func.coalesce(batches.c.provider_batch_id, batches.c.batch_id)
+    its = (
+        select(ids.label("id"))
+        .join(windows, windows.c.batch_id == batches.c.batch_id)
+        .where(taken(windows), text(IS_OPEN), ~windows.c.is_answered)
+        .distinct()
+        .subquery("its")
+    )
+    return select(func.coalesce(func.array_agg(its.c.id), _NO_TEXTS))
+
+
+def _spans() -> Select[Any]:
+    timeline = parts.timeline()
+    spans = parts.spans(timeline)
+    until = func.least(func.coalesce(func.upper(spans.c.span), EVERYWHERE), WANTED["up_to"])
+    begins = func.lower(spans.c.span)
+    discards = select(func.max(timeline.c.seq)).where(
+        timeline.c.conversation == WANTED["conversation"],
+        timeline.c.discard_previous,
+        timeline.c.seq < WANTED["up_to"],
+    )
+    its = (
+        select(begins.label("begins"), until.label("ends"))
+        .where(spans.c.conversation == WANTED["conversation"], begins < until)
+        .cte("its")
+    )
+    none = text("ARRAY[]::bigint[]")
+    return select(
+        func.coalesce(select(func.array_agg(its.c.begins)).scalar_subquery(), none),
+        func.coalesce(select(func.array_agg(its.c.ends)).scalar_subquery(), none),
+        discards.scalar_subquery(),
+    )
+
+
+_NO_TEXTS: Final = text("ARRAY[]::text[]")
+_COUNTS: Final = {
+    table.name: Statement(select(func.count()).select_from(table).where(taken(table)))
+    for table in (*TAKEN, windows)
+}
+_EVENT_IDS: Final = Statement(_event_ids())
+_PROVIDERS: Final = Statement(_providers())
+_SPANS: Final = Statement(_spans())
+_POSITIONS: Final = Statement(
+    select(func.coalesce(func.array_agg(messages.c.seq), text("ARRAY[]::bigint[]"))).where(taken(messages))
+)
+
+
+def spans_of(of: Owner, conversation: str, up_to: int) -> Query[tuple[list[tuple[int, int]], int | None]]:
+    """Where a conversation was the current one below a log position, and its last start that discarded."""
+
+    async def query(connection: Connection) -> tuple[list[tuple[int, int]], int | None]:
+        wanted = owner(*of) | {"conversation": conversation, "up_to": up_to}
+        begins, ends, discarded = await _SPANS.row(connection, wanted)
+        return sorted(zip(begins, ends, strict=True)), discarded
+
+    return query
+
+
+def positions_of(erased: ErasedConversation) -> Query[set[int]]:
+    """Where the log has, or had, the messages that an erasure takes."""
+
+    async def query(connection: Connection) -> set[int]:
+        (found,) = await _POSITIONS.row(connection, parameters(erased))
+        return set(found)
+
+    return query
+
+
+def counted(erased: ErasedConversation) -> Query[dict[str, int]]:
+    """How many rows there are of what an erasure takes, by table; those that hold none are left out."""
+
+    async def query(connection: Connection) -> dict[str, int]:
+        wanted = parameters(erased)
+        counts = {name: (await count.row(connection, wanted))[0] for name, count in _COUNTS.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    return query
+
+
+def events_of(erased: ErasedConversation) -> Query[set[str]]:
+    """The ids of the events that an erasure takes, of which there are rows that can be found."""
+
+    async def query(connection: Connection) -> set[str]:
+        (found,) = await _EVENT_IDS.row(connection, parameters(erased))
+        return set(found)
+
+    return query
+
+
+def held_by_providers(erased: ErasedConversation) -> Query[list[str]]:
+    """The batches that are not over with something of what an erasure takes; the providers' ids."""
+
+    async def query(connection: Connection) -> list[str]:
+        (ids,) = await _PROVIDERS.row(connection, parameters(erased))
+        return sorted(ids)
+
+    return query

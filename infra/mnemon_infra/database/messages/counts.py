@@ -1,0 +1,95 @@
+"""Counting the visible messages of a conversation between log positions, without reading them."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ARRAY, BigInteger, Select, String, and_, bindparam, func, select, true, union_all
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.tables import messages
+
+_END: Final = 2**63 - 1
+
+
+class CountedConversation(NamedTuple):
+    """The messages to count: those of a conversation below a log position.
+
+    Attributes:
+        tenant: the tenant.
+        user: the user.
+        conversation: its id.
+        edges: ascending log positions at which a new count begins; messages before the first have their own.
+        below: only messages before this log position are counted.
+    """
+
+    tenant: str
+    user: str
+    conversation: str
+    edges: tuple[int, ...]
+    below: int
+
+
+class MessageCount(NamedTuple):
+    """A number of messages that follow one another; `from_seq` is the edge at which they begin."""
+
+    from_seq: int
+    messages: int
+
+
+def _counts() -> Select[Any]:
+    conversation = bindparam("conversation", type_=String)
+    timeline = parts.timeline()
+    spans = parts.spans(timeline)
+    cleared = parts.cleared(spans)
+    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
+    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0)).label("seq")
+    all_spans = func.range_agg(spans.c.span).label("spans")
+    # Materialized: each of the two scans would derive it again.
+    place = (
+        select(lowest, select(all_spans).where(spans.c.conversation == conversation).scalar_subquery())
+        .cte("place")
+        .prefix_with("MATERIALIZED")
+    )
+    floor, covered = place.c
+    edge = func.width_bucket(messages.c.seq, bindparam("edges", type_=ARRAY(BigInteger))).label("edge")
+    counted = and_(
+        owned(messages),
+        messages.c.role.isnot(None),
+        messages.c.seq > floor,
+        messages.c.seq < bindparam("below", type_=BigInteger),
+    )
+    on_current = and_(
+        messages.c.conversation.is_(None),
+        messages.c.seq.op("<@")(covered),
+        # The same again, for the index: where the scan ends.
+        messages.c.seq < func.coalesce(func.upper(covered), _END),
+    )
+    scans = (
+        select(edge).select_from(messages.join(place, true())).where(counted, where)
+        for where in (messages.c.conversation == conversation, on_current)
+    )
+    both = union_all(*scans).subquery("both")
+    return select(both.c.edge, func.count()).group_by(both.c.edge)
+
+
+_COUNTS = Lookup(_counts())
+
+
+def message_counts(wanted: Sequence[CountedConversation]) -> Query[list[list[MessageCount]]]:
+    """Count the messages from each edge to the next, oldest first, without numbers of 0."""
+    parameters: list[dict[str, Any]] = [
+        owner(each.tenant, each.user)
+        | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}
+        for each in wanted
+    ]
+
+    async def query(connection: Connection) -> list[list[MessageCount]]:
+        found = await _COUNTS.rows(connection, parameters)
+        return [
+            sorted(MessageCount((0, *each.edges)[edge - 1], count) for _, edge, count in rows)
+            for each, rows in zip(wanted, found, strict=True)
+        ]
+
+    return query

@@ -1,0 +1,42 @@
+"""A sample of what is said and kept in a tenant, for statistics of its words."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import Select, String, bindparam, func, select, union_all
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.tables import memory_events, messages
+
+MESSAGES: Final = 3000
+FACTS: Final = 1000
+
+
+def _sample() -> Select[Any]:
+    """Whichever come first in the indexes: the tables may be large, and ids say nothing of words."""
+    tenant = bindparam("of_tenant", type_=String)
+    said = (
+        select(func.concat_ws(": ", messages.c.name, messages.c.content))
+        .where(messages.c.tenant == tenant, messages.c.content.isnot(None))
+        .limit(MESSAGES)
+    )
+    kept = (
+        select(memory_events.c.body["fact"]["text"].astext)
+        .where(memory_events.c.tenant == tenant, named(VERSIONS), memory_events.c.body.isnot(None))
+        .limit(FACTS)
+    )
+    return select(union_all(said, kept).subquery("sample"))
+
+
+_SAMPLE = Lookup(_sample())
+
+
+def sample(tenants: Sequence[str]) -> Query[list[list[str]]]:
+    """Some of the messages and facts of tenants, a few thousand at most, in no order."""
+
+    async def query(connection: Connection) -> list[list[str]]:
+        found = await _SAMPLE.rows(connection, [{"of_tenant": tenant} for tenant in tenants])
+        return [[text for _, text in rows] for rows in found]
+
+    return query

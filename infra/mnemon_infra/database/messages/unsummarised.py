@@ -1,0 +1,264 @@
+"""Messages that no summary covers yet, or no window of extraction: the oldest of each conversation.
+
+Whatever is covered is not looked at: each conversation has a position beyond which everything is new.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Select,
+    String,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from mnemon_contracts.events.chat import Role
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import SUMMARIES, sequence
+from mnemon_infra.database.tables import memory_events as events
+from mnemon_infra.database.tables import messages, windows
+
+CoveredBy = Literal["summaries", "windows"]
+
+
+class Whose(NamedTuple):
+    """Which messages: the oldest of each conversation that are not covered.
+
+    Attributes:
+        tenant: whose.
+        user: whose.
+        at_most: messages of each conversation at most.
+        up_to: log positions up to there. What lies beyond the applied position of `persist` is not settled:
+            an older message may still come before it.
+        conversation: only this one; None: all of them.
+    """
+
+    tenant: str
+    user: str
+    at_most: int
+    up_to: int
+    conversation: str | None = None
+
+
+class SpokenRow(NamedTuple):
+    """A message with all that was said; they sort by log position."""
+
+    seq: int
+    event_id: str
+    role: Role
+    content: str
+    name: str | None
+    task_id: str | None
+    tool_calls: Sequence[Any] | None
+    metadata: dict[str, Any] | None
+    sent_at: datetime
+
+
+class Stretch(NamedTuple):
+    """The oldest messages of a conversation that are neither covered nor gone, oldest first."""
+
+    conversation: str
+    messages: Sequence[SpokenRow]
+
+
+_LOW: Final = bindparam("low", type_=BigInteger)
+_HIGH: Final = bindparam("high", type_=BigInteger)
+_AT_MOST: Final = bindparam("at_most", type_=BigInteger)
+_CONVERSATION: Final = bindparam("conversation", type_=String)
+_END: Final = 2**63 - 1
+_FROM_SEQ, _TO_SEQ = sequence("from_seq"), sequence("to_seq")
+
+
+def _furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
+    """How far events of these names cover a conversation, those that are not gone: a step by the index."""
+    name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")
+    furthest = (
+        select(_TO_SEQ.label("seq"))
+        .where(
+            owned(events),
+            events.c.conversation == places.c.conversation,
+            events.c.event == name.c.name,
+            events.c.body.isnot(None),
+            places.c.floor <= _FROM_SEQ,
+            places.c.floor <= _TO_SEQ,
+        )
+        .order_by(_TO_SEQ.desc())
+        .limit(1)
+        .correlate(places, name)
+        .lateral("f")
+    )
+    return select(func.max(furthest.c.seq)).select_from(name.join(furthest, true())).scalar_subquery()
+
+
+def _intended(places: CTE) -> ColumnElement[int]:
+    """How far batches that were intended cover a conversation: all of the user's are looked through."""
+    windows_of_it = func.jsonb_array_elements(events.c.body["windows"])
+    window = windows_of_it.table_valued(column("value", JSONB)).lateral("its")
+    body = window.c.value
+    return (
+        select(func.max(cast(body["to_seq"].astext, BigInteger)))
+        .select_from(events.join(window, true()))
+        .where(
+            owned(events),
+            events.c.event == "batch.intended",
+            body["conversation"].astext == places.c.conversation,
+        )
+        .correlate(places)
+        .scalar_subquery()
+    )
+
+
+def _cut(places: CTE) -> ColumnElement[int]:
+    """How far a conversation is cut into windows. Only the newest is looked at: none overlaps another."""
+    return (
+        select(windows.c.to_seq)
+        .where(owned(windows), windows.c.conversation == places.c.conversation)
+        .order_by(windows.c.from_seq.desc())
+        .limit(1)
+        .correlate(places)
+        .scalar_subquery()
+    )
+
+
+def _covered(by: CoveredBy, places: CTE) -> ColumnElement[int]:
+    if by == "summaries":
+        return _furthest(SUMMARIES, places)
+    # A window that is in hand was cut beyond all that events say of the conversation. Where there is none,
+    # as after a rebuild, the events are looked through.
+    return func.coalesce(
+        _cut(places), func.greatest(_furthest(["window.answered"], places), _intended(places))
+    )
+
+
+def _begun(by: CoveredBy) -> Select[Any]:
+    """From where on each conversation is not covered, with each of its spans that reaches beyond."""
+    timeline = parts.timeline()
+    spans = parts.spans(timeline)
+    cleared = parts.cleared(spans)
+    floor = func.greatest(parts.discarded(timeline), func.coalesce(func.max(cleared.c.seq), 0))
+    conversation = timeline.c.conversation
+    places = (
+        select(conversation, floor.label("floor"))
+        .outerjoin(cleared, cleared.c.conversation == conversation)
+        .where(or_(_CONVERSATION.is_(None), conversation == _CONVERSATION))
+        .group_by(conversation)
+        .cte("places")
+    )
+    covered = func.coalesce(_covered(by, places), 0)
+    # Materialized: what follows would find it again.
+    begun = (
+        select(places.c.conversation, func.greatest(places.c.floor, covered).label("beyond"))
+        .cte("begun")
+        .prefix_with("MATERIALIZED")
+    )
+    ends = func.coalesce(func.upper(spans.c.span), _END)
+    reaches = and_(spans.c.conversation == begun.c.conversation, ends > begun.c.beyond)
+    return select(begun.c.conversation, begun.c.beyond, func.lower(spans.c.span), ends).select_from(
+        begun.outerjoin(spans, reaches)
+    )
+
+
+def _between(columns: Sequence[str]) -> Select[Any]:
+    """The oldest messages between two log positions that name a conversation, or else of those on `-`."""
+    # By the conversation too, though it is the same one: this is the order of the index.
+    order = messages.c.conversation, messages.c.seq
+    scans = (
+        select(*(messages.c[name] for name in columns))
+        .where(
+            owned(messages), messages.c.role.isnot(None), place, messages.c.seq > _LOW, messages.c.seq < _HIGH
+        )
+        .order_by(*order)
+        .limit(_AT_MOST)
+        for place in (
+            messages.c.conversation == _CONVERSATION,
+            and_(_CONVERSATION.is_(None), messages.c.conversation.is_(None)),
+        )
+    )
+    return select(union_all(*scans).subquery("between"))
+
+
+_BEGUN_AFTER_SUMMARIES: Final = Lookup(_begun("summaries"))
+_BEGUN_AFTER_WINDOWS: Final = Lookup(_begun("windows"))
+_BEGUN: Final = {"summaries": _BEGUN_AFTER_SUMMARIES, "windows": _BEGUN_AFTER_WINDOWS}
+_BETWEEN: Final = Lookup(_between(SpokenRow._fields))
+_NUMBER: Final = Lookup(select(func.count()).select_from(_between(["seq"]).subquery("counted")))
+
+
+def uncovered(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list[Stretch]]]:
+    """Of each set of messages, the stretches, by conversation; none is empty."""
+
+    async def query(connection: Connection) -> list[list[Stretch]]:
+        places = await _scans(connection, wanted, covered_by)
+        found = iter(await _BETWEEN.rows(connection, [scan for _, _, scan in places]))
+        stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
+        for number, conversation, _ in places:
+            if rows := next(found):
+                said = stretches[number].setdefault(conversation, [])
+                said += [SpokenRow._make(row[1:]) for row in rows]
+        return [
+            [
+                Stretch(conversation, sorted(said)[: whose.at_most])
+                for conversation, said in sorted(of.items())
+            ]
+            for whose, of in zip(wanted, stretches, strict=True)
+        ]
+
+    return query
+
+
+def long_uncovered(wanted: Sequence[Whose], covered_by: CoveredBy = "summaries") -> Query[list[list[str]]]:
+    """Of each set of messages, the conversations that have `at_most` of them which are not covered."""
+
+    async def query(connection: Connection) -> list[list[str]]:
+        places = await _scans(connection, wanted, covered_by)
+        found = await _NUMBER.rows(connection, [scan for _, _, scan in places])
+        numbers: list[Counter[str]] = [Counter() for _ in wanted]
+        for (number, conversation, _), ((_, count),) in zip(places, found, strict=True):
+            numbers[number][conversation] += count
+        return [
+            [conversation for conversation in sorted(of) if of[conversation] >= whose.at_most]
+            for whose, of in zip(wanted, numbers, strict=True)
+        ]
+
+    return query
+
+
+async def _scans(
+    connection: Connection, wanted: Sequence[Whose], by: CoveredBy
+) -> list[tuple[int, str, dict[str, Any]]]:
+    """Where to look: the number of the set, the conversation, and parameters of `_between`."""
+    begun = await _BEGUN[by].rows(
+        connection,
+        [owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],
+    )
+    scans: list[tuple[int, str, dict[str, Any]]] = []
+    for number, (whose, rows) in enumerate(zip(wanted, begun, strict=True)):
+        bounds = {"of_tenant": whose.tenant, "of_user": whose.user, "at_most": whose.at_most}
+        high = whose.up_to + 1
+        for conversation, beyond in {row[1:3] for row in rows}:
+            named = {"conversation": conversation, "low": beyond, "high": high}
+            scans.append((number, conversation, bounds | named))
+        for _, conversation, beyond, begins, ends in rows:
+            if begins is not None:
+                span = {"conversation": None, "low": max(beyond, begins - 1), "high": min(ends, high)}
+                scans.append((number, conversation, bounds | span))
+    return scans

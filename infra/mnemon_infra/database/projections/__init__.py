@@ -1,0 +1,1 @@
+"""Projection of the log into rows."""

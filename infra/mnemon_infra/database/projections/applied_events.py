@@ -1,0 +1,47 @@
+"""Whether anything is kept of an event."""
+
+from functools import cache
+
+from sqlalchemy import String, bindparam, func, select
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database.engine import Connection, Database, Statement
+from mnemon_infra.database.projections.rows import EventRow, MemoryRow, row_of
+from mnemon_infra.database.tables import KEY, metadata
+
+
+async def is_applied(database: Database, delivery: Delivery) -> bool | None:
+    """Whether there is a row of an event, from this position of the log; None where events have no rows.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    try:
+        row = row_of(delivery)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return False
+    if row is None:
+        return None
+    match row:
+        case EventRow():
+            table = row.table
+        case MemoryRow():
+            table = "memory_events"
+        case _:
+            table = "messages"
+
+    async def query(connection: Connection) -> bool:
+        (position,) = await _position(table).row(connection, dict(zip(KEY, row.key, strict=True)))
+        return bool(position == delivery.sequence)
+
+    return await database.read(query)
+
+
+@cache
+def _position(table: str) -> Statement:
+    columns = metadata.tables[table].c
+    mine = (columns[name] == bindparam(name, type_=String) for name in KEY)
+    return Statement(select(func.max(columns.seq)).where(*mine))

@@ -1,0 +1,76 @@
+"""What is written of events that are neither messages nor memories: the table, and its own columns. Pure."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mnemon_contracts.base import Event
+from mnemon_contracts.events.chat import ClearedV1, StartedV1
+from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.events.memory import ModelCalledV1, ProfileSetV1
+from mnemon_contracts.identity import started_conversation
+from mnemon_contracts.subjects import Address
+from mnemon_infra.broker.delivery import Delivery
+
+Key = tuple[str, str, str]
+
+Projected = tuple[str, Mapping[str, Any]]
+"""A table, and the columns that are its own."""
+
+
+def _started(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    assert isinstance(event, StartedV1)
+    conversation = address.conversation or started_conversation(*key)
+    return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
+
+
+def _cleared(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    return "clears", {"conversation": address.conversation}
+
+
+def _profile_set(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    assert isinstance(event, ProfileSetV1)
+    return "profile_sets", {"fields": event.fields}
+
+
+def _erased(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    assert isinstance(event, UserErasedV1)
+    # What is said after it is said by somebody new, whatever it names.
+    up_to = min(event.up_to_seq, delivery.sequence)
+    values = {"up_to": up_to, "at": datetime.fromtimestamp(delivery.stored_at, UTC)}
+    if event.conversation is None:
+        return "erasures", values
+    spans = [f"[{each.from_seq},{each.to_seq})" for each in event.spans if each.from_seq < each.to_seq]
+    return "conversation_erasures", {
+        **values,
+        "conversation": event.conversation,
+        "spans": f"{{{','.join(spans)}}}",
+        "discarded": event.discarded_seq,
+        "derived": list(event.derived),
+        "is_settled": False,
+    }
+
+
+def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+    assert isinstance(event, ModelCalledV1)
+    return "model_calls", {
+        "at": datetime.fromtimestamp(delivery.stored_at, UTC),
+        "provider": event.provider,
+        "model": event.model,
+        "purpose": event.purpose,
+        "in_batch": event.batch_id is not None,
+        "input_tokens": event.tokens.input,
+        "cached_tokens": event.tokens.cached,
+        "output_tokens": event.tokens.output,
+        "usd": event.usd,
+    }
+
+
+PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key, Delivery], Projected]]] = {
+    StartedV1: _started,
+    ClearedV1: _cleared,
+    ProfileSetV1: _profile_set,
+    ModelCalledV1: _model_called,
+    UserErasedV1: _erased,
+}
+"""What becomes of each."""

@@ -1,0 +1,70 @@
+"""Query parts over the rows of memory events: what each item last was."""
+
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Subquery,
+    Text,
+    any_,
+    bindparam,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    select,
+)
+
+from mnemon_infra.database.projections.event_order import owned
+from mnemon_infra.database.tables import memory_events as events
+
+VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
+SUMMARIES: Final = ("summary.written", "summary.merged")
+
+WANTED: Final = events.c.item == any_(bindparam("items", type_=ARRAY(Text)))
+"""Only the items asked for."""
+
+
+def named(names: Iterable[str], table: FromClause = events) -> ColumnElement[bool]:
+    """The events of these names."""
+    return table.c.event == any_(literal(list(names), ARRAY(Text)))
+
+
+def sequence(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
+    """A log position that the body holds. Written out, as in the index: PostgreSQL finds it there."""
+    return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
+
+
+def last_seq(name: str) -> ColumnElement[int]:
+    """The log position of the item's last event of a name; 0 without one."""
+    last = func.max(events.c.seq).filter(events.c.event == name).over(partition_by=events.c.item)
+    return func.coalesce(last, 0)
+
+
+def newest(
+    versions: Iterable[str],
+    others: Iterable[str],
+    *only: ColumnElement[bool],
+    **also: ColumnElement[Any],
+) -> Subquery:
+    """The rows of the events of items, numbered as `place`: 1 is the newest that holds the item's content.
+
+    Args:
+        versions: names of the events that hold content.
+        others: names of the events that decide whether it counts.
+        only: which items, or which events.
+        also: further columns, over all rows of the item.
+    """
+    content = case((named(versions), 0), else_=1)
+    place = func.row_number().over(partition_by=events.c.item, order_by=(content, events.c.seq.desc()))
+    columns = [column.label(name) for name, column in also.items()]
+    return (
+        select(events, place.label("place"), *columns)
+        .where(owned(events), named((*versions, *others)), *only)
+        .subquery("newest")
+    )

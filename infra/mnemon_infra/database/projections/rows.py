@@ -1,0 +1,277 @@
+"""From an event to the row that stands for it. Pure: no connection, no clock."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from mnemon_contracts.base import Event
+from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import (
+    BatchCompletedV1,
+    BatchFailedV1,
+    BatchIntendedV1,
+    BatchSubmittedV1,
+    DocumentAddedV1,
+    DocumentRemovedV1,
+    FactConfirmedV1,
+    FactEvictedV1,
+    FactExpiredV1,
+    FactForgottenV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    SummaryMergedV1,
+    SummaryWrittenV1,
+    TaskAddedV1,
+    TaskDoneV1,
+    TaskRemovedV1,
+    WindowAnsweredV1,
+)
+from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
+from mnemon_contracts.identity import event_identity
+from mnemon_contracts.registry import EventContract
+from mnemon_contracts.subjects import Address, parse
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.database.projections import message_parser
+from mnemon_infra.database.projections.event_rows import PROJECTIONS
+
+Owner = tuple[str, str]
+"""Tenant and user."""
+
+Key = tuple[str, str, str]
+"""Tenant, user and event id: what an event is known by."""
+
+ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
+"""After any of them a fact is gone, whatever else comes."""
+
+REMOVALS: Final = ("task.removed", "document.removed")
+"""What was added before it is gone; it can be added again."""
+
+SWEPT_AFTER: Final = {
+    *ENDINGS,
+    *REMOVALS,
+    *("fact.saved", "fact.updated", "fact.merged"),
+    *("summary.written", "summary.merged"),
+}
+"""Endings, and what the log may take after the end of what it is about, or after its messages are cleared."""
+
+_TAKING: Final = {"clears", "erasures", "conversation_erasures"}
+"""Tables of what takes others away."""
+
+
+class MessageRow(NamedTuple):
+    """A message to write. `values` is the JSON object that the database reads it from."""
+
+    key: Key
+    seq: int
+    values: bytes
+
+
+class MemoryRow(NamedTuple):
+    """What was derived or decided, to write; `values` as of a message."""
+
+    key: Key
+    seq: int
+    event: str
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """Any other event to write, into the table of its kind."""
+
+    key: Key
+    seq: int
+    table: str
+    values: Mapping[str, Any]
+
+
+Row = MessageRow | MemoryRow | EventRow
+Place = TypeVar("Place", bound=Hashable)
+AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows to write together, one per event: of several copies of an event the first in the log counts."""
+
+    messages: dict[Key, MessageRow] = field(default_factory=dict)
+    memories: dict[Key, MemoryRow] = field(default_factory=dict)
+    events: dict[tuple[str, Key], EventRow] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        if isinstance(row, MessageRow):  # nearly always, and so without a call
+            known = self.messages.get(row.key)
+            if known is None or row.seq < known.seq:
+                self.messages[row.key] = row
+            return
+        match row:
+            case MemoryRow():
+                _keep_first(self.memories, row.key, row)
+            case EventRow(table="erasures"):
+                # The copies of one each erase what lies below them, as they do when they come one by one.
+                _keep_first(self.events, (f"erasures {row.seq}", row.key), row)
+            case EventRow():
+                _keep_first(self.events, (row.table, row.key), row)
+
+    def changed(self) -> dict[Owner, int]:
+        """The users of whom something is written, with the highest log position."""
+        users: dict[Owner, int] = {}
+        rows: Iterable[Row] = chain(self.messages.values(), self.memories.values(), self.events.values())
+        for row in rows:
+            owner = row.key[:2]
+            users[owner] = max(row.seq, users.get(owner, 0))
+        return users
+
+    def watermarked(self) -> set[Owner]:
+        """The users of whom something lies below a watermark now, or may since it was written."""
+        cleared = (
+            row.key[:2]
+            for row in self.events.values()
+            if row.table in _TAKING or row.values.get("discard_previous")
+        )
+        return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
+
+    def discarded(self) -> set[Owner]:
+        """The users whose earlier messages are discarded."""
+        return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
+
+
+def _keep_first(rows: dict[Place, AnyRow], place: Place, row: AnyRow) -> None:
+    known = rows.get(place)
+    if known is None or row.seq < known.seq:
+        rows[place] = row
+
+
+def row_of(delivery: Delivery) -> Row | None:
+    """The row of an event; None when no projection reads such events.
+
+    Raises:
+        InvalidSubject: the subject does not follow the grammar.
+        UnknownEvent: there is no such event, or no such version of it.
+        InvalidBody: the body does not satisfy its contract.
+    """
+    address, contract, opening = _route(delivery.subject)
+    if contract.latest is MessageV1 and address.version == 1:
+        message = message_parser.read(delivery.body)
+        if message is not None:
+            return _message_row(delivery, address, opening, message.id, message.spoken_at(), delivery.body)
+    event = upcast(contract, address.version, delivery.body)
+    if isinstance(event, MessageV1):
+        spoken_at = event.sent_at.timestamp() if event.sent_at else None
+        return _message_row(delivery, address, opening, event.id, spoken_at, event.body())
+    key = address.tenant, address.user, event_id_of(delivery, address, event.id)
+    if type(event) in _ITEMS:
+        return _memory_row(delivery, address, key, event)
+    projection = PROJECTIONS.get(type(event))
+    if projection is None:
+        return None
+    table, values = projection(event, address, key, delivery)
+    return EventRow(key, delivery.sequence, table, values)
+
+
+def _message_row(
+    delivery: Delivery,
+    address: Address,
+    opening: bytes,
+    own_id: str | None,
+    spoken_at: float | None,
+    body: bytes,
+) -> MessageRow:
+    event_id = event_id_of(delivery, address, own_id)
+    values = b'%b,"seq":%d,"event_id":%b,"sent_at":%f,"body":%b}' % (
+        opening,
+        delivery.sequence,
+        msgspec.json.encode(event_id),
+        delivery.stored_at if spoken_at is None else spoken_at,
+        body,
+    )
+    return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
+
+
+def _memory_row(delivery: Delivery, address: Address, key: Key, event: Event) -> MemoryRow:
+    decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
+    if getattr(event, "by", None):
+        decision = None  # what was decided first stays the one decision on the proposal
+    tenant, user, event_id = key
+    values = {
+        "tenant": tenant,
+        "user_id": user,
+        "event_id": event_id,
+        "seq": delivery.sequence,
+        "at": happened_at(event, delivery),
+        "event": address.name,
+        "item": getattr(event, _ITEMS[type(event)]),
+        "proposal_id": decision.proposal_id if decision else None,
+        "conversation": getattr(event, "conversation", None),
+        "body": msgspec.Raw(event.body()),
+    }
+    return MemoryRow(key, delivery.sequence, address.name, msgspec.json.encode(values))
+
+
+@lru_cache(maxsize=65_536)
+def _route(subject: str) -> tuple[Address, EventContract, bytes]:
+    """What follows from a subject alone; the last is how the rows of its messages begin."""
+    address = parse(subject)
+    place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
+    return address, contract_of(address), msgspec.json.encode(place)[:-1]
+
+
+def read(delivery: Delivery) -> tuple[Address, Event, str]:
+    """An event of the log: where it came, what it says, and its id.
+
+    Raises:
+        InvalidSubject, UnknownEvent, InvalidBody: it is none.
+    """
+    address = parse(delivery.subject)
+    event = upcast(contract_of(address), address.version, delivery.body)
+    return address, event, event_id_of(delivery, address, event.id)
+
+
+def happened_at(event: Event, delivery: Delivery) -> float:
+    """When something was decided, in seconds since 1970: what was brought in was it before the log had it."""
+    at: datetime | None = getattr(event, "at", None)
+    return delivery.stored_at if at is None else at.timestamp()
+
+
+def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:
+    """What an event is known by, to everybody who reads it.
+
+    Raises:
+        InvalidBody: the header `Nats-Msg-Id` cannot be an id.
+    """
+    return event_identity(
+        address.tenant, address.user, delivery.message_id, own_id, delivery.stream, delivery.sequence
+    )
+
+
+_ITEMS: Final[Mapping[type[Event], str]] = {
+    FactSavedV1: "fact_id",
+    FactUpdatedV1: "fact_id",
+    FactConfirmedV1: "fact_id",
+    FactComparedV1: "fact_id",
+    FactMergedV1: "fact_id",
+    FactRejectedV1: "fact_id",
+    FactForgottenV1: "fact_id",
+    FactExpiredV1: "fact_id",
+    FactEvictedV1: "fact_id",
+    SummaryWrittenV1: "summary_id",
+    SummaryMergedV1: "summary_id",
+    TaskAddedV1: "task_id",
+    TaskDoneV1: "task_id",
+    TaskRemovedV1: "task_id",
+    DocumentAddedV1: "document_id",
+    DocumentRemovedV1: "document_id",
+    BatchIntendedV1: "batch_id",
+    BatchSubmittedV1: "batch_id",
+    BatchCompletedV1: "batch_id",
+    BatchFailedV1: "batch_id",
+    WindowAnsweredV1: "batch_id",
+}
+"""The memory events that become rows, each with the field that says what it is about."""

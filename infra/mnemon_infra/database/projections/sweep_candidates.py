@@ -1,0 +1,100 @@
+"""Finding the users of whom something has to be removed, over all tenants."""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, exists, func, select
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.projections.rows import ENDINGS, Owner
+from mnemon_infra.database.tables import memory_events as events
+
+
+class FactCounts(NamedTuple):
+    """How many facts a user has, and how many of them in the tiers that have a limit of their own."""
+
+    tenant: str
+    user: str
+    facts: int
+    profile: int
+    working: int
+
+
+_ended = events.alias("ended")
+
+
+def _live() -> ColumnElement[bool]:
+    over = select(_ended.c.item).where(
+        _ended.c.tenant == events.c.tenant,
+        _ended.c.user_id == events.c.user_id,
+        named(ENDINGS, _ended),
+        _ended.c.item == events.c.item,
+    )
+    return ~over.exists()
+
+
+def _expired() -> Select[Any]:
+    later = events.alias("later")
+    is_rewritten = exists().where(
+        later.c.tenant == events.c.tenant,
+        later.c.user_id == events.c.user_id,
+        named(("fact.updated", "fact.merged"), later),
+        later.c.item == events.c.item,
+        later.c.seq > events.c.seq,
+    )
+    expires_at = cast(events.c.body["fact"]["expires_at"].astext, DateTime(timezone=True))
+    is_due = expires_at <= bindparam("now", type_=DateTime(timezone=True))
+    return (
+        select(events.c.tenant, events.c.user_id)
+        .where(named(VERSIONS), is_due, ~is_rewritten, _live())
+        .distinct()
+    )
+
+
+def _crowded() -> Select[Any]:
+    place = func.row_number().over(
+        partition_by=(events.c.tenant, events.c.user_id, events.c.item), order_by=events.c.seq.desc()
+    )
+    tier = events.c.body["fact"]["tier"].astext.label("tier")
+    facts = (
+        select(events.c.tenant, events.c.user_id, tier, place.label("place"))
+        .where(named(VERSIONS), _live())
+        .subquery("facts")
+    )
+    return (
+        select(
+            facts.c.tenant,
+            facts.c.user_id,
+            func.count(),
+            func.count().filter(facts.c.tier == "profile"),
+            func.count().filter(facts.c.tier == "working"),
+        )
+        .where(facts.c.place == 1)
+        .group_by(facts.c.tenant, facts.c.user_id)
+        .having(func.count() > bindparam("more_than", type_=Integer))
+    )
+
+
+_EXPIRED = Lookup(_expired())
+_CROWDED = Lookup(_crowded())
+
+
+def with_expired_facts(now: datetime) -> Query[list[Owner]]:
+    """The users of whom a fact's date has passed."""
+
+    async def query(connection: Connection) -> list[Owner]:
+        (found,) = await _EXPIRED.rows(connection, [{"now": now}])
+        return [(tenant, user) for _, tenant, user in found]
+
+    return query
+
+
+def with_more_facts(than: int) -> Query[list[FactCounts]]:
+    """The users who have more facts than so many."""
+
+    async def query(connection: Connection) -> list[FactCounts]:
+        (found,) = await _CROWDED.rows(connection, [{"more_than": than}])
+        return [FactCounts(*row[1:]) for row in found]
+
+    return query

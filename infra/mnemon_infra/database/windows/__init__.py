@@ -1,0 +1,1 @@
+"""Windows of extraction, their batches, and their cost."""

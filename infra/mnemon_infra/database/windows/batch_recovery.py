@@ -1,0 +1,189 @@
+"""Batches that the log knows and this database does not, as after it was made anew: they are taken up again.
+
+What was submitted is paid for, and what was intended may be: neither is asked for a second time.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple, cast
+
+from sqlalchemy import BigInteger, Select, String, bindparam, exists, func, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from mnemon_contracts.events.memory import BatchIntendedV1, Window
+from mnemon_contracts.settings.models import Provider
+from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
+from mnemon_infra.database.erasure.users import not_erased
+from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.tables import OF_BATCHES, batches, windows
+from mnemon_infra.database.tables import memory_events as events
+from mnemon_infra.database.windows import batches as batch_rows
+from mnemon_infra.database.windows.batches import StoredBatch
+from mnemon_infra.database.windows.window_repository import StoredWindow
+
+
+class _Noted(NamedTuple):
+    """An event of a batch; they sort by log position."""
+
+    seq: int
+    tenant: str
+    user: str
+    event: str
+    at: datetime
+    body: dict[str, Any]
+
+
+_ITS = text(OF_BATCHES)
+_PLACE = ("tenant", "user_id", "conversation", "from_seq")
+_VALUES = (*_PLACE, "to_seq", "cut_at", "due_at", "batch_id", "line")
+
+LINES: Final = 1_000_000
+"""More than any provider takes in a batch."""
+
+
+def _unknown() -> Select[Any]:
+    is_known = exists().where(batches.c.batch_id == events.c.item)
+    return (
+        select(events.c.item)
+        .where(_ITS, events.c.event == "batch.intended", events.c.body.isnot(None), ~is_known)
+        .group_by(events.c.item)
+        .order_by(func.min(events.c.seq))
+        .limit(bindparam("at_most", type_=BigInteger))
+    )
+
+
+def _its_events() -> Select[Any]:
+    columns = (events.c.seq, events.c.tenant, events.c.user_id, events.c.event, events.c.at, events.c.body)
+    return select(*columns).where(
+        _ITS, events.c.item == bindparam("of_batch", type_=String), events.c.body.isnot(None)
+    )
+
+
+def _answered() -> Any:
+    """All of a user's that was answered: what is not covered by it is read on from there."""
+    rows = select(
+        events.c.tenant,
+        events.c.user_id,
+        events.c.conversation,
+        sequence("from_seq"),
+        sequence("to_seq"),
+        events.c.at,
+        events.c.at,
+        text("0"),
+        text("true"),
+    ).where(
+        events.c.tenant == bindparam("of_tenant", type_=String),
+        events.c.user_id == bindparam("of_user", type_=String),
+        events.c.event == "window.answered",
+        events.c.conversation.isnot(None),
+        events.c.body.isnot(None),
+    )
+    names = (*_PLACE, "to_seq", "cut_at", "due_at", "attempts", "is_answered")
+    return insert(windows).from_select(names, rows).on_conflict_do_nothing()
+
+
+def _intended() -> Any:
+    insertion = insert(windows).values(
+        {name: bindparam(name) for name in _VALUES} | {"attempts": 0, "is_answered": False}
+    )
+    # A later batch has it: it failed in the earlier one.
+    had = {name: insertion.excluded[name] for name in ("batch_id", "line")}
+    return insertion.on_conflict_do_update(index_elements=_PLACE, set_=had, where=~windows.c.is_answered)
+
+
+_UNKNOWN = Lookup(_unknown())
+_ITS_EVENTS = Lookup(_its_events())
+_ANSWERED = Statement(_answered())
+_INTENDED = Statement(_intended())
+
+
+async def adopt(database: Database, deadline_of: Callable[[str], timedelta]) -> int:
+    """Put batches that are known from their events only in hand, each with its windows; returns how many.
+
+    Args:
+        database: where; the log must be projected.
+        deadline_of: by tenant, how long a batch may take.
+
+    Raises:
+        DatabaseUnavailable: not all of them are; it may be done again.
+    """
+    adopted = 0
+    while unknown := await database.read(_next_unknown()):
+        async with database.transaction() as connection:
+            await _adopt(connection, unknown, deadline_of)
+        adopted += 1
+    return adopted
+
+
+def _next_unknown() -> Query[str | None]:
+    async def query(connection: Connection) -> str | None:
+        (found,) = await _UNKNOWN.rows(connection, [{"at_most": 1}])
+        return found[0][1] if found else None
+
+    return query
+
+
+async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[str], timedelta]) -> None:
+    (found,) = await _ITS_EVENTS.rows(connection, [{"of_batch": batch_id}])
+    noted = sorted(_Noted._make(row[1:]) for row in found)
+    intended = [
+        (each, BatchIntendedV1.model_validate(each.body)) for each in noted if each.event == "batch.intended"
+    ]
+    submitted = [each for each in noted if each.event == "batch.submitted"]
+    over = {each[1:3] for each in noted if each.event in ("batch.completed", "batch.failed")}
+    # A body names users, too: an event is about the user of its subject alone.
+    named = [
+        window
+        for each, event in intended
+        for window in event.windows
+        if (window.tenant, window.user) == each[1:3]
+    ]
+    asked = await _not_erased(connection, named)
+    owners = {(window.tenant, window.user) for window in asked}
+    begun = intended[0][0].at
+    await _ANSWERED.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
+    await _INTENDED.change(connection, [_row(each, batch_id, begun, over) for each in asked])
+    await batch_rows.put(
+        connection,
+        StoredBatch(
+            batch_id=batch_id,
+            provider=cast("Provider", intended[0][1].provider),
+            model=intended[0][1].model,
+            state="completed" if owners <= over else "submitted" if submitted else "intended",
+            provider_batch_id=submitted[0].body["provider_batch_id"] if submitted else None,
+            lines=1 + max((each.line or 0 for each in asked if _has_line(each)), default=0),
+            created_at=begun,
+            changed_at=(submitted or [each for each, _ in intended])[-1].at,
+            deadline_at=begun + min((deadline_of(tenant) for tenant, _ in owners), default=timedelta()),
+        ),
+    )
+
+
+async def _not_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
+    """Of a conversation that was forgotten, the batch's own event is there still."""
+    held = [
+        StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq) for each in asked
+    ]
+    left = set(await not_erased(held)(connection))
+    return [each for each, window in zip(asked, held, strict=True) if window in left]
+
+
+def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Where its batch is over and it has no answer, it waits for another one; so it does without a line."""
+    is_held = (window.tenant, window.user) not in over and _has_line(window)
+    return {
+        "tenant": window.tenant,
+        "user_id": window.user,
+        "conversation": window.conversation,
+        "from_seq": window.from_seq,
+        "to_seq": window.to_seq,
+        "cut_at": at,
+        "due_at": at,
+        "batch_id": batch_id if is_held else None,
+        "line": window.line if is_held else None,
+    }
+
+
+def _has_line(window: Window) -> bool:
+    """Whether the number of its line is one that a batch can have."""
+    return (window.line or 0) < LINES

@@ -1,0 +1,154 @@
+"""Batches of requests that a provider has, or is about to have."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from typing import Any, Final, Literal
+
+from sqlalchemy import ARRAY, DateTime, Integer, String, bindparam, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from mnemon_contracts.settings.models import Provider
+from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.tables import IS_OPEN, batches
+
+State = Literal["claimed", "intended", "submitted", "completed", "failed"]
+"""`claimed`: the provider was not asked to take it; `intended`: it was, and may have; the last two: over."""
+
+STATES: Final[Mapping[str, tuple[State, ...]]] = {
+    "all": ("claimed", "intended", "submitted", "completed", "failed"),
+    "open": ("claimed", "intended", "submitted"),
+    "completed": ("completed",),
+    "failed": ("failed",),
+}
+"""States by the words that a person looks for them with."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A batch.
+
+    Attributes:
+        batch_id: our id of it.
+        model: as the provider names it.
+        provider_batch_id: the provider's id; None until it is known.
+        lines: how many it has.
+        changed_at: since when it is in its state; of an intended one, when the provider was last asked.
+        deadline_at: what is not done then is asked for at once.
+        error: what it failed for.
+    """
+
+    batch_id: str
+    provider: Provider
+    model: str
+    state: State
+    provider_batch_id: str | None
+    lines: int
+    created_at: datetime
+    changed_at: datetime
+    deadline_at: datetime
+    error: str | None = None
+
+
+_COLUMNS: Final = (
+    batches.c.batch_id,
+    batches.c.provider,
+    batches.c.model,
+    batches.c.state,
+    batches.c.provider_batch_id,
+    batches.c.lines,
+    batches.c.created_at,
+    batches.c.changed_at,
+    batches.c.deadline_at,
+    batches.c.error,
+)
+_PURPOSE: Final = "extract"
+
+_INSERT = Statement(
+    insert(batches)
+    .values({column.name: bindparam(column.name) for column in batches.c})
+    .on_conflict_do_nothing()
+)
+_CHANGE = Statement(
+    update(batches)
+    .where(batches.c.batch_id == bindparam("of_batch"))
+    .values(
+        state=bindparam("into"),
+        changed_at=bindparam("at"),
+        lines=bindparam("number"),
+        provider_batch_id=func.coalesce(bindparam("named", type_=String), batches.c.provider_batch_id),
+        error=bindparam("for_what"),
+    )
+)
+_OPEN = Lookup(select(batches.c.batch_id, batches.c.created_at).where(text(IS_OPEN)))
+_NEWEST = Lookup(
+    select(*_COLUMNS)
+    .where(
+        batches.c.created_at < bindparam("before", type_=DateTime(timezone=True)),
+        batches.c.state == func.any(bindparam("among", type_=ARRAY(String))),
+    )
+    .order_by(batches.c.created_at.desc())
+    .limit(bindparam("most", type_=Integer))
+)
+_ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == bindparam("of_batch", type_=String)))
+
+
+async def put(connection: Connection, batch: StoredBatch) -> None:
+    """Put a batch in hand; one that is there stays as it is."""
+    row = {column.name: getattr(batch, column.name) for column in _COLUMNS}
+    await _INSERT.change(connection, [{**row, "purpose": _PURPOSE}])
+
+
+async def change(
+    connection: Connection,
+    batch: StoredBatch,
+    state: State,
+    at: datetime,
+    *,
+    lines: int | None = None,
+    provider_batch_id: str | None = None,
+    error: str | None = None,
+) -> None:
+    """Note what has become of a batch."""
+    changed: dict[str, Any] = {
+        "of_batch": batch.batch_id,
+        "into": state,
+        "at": at,
+        "number": batch.lines if lines is None else lines,
+        "named": provider_batch_id,
+        "for_what": error,
+    }
+    await _CHANGE.change(connection, [changed])
+
+
+def open_batches() -> Query[list[str]]:
+    """The ids of those that are not over, the oldest first."""
+
+    async def query(connection: Connection) -> list[str]:
+        (found,) = await _OPEN.rows(connection, [{}])
+        return [batch_id for _, batch_id, _ in sorted(found, key=itemgetter(2))]
+
+    return query
+
+
+def stored(batch_id: str) -> Query[StoredBatch | None]:
+    """A batch as it is now."""
+
+    async def query(connection: Connection) -> StoredBatch | None:
+        (found,) = await _ONE.rows(connection, [{"of_batch": batch_id}])
+        return StoredBatch(*found[0][1:]) if found else None
+
+    return query
+
+
+def newest(states: Sequence[State], before: datetime, most: int) -> Query[list[StoredBatch]]:
+    """Those in one of these states that were made before a moment, the newest first."""
+
+    async def query(connection: Connection) -> list[StoredBatch]:
+        wanted = {"among": list(states), "before": before, "most": most}
+        (found,) = await _NEWEST.rows(connection, [wanted])
+        made = (StoredBatch(*row[1:]) for row in found)
+        return sorted(made, key=lambda each: each.created_at, reverse=True)
+
+    return query

@@ -1,0 +1,116 @@
+"""What a stretch of a conversation holds, and whether it was read."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    String,
+    bindparam,
+    cast,
+    func,
+    or_,
+    select,
+    true,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import INT8RANGE
+
+from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.tables import memory_events as events
+from mnemon_infra.database.tables import messages
+from mnemon_infra.database.windows.window_repository import StoredWindow
+
+_CONVERSATION: Final = bindparam("conversation", type_=String)
+_FROM: Final = bindparam("from_seq", type_=BigInteger)
+_TO: Final = bindparam("to_seq", type_=BigInteger)
+_ATTEMPTS: Final = bindparam("attempts", type_=BigInteger)
+
+
+def _spoken() -> Select[Any]:
+    timeline = parts.timeline()
+    spans = parts.spans(timeline)
+    cleared = parts.cleared(spans)
+    own_floor = select(cleared.c.seq).where(cleared.c.conversation == _CONVERSATION).scalar_subquery()
+    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    # Materialized: each of the scans would find it again.
+    floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
+    stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
+    its = (
+        select((spans.c.span * stretch).label("span"))
+        .where(spans.c.conversation == _CONVERSATION, spans.c.span.op("&&")(stretch))
+        .cte("its")
+    )
+
+    def scan(*place: ColumnElement[bool]) -> Select[Any]:
+        columns = (messages.c[name] for name in SpokenRow._fields)
+        beyond = messages.c.seq > select(floor.c.seq).scalar_subquery()
+        return select(*columns).where(owned(messages), messages.c.role.isnot(None), beyond, *place)
+
+    named = scan(messages.c.conversation == _CONVERSATION, messages.c.seq >= _FROM, messages.c.seq <= _TO)
+    on_current = scan(
+        messages.c.conversation.is_(None),
+        messages.c.seq >= func.lower(its.c.span),
+        messages.c.seq < func.upper(its.c.span),
+    ).correlate(its)
+    within = on_current.lateral("within")
+    return select(
+        union_all(named, select(*within.c).select_from(its.join(within, true()))).subquery("spoken")
+    )
+
+
+_SPOKEN = Lookup(_spoken())
+_NOTED = Lookup(
+    select(events.c.seq)
+    .where(
+        owned(events),
+        events.c.event == "window.answered",
+        events.c.conversation == _CONVERSATION,
+        events.c.body.isnot(None),
+        sequence("from_seq") == _FROM,
+        sequence("to_seq") == _TO,
+        or_(
+            events.c.body["outcome"].astext != "dead",
+            func.coalesce(cast(events.c.body["attempts"].astext, BigInteger), 0) >= _ATTEMPTS,
+        ),
+    )
+    .limit(1)
+)
+
+
+def spoken(windows: Sequence[StoredWindow]) -> Query[list[list[SpokenRow]]]:
+    """Of each stretch the messages that are not gone, oldest first."""
+
+    async def query(connection: Connection) -> list[list[SpokenRow]]:
+        found = await _SPOKEN.rows(connection, [_place(each) for each in windows])
+        return [sorted(SpokenRow._make(row[1:]) for row in rows) for rows in found]
+
+    return query
+
+
+def noted(windows: Sequence[StoredWindow]) -> Query[set[StoredWindow]]:
+    """Those of which the log says that they are answered, as far as it is projected.
+
+    One that was given up and is asked for again is not: it has one attempt more.
+    """
+
+    async def query(connection: Connection) -> set[StoredWindow]:
+        places = [{**_place(each), "attempts": each.attempts} for each in windows]
+        found = await _NOTED.rows(connection, places)
+        return {each for each, rows in zip(windows, found, strict=True) if rows}
+
+    return query
+
+
+def _place(window: StoredWindow) -> dict[str, Any]:
+    return owner(window.tenant, window.user) | {
+        "conversation": window.conversation,
+        "from_seq": window.from_seq,
+        "to_seq": window.to_seq,
+    }

@@ -1,0 +1,226 @@
+"""Stretches of conversations that extraction has in hand: cut, with a batch, answered."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    Update,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+
+from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.tables import windows
+
+
+class StoredWindow(NamedTuple):
+    """A stretch that is not answered, or was not when it was looked at; they sort by user and place.
+
+    Attributes:
+        attempts: that failed.
+        batch_id: the batch that has it.
+        line: its line there.
+    """
+
+    tenant: str
+    user: str
+    conversation: str
+    from_seq: int
+    to_seq: int
+    attempts: int = 0
+    batch_id: str | None = None
+    line: int | None = None
+
+    @property
+    def owner(self) -> Owner:
+        return self.tenant, self.user
+
+
+class Failed(NamedTuple):
+    """A stretch that is to be asked for again.
+
+    Attributes:
+        attempts: that failed by now.
+        due_at: not before.
+        is_online: by itself from now on, whatever the settings say; False leaves it as it is.
+    """
+
+    window: StoredWindow
+    attempts: int
+    due_at: datetime
+    is_online: bool = False
+
+
+COLUMNS: Final = (
+    windows.c.tenant,
+    windows.c.user_id,
+    windows.c.conversation,
+    windows.c.from_seq,
+    windows.c.to_seq,
+    windows.c.attempts,
+    windows.c.batch_id,
+    windows.c.line,
+)
+_THIS: Final = and_(
+    windows.c.tenant == bindparam("of_tenant"),
+    windows.c.user_id == bindparam("of_user"),
+    windows.c.conversation == bindparam("of_conversation"),
+    windows.c.from_seq == bindparam("of_from_seq"),
+)
+
+
+def _insertion() -> Any:
+    values: dict[str, Any] = {
+        column.name: bindparam(column.name) for column in windows.c if column.name != "is_online"
+    }
+    return insert(windows).values(values).on_conflict_do_nothing()
+
+
+def _changed(**values: Any) -> Update:
+    return update(windows).where(_THIS).values(**values)
+
+
+def _of_batch(*only: ColumnElement[bool]) -> Select[Any]:
+    return select(*COLUMNS).where(windows.c.batch_id == bindparam("of_batch", type_=String), *only)
+
+
+_INSERT = Statement(_insertion())
+_OF_BATCH = Lookup(_of_batch(~windows.c.is_answered))
+_OF_LINE = Lookup(_of_batch(windows.c.line == bindparam("of_line", type_=Integer), ~windows.c.is_answered))
+_COUNTED = Lookup(
+    select(windows.c.tenant, windows.c.user_id, func.count().filter(windows.c.is_answered), func.count())
+    .where(windows.c.batch_id == bindparam("of_batch", type_=String))
+    .group_by(windows.c.tenant, windows.c.user_id)
+)
+_HOLD = Statement(_changed(batch_id=bindparam("batch"), line=bindparam("place")))
+_ANSWERED = Statement(_changed(is_answered=True))
+_AGAIN = Statement(
+    _changed(
+        attempts=bindparam("failed"),
+        due_at=bindparam("due"),
+        batch_id=None,
+        line=None,
+        is_online=or_(windows.c.is_online, bindparam("by_itself", type_=Boolean)),
+    ).where(~windows.c.is_answered)
+)
+_REOPENED = Statement(
+    _changed(
+        attempts=func.greatest(windows.c.attempts + 1, bindparam("failed", type_=Integer)),
+        due_at=bindparam("due"),
+        batch_id=None,
+        line=None,
+        is_online=True,
+        is_answered=False,
+    ).where(windows.c.is_answered)
+)
+
+
+async def put(
+    connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
+) -> None:
+    """Put stretches that were cut in hand; those that are there stay as they are."""
+    rows = [
+        {
+            "tenant": each.tenant,
+            "user_id": each.user,
+            "conversation": each.conversation,
+            "from_seq": each.from_seq,
+            "to_seq": each.to_seq,
+            "cut_at": now,
+            "due_at": now,
+            "attempts": each.attempts,
+            "batch_id": each.batch_id,
+            "line": each.line,
+            "is_answered": answered,
+        }
+        for each in cut
+    ]
+    if rows:
+        await _INSERT.change(connection, rows)
+
+
+async def hold(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
+    """Give stretches to a batch, each by its line."""
+    await _HOLD.change(connection, [{**_key(each), "batch": batch_id, "place": each.line} for each in taken])
+
+
+async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]) -> None:
+    """They are not asked for again."""
+    if rows := [_key(each) for each in answered]:
+        await _ANSWERED.change(connection, rows)
+
+
+async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
+    """Have stretches asked for once more, by themselves, that were given up after so many attempts."""
+    windows_of_it = list(given_up)
+    await put(connection, windows_of_it, now, answered=True)
+    if rows := [{**_key(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
+        await _REOPENED.change(connection, rows)
+
+
+async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
+    """They wait again, and no batch has them."""
+    rows = [
+        {**_key(each.window), "failed": each.attempts, "due": each.due_at, "by_itself": each.is_online}
+        for each in failed
+    ]
+    if rows:
+        await _AGAIN.change(connection, rows)
+
+
+def of_batch(batch_id: str) -> Query[list[StoredWindow]]:
+    """What a batch has that is not answered, by user and place."""
+
+    async def query(connection: Connection) -> list[StoredWindow]:
+        (found,) = await _OF_BATCH.rows(connection, [{"of_batch": batch_id}])
+        return sorted(map(window_of, found))
+
+    return query
+
+
+def of_lines(batch_id: str, lines: Iterable[int]) -> Query[dict[int, StoredWindow]]:
+    """The same, of these lines only, by line."""
+    numbers = list(lines)
+
+    async def query(connection: Connection) -> dict[int, StoredWindow]:
+        wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
+        found = await _OF_LINE.rows(connection, wanted)
+        return {line: window_of(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
+
+    return query
+
+
+def counted(batch_id: str) -> Query[dict[Owner, tuple[int, int]]]:
+    """Of each user in a batch: how many stretches are answered, and how many there are."""
+
+    async def query(connection: Connection) -> dict[Owner, tuple[int, int]]:
+        (found,) = await _COUNTED.rows(connection, [{"of_batch": batch_id}])
+        return {(tenant, user): (answered, all_) for _, tenant, user, answered, all_ in found}
+
+    return query
+
+
+def _key(window: StoredWindow) -> dict[str, Any]:
+    return {
+        "of_tenant": window.tenant,
+        "of_user": window.user,
+        "of_conversation": window.conversation,
+        "of_from_seq": window.from_seq,
+    }
+
+
+def window_of(row: tuple[Any, ...]) -> StoredWindow:
+    """From a row of a `Lookup` of `COLUMNS`."""
+    return StoredWindow._make(row[1:])

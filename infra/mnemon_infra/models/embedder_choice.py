@@ -1,0 +1,43 @@
+"""Which model embeds, by the settings."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import assert_never
+
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.embedding import Embedder, EmbeddingNotConfigured
+
+
+@asynccontextmanager
+async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIterator[Embedder | None]:
+    """The model, until the end of the block; None where the settings say that nothing embeds.
+
+    A provider's package is imported when it is asked for: some take a second.
+
+    Raises:
+        EmbeddingNotConfigured: a package, a model or a key is missing.
+        EmbeddingUnavailable: the provider does not answer.
+        EmbeddingRefused: it answers that it will not.
+    """
+    match settings.provider:
+        case "none":
+            yield None
+        case "wordllama":
+            from mnemon_infra.models.wordllama import MODEL, wordllama
+
+            if settings.model not in (None, MODEL):
+                raise EmbeddingNotConfigured(f"wordllama has no model {settings.model}; it has {MODEL}")
+            yield await asyncio.to_thread(wordllama)
+        case "openai":
+            from mnemon_infra.models.openai_embeddings import open_openai
+
+            async with open_openai(settings.model, deployment) as model:
+                yield model
+        case "fastembed":
+            from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
+
+            yield await asyncio.to_thread(fastembed, settings.model or USUAL_MODEL)
+        case _:
+            assert_never(settings.provider)

@@ -1,0 +1,227 @@
+"""Anthropic's Message Batches."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from datetime import datetime, timedelta
+from typing import get_args
+
+from anthropic import APIStatusError
+from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+from anthropic.types.shared import ErrorType
+
+from mnemon_infra.models.language.anthropic.endpoint import Endpoint, Takes, outcome, params
+from mnemon_infra.models.language.port import (
+    Answer,
+    Line,
+    LineFailed,
+    ModelRefused,
+    ModelUnavailable,
+    Progress,
+    RequestRefused,
+    Result,
+)
+
+SLACK = timedelta(minutes=10)
+"""By how much the provider's clock may be behind ours."""
+
+PAGE = 100
+"""Batches that are listed at a time."""
+
+_ERRORS: tuple[str, ...] = get_args(ErrorType)
+_FAILURES = ("api_error", "overloaded_error", "timeout_error", "unknown")
+_LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
+
+
+class AnthropicBatches:
+    """Anthropic's Message Batches; see `Batches`.
+
+    Nothing of ours is on a batch but the ids of its lines, and these are shown with its results only.
+    """
+
+    most_lines = 100_000
+    most_bytes = 256_000_000
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._batches = endpoint.client.messages.batches
+        self._submitted: dict[str, str] = {}
+
+    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+        """Hand a batch over; returns Anthropic's id of it.
+
+        It is tried once: a submission that seems to have failed may be a batch, which costs. `find` tells.
+
+        Raises:
+            ModelUnavailable: Anthropic does not answer; there may be a batch now.
+            ModelRefused: it refuses the key, or the batch.
+        """
+        takes = await self._endpoint.takes()
+        # In another thread, and never in one piece: it may be long, and a bot may be waiting meanwhile.
+        pieces = await asyncio.to_thread(_body, self._endpoint.model, takes, lines)
+        length = sum(map(len, pieces))
+        client = self._endpoint.client.with_options(max_retries=0)
+        with self._told():
+            try:
+                batch = await client.post(
+                    "/v1/messages/batches",
+                    cast_to=MessageBatch,
+                    content=_in_turn(pieces),
+                    options={"headers": {"Content-Type": "application/json", "Content-Length": str(length)}},
+                )
+            except APIStatusError as error:
+                if error.status_code not in (404, 405, 501):
+                    raise
+                self._endpoint.has_batches = False
+                none = f"has no batches (HTTP {error.status_code}): set extraction.mode=online"
+                raise ModelRefused(f"{self._endpoint.at} {none}") from None
+            self._submitted[batch.id] = batch_id
+            return batch.id
+
+    async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
+        """Anthropic's id of a batch that may have been submitted; None where there is no such batch.
+
+        Of the batches since then that have as many lines, those that were submitted here are known, and one
+        that has ended by the ids in its results. Any other may be this one or another's. It is not taken,
+        for then another's would be lost; nor is this one said to be missing, for then it would be paid for
+        twice. It is waited for, a day at most: no batch takes longer.
+
+        Raises:
+            ModelUnavailable: it cannot be told yet, or Anthropic does not answer.
+            ModelRefused: it refuses the key.
+        """
+        is_open = False
+        with self._told():
+            async for batch in self._batches.list(limit=PAGE):
+                if batch.created_at < since - SLACK:
+                    break
+                if self._submitted.get(batch.id) == batch_id:
+                    return batch.id
+                if batch.id in self._submitted or _counted(batch) != lines:
+                    continue
+                if batch.processing_status != "ended":
+                    is_open = True
+                elif batch.results_url is not None and await self._is_of(batch.id, batch_id):
+                    return batch.id
+        if is_open:
+            raise ModelUnavailable(f"{self._endpoint.at} cannot tell yet whose a batch of {lines} lines is")
+        return None
+
+    async def progress(self, provider_batch_id: str) -> Progress:
+        """How it fares. An ended one has results for 29 days, and then it has failed."""
+        with self._told():
+            batch = await self._batches.retrieve(provider_batch_id)
+            done = _counted(batch) - batch.request_counts.processing
+            if batch.processing_status != "ended":
+                return Progress("running", done)
+            if batch.results_url is None:
+                return Progress("failed", done, "its results are kept no longer")
+            return Progress("ended", done)
+
+    async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+        """What came of an ended batch, line by line, in any order; what cannot be told apart is left out.
+
+        Raises:
+            ModelUnavailable: Anthropic does not answer, or not with all lines: they may be read again.
+            ModelRefused: it refuses the key.
+        """
+        with self._told():
+            batch = await self._batches.retrieve(provider_batch_id)
+            done = _counted(batch) - batch.request_counts.processing
+        read = 0
+        async with aclosing(self._lines(provider_batch_id)) as lines:
+            async for line in lines:
+                read += 1
+                if (response := _response(line)) is not None:
+                    yield Result(response.custom_id, _outcome(response))
+                elif found := _LINE_ID.search(line):
+                    yield Result(found[1].decode(), LineFailed("the line is broken"))
+        if read < done:
+            raise ModelUnavailable(f"{self._endpoint.at} has sent {read} of {done} results")
+
+    async def cancel(self, provider_batch_id: str) -> None:
+        """End it; harmless where it has ended."""
+        with self._told():
+            try:
+                await self._batches.cancel(provider_batch_id)
+            except APIStatusError:
+                if (await self._batches.retrieve(provider_batch_id)).processing_status == "in_progress":
+                    raise
+
+    async def _is_of(self, provider_batch_id: str, batch_id: str) -> bool:
+        async with aclosing(self._lines(provider_batch_id)) as lines:
+            async for line in lines:
+                if (response := _response(line)) is not None:
+                    return response.custom_id.startswith(f"{batch_id}-")
+        return False
+
+    async def _lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
+        """The file, line by line. The SDK's own reader ends at the first line that is broken."""
+        with self._told():
+            async with self._batches.with_streaming_response.results(provider_batch_id) as response:
+                rest = b""
+                async for piece in response.iter_bytes():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        yield line
+                if rest:
+                    yield rest
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """As of the endpoint; but it is not one request of many that is refused."""
+        try:
+            with self._endpoint.told():
+                yield
+        except RequestRefused as error:
+            raise ModelRefused(str(error)) from None
+
+
+def _body(model: str, takes: Takes, lines: Sequence[Line]) -> list[bytes]:
+    """A batch in JSON, a piece for each line."""
+    pieces = []
+    before = b'{"requests":['
+    for line in lines:
+        asked = {"custom_id": line.id, "params": params(line.request, model, takes, cached_for="1h")}
+        pieces.append(before + json.dumps(asked, ensure_ascii=False).encode(errors="replace"))
+        before = b","
+    return [*pieces, b"]}"]
+
+
+async def _in_turn(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+def _counted(batch: MessageBatch) -> int:
+    counts = batch.request_counts
+    return counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
+
+
+def _response(line: bytes) -> MessageBatchIndividualResponse | None:
+    """A line of the results; None where it is none."""
+    try:
+        response = MessageBatchIndividualResponse.construct(**json.loads(line))
+        return response if isinstance(response.custom_id, str) else None
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _outcome(response: MessageBatchIndividualResponse) -> Answer | LineFailed:
+    try:
+        match response.result.type:
+            case "succeeded":
+                return outcome(response.result.message)
+            case "errored":
+                error = response.result.error.error.type
+                kind = error if error in _ERRORS else "unknown"
+                return LineFailed(f"refused: {kind}", is_refused=kind not in _FAILURES)
+            case "canceled":
+                return LineFailed("the batch was cancelled", is_unasked=True)
+            case "expired":
+                return LineFailed("the batch has expired", is_unasked=True)
+    except (AttributeError, TypeError):
+        return LineFailed("the line has no answer")
+    return LineFailed("the line has neither an answer nor an error")

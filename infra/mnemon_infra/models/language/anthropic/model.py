@@ -1,0 +1,117 @@
+"""Models of Anthropic, by its own SDK."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+# The SDK would load these when they are first used, and hold up the event loop for a second.
+import anthropic.resources.messages
+import anthropic.resources.models  # noqa: F401
+from anthropic import AsyncAnthropic
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.anthropic.batches import AnthropicBatches
+from mnemon_infra.models.language.anthropic.endpoint import Endpoint, not_for_long, outcome, params
+from mnemon_infra.models.language.port import (
+    NO_KEY,
+    Answer,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+    RequestRefused,
+    Usage,
+)
+
+USUAL_MODEL = "claude-haiku-5-5"
+ANTHROPIC = "https://api.anthropic.com"
+
+RETRIES = 2
+"""How often a call is repeated. In between the SDK waits, as long as the server says."""
+
+NOTHING = "."
+"""Said in place of a text, to learn whether it was the text that was refused."""
+
+
+class AnthropicModel:
+    """A model of Anthropic's; see `LanguageModel`.
+
+    Attributes:
+        model: as Anthropic names it.
+    """
+
+    provider = "anthropic"
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.model = endpoint.model
+        self._batches = AnthropicBatches(endpoint)
+        self._endpoint = endpoint
+
+    @property
+    def batches(self) -> AnthropicBatches | None:
+        """None once the server has said or shown that it has none."""
+        return self._batches if self._endpoint.has_batches else None
+
+    async def complete(self, request: Request) -> Answer:
+        """Ask, and wait for the answer.
+
+        Raises:
+            ModelUnavailable: Anthropic does not answer.
+            ModelRefused: it refuses the key, the model or the kind of request.
+            RequestRefused: it will never take this request.
+        """
+        try:
+            return await self._answer(request)
+        except RequestRefused as error:
+            raise error.explained(request, await self._checked(request)) from None
+
+    async def _answer(self, request: Request) -> Answer:
+        asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")
+        with self._endpoint.told():
+            try:
+                return outcome(await self._endpoint.client.messages.create(**asked))
+            except json.JSONDecodeError as error:
+                if not error.doc.lstrip().startswith("{"):
+                    raise
+                return Answer("", Usage(), problem="the answer is broken JSON")
+
+    async def _checked(self, request: Request) -> Usage:
+        """Were this refused too, no text would be the reason: limits of spending are told in the same way."""
+        try:
+            return (await self._answer(replace(request, text=NOTHING))).usage
+        except RequestRefused as error:
+            raise ModelRefused(f"{error}, whatever {self.model} is asked") from None
+
+
+@asynccontextmanager
+async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIterator[AnthropicModel]:
+    """The model, until the end of the block. What it takes is asked, and asked later where nobody answers.
+
+    Raises:
+        ModelNotConfigured: there is no key, or one that no request can carry.
+    """
+    logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs what is asked
+    async with AsyncAnthropic(
+        api_key=_key(deployment),
+        base_url=deployment.anthropic_url or ANTHROPIC,
+        timeout=deployment.model_timeout,
+        max_retries=RETRIES,
+        middleware=[not_for_long],
+        open_telemetry=False,  # its spans may hold what is asked
+    ) as client:
+        endpoint = Endpoint(client, model or USUAL_MODEL, deployment.model_timeout)
+        with suppress(ModelUnavailable):
+            await endpoint.takes()
+        yield AnthropicModel(endpoint)
+
+
+def _key(deployment: Deployment) -> str:
+    secret = deployment.anthropic_api_key
+    key = "" if secret is None else secret.get_secret_value().strip()
+    if not key and deployment.anthropic_url is None:
+        raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
+    if not (key.isascii() and key.isprintable()):
+        raise ModelNotConfigured("ANTHROPIC_API_KEY has characters that no key has")
+    return key or NO_KEY

@@ -1,0 +1,131 @@
+"""Models that refuse, or do not answer, are left alone for a while: nothing is lost, it waits."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import structlog
+
+from mnemon_contracts.settings.models import Provider
+from mnemon_infra.models.language.port import (
+    LanguageModel,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+)
+from mnemon_infra.models.language.registry import LanguageModels
+
+log = structlog.get_logger("models")
+
+REFUSED: Final = 60.0
+"""Seconds. Whoever mends a key does not want to wait long; whoever reads the log wants it no more often."""
+
+PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
+"""Seconds, by how many calls failed one after the other; the last one for all later ones.
+
+The first failure may be the fault of what was asked: others are not to wait for that.
+"""
+
+LONGEST: Final = 300.0
+"""Seconds, whatever the provider asks for."""
+
+FORGOTTEN: Final = 600.0
+"""Seconds after which a model that nobody asks again is no matter any more: the settings lead elsewhere."""
+
+_Key = tuple[Provider, str | None]
+
+
+class FailingModel(NamedTuple):
+    """A model that has not answered since a moment.
+
+    Attributes:
+        provider: whose it is.
+        model: as the provider names it, as far as that is known.
+        setting: as it was set; None for the provider's usual one.
+        error: why, in words without key or content.
+        is_refused: it will not answer before that is mended; otherwise it may.
+        since: when that began.
+    """
+
+    provider: str
+    model: str | None
+    setting: str | None
+    error: str
+    is_refused: bool
+    since: datetime
+
+
+class Patience:
+    """The models of a process, and for how long each is left alone."""
+
+    def __init__(self, models: LanguageModels) -> None:
+        self._models = models
+        self._until: dict[_Key, float] = {}
+        self._failed: dict[_Key, int] = {}
+        self._usual: dict[_Key, _Key] = {}
+        self._failing: dict[_Key, FailingModel] = {}
+
+    @property
+    def failing(self) -> Sequence[FailingModel]:
+        """Models that did not answer when they were asked last, as long as somebody asks them."""
+        now = time.monotonic()
+        return [each for key, each in self._failing.items() if now - self._until.get(key, now) < FORGOTTEN]
+
+    def seconds(self, provider: Provider, name: str | None) -> float:
+        """For how long a model is left alone; 0 when it may be asked."""
+        return max(0.0, self._until.get(self._key(provider, name), 0.0) - time.monotonic())
+
+    async def model(self, provider: Provider, name: str | None) -> LanguageModel | None:
+        """A provider's model; None while it is left alone. Why it is was said."""
+        if self.seconds(provider, name):
+            return None
+        try:
+            model = await self._models.of(provider, name)
+        except ModelNotConfigured as error:
+            self._note(provider, name, str(error), is_refused=True)
+            self._leave((provider, name), REFUSED, str(error))
+            return None
+        if (provider, name) not in self._usual:
+            self._failing.pop((provider, name), None)  # it can be opened now
+            self._usual[provider, name] = provider, model.model
+        return None if self.seconds(provider, name) else model
+
+    def answered(self, provider: Provider, name: str | None) -> None:
+        """It answers."""
+        self._failed.pop(self._key(provider, name), None)
+        self._failing.pop(self._key(provider, name), None)
+
+    def failed(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
+        """It does not answer, or refuses."""
+        key = self._key(provider, name)
+        self._note(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
+        self._failed[key] = failed = self._failed.get(key, 0) + 1
+        if isinstance(error, ModelRefused):
+            pause = REFUSED
+        else:
+            pause = max(PAUSES[min(failed, len(PAUSES)) - 1], error.retry_after or 0.0)
+        self._leave(key, min(pause, LONGEST), str(error))
+
+    def _key(self, provider: Provider, name: str | None) -> _Key:
+        """The same for the provider's usual model, whether it is named or not."""
+        return self._usual.get((provider, name), (provider, name))
+
+    def _note(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:
+        key = self._key(provider, name)
+        known = self._failing.get(key)
+        is_same = known is not None and known.is_refused == is_refused
+        since = known.since if known is not None and is_same else datetime.now(UTC)
+        self._failing[key] = FailingModel(provider, key[1], name, error, is_refused, since)
+
+    def _leave(self, key: _Key, pause: float, error: str) -> None:
+        provider, name = key
+        if pause and not self.seconds(provider, name):
+            log.warning(
+                "a model is left alone for a while; what it is to read waits",
+                provider=provider,
+                model=name,
+                seconds=pause,
+                error=error,
+            )
+        self._until[key] = max(time.monotonic() + pause, self._until.get(key, 0.0))

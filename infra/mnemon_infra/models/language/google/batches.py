@@ -1,0 +1,220 @@
+"""Batches of Google's models: a file of requests goes up, a file of results comes down."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from io import BytesIO
+from tempfile import SpooledTemporaryFile
+from typing import Any, TypeVar
+
+import structlog
+from google.genai.errors import APIError
+from google.genai.types import (
+    BatchJob,
+    CreateBatchJobConfig,
+    File,
+    ListBatchJobsConfig,
+    UploadFileConfig,
+)
+
+from mnemon_infra.models.language.google.answers import answer, most_tokens
+from mnemon_infra.models.language.google.endpoint import Server, refuses_key
+from mnemon_infra.models.language.port import (
+    Line,
+    LineFailed,
+    ModelRefused,
+    ModelUnavailable,
+    Progress,
+    Request,
+    RequestRefused,
+    Result,
+)
+
+MOST_LINES, MOST_BYTES = 50_000, 100_000_000
+"""Google takes files of 2 GB and names no number of lines; what is handed over is held in memory."""
+
+IN_MEMORY = 10_000_000
+"""Bytes of results; more of them are on disk."""
+
+PAGE = 100
+
+SKEW = timedelta(minutes=10)
+"""By so much Google's clock and ours may differ."""
+
+ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
+
+REFUSALS = frozenset({3, 5, 7, 8, 9, 11, 16})
+"""Codes of a line that is not taken, in Google's numbers: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
+RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE, UNAUTHENTICATED."""
+
+T = TypeVar("T")
+
+log = structlog.get_logger("models")
+
+
+class GoogleBatches:
+    """Batches of one model, see `Batches`.
+
+    Instructions are sent with each line: a batch may outlive any cached content that would be worth its
+    keep, and Google caches what lines have in common itself. It deletes uploaded files after 48 hours.
+    """
+
+    most_lines = MOST_LINES
+    most_bytes = MOST_BYTES
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._client = server.client
+
+    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+        """The provider's id of the new batch. It is asked for once: two requests would make two batches."""
+        requests = await asyncio.to_thread(_written, lines)
+        file = await self._ask(partial(self._uploaded, batch_id, requests))
+        job = await self._ask(partial(self._created, batch_id, file), tries=1)
+        if job.name is None:
+            raise ModelUnavailable("Google does not say what it calls the batch")
+        return job.name
+
+    async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
+        """By its name, which is ours; whatever their order, all that there are are looked at."""
+        return await self._ask(partial(self._found, batch_id, since - SKEW))
+
+    async def progress(self, provider_batch_id: str) -> Progress:
+        """How it fares; a batch that Google does not know has failed."""
+        return await self._ask(partial(self._progress, provider_batch_id))
+
+    async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+        """Line by line, once the file has come down; of an expired batch there may be none."""
+        job = await self._ask(partial(self._job, provider_batch_id)) or {}
+        name = job.get("output", {}).get("responsesFile")
+        if name is None:
+            return
+        unreadable = 0
+        failed: ModelUnavailable | None = None
+        with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+            try:
+                await self._ask(partial(self._server.download, str(name), file))
+            except ModelUnavailable as error:  # the lines that have come are right all the same
+                failed = error
+            file.seek(0)
+            for line in file:
+                result = _read(line)
+                if result is not None:
+                    yield result
+                elif line.strip():
+                    unreadable += 1
+        if unreadable:
+            log.warning("lines of a batch's results cannot be read", lines=unreadable)
+        if failed is not None:
+            raise failed
+
+    async def cancel(self, provider_batch_id: str) -> None:
+        """End it."""
+        await self._ask(partial(self._cancelled, provider_batch_id))
+
+    async def _ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
+        try:
+            return await self._server.ask(call, tries)
+        except RequestRefused as error:
+            raise ModelRefused(str(error)) from None
+
+    async def _progress(self, provider_batch_id: str) -> Progress:
+        job = await self._job(provider_batch_id)
+        if job is None:
+            return Progress("failed", error="Google has no such batch")
+        done = _counted(job)
+        state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
+        if state == "FAILED":
+            return Progress("failed", done, "Google says that the batch failed")
+        return Progress("ended" if state in ENDED else "running", done)
+
+    async def _job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
+        """What Google says of a batch; None where it knows none of that id."""
+        try:
+            operation = await self._server.as_sent("batches", provider_batch_id)
+        except APIError as error:
+            if error.code != 404:
+                raise
+            return None
+        return dict(operation["metadata"])
+
+    async def _uploaded(self, batch_id: str, requests: bytes) -> File:
+        config = UploadFileConfig(mime_type="application/jsonl", display_name=batch_id)
+        return await self._client.files.upload(file=BytesIO(requests), config=config)
+
+    async def _created(self, batch_id: str, file: File) -> BatchJob:
+        name = file.name or ""
+        try:
+            return await self._client.batches.create(
+                model=self._server.model, src=name, config=CreateBatchJobConfig(display_name=batch_id)
+            )
+        except APIError as error:
+            if error.code < 500:  # otherwise there may be a batch that reads the file
+                with suppress(ModelUnavailable, RequestRefused):
+                    await self._server.ask(partial(self._client.files.delete, name=name), tries=1)
+            raise
+
+    async def _found(self, batch_id: str, since: datetime) -> str | None:
+        config = ListBatchJobsConfig(page_size=PAGE)
+        async for job in await self._client.batches.list(config=config):
+            is_ours = job.display_name == batch_id and (job.create_time is None or job.create_time >= since)
+            if is_ours and job.name is not None:
+                return job.name
+        return None
+
+    async def _cancelled(self, provider_batch_id: str) -> None:
+        try:
+            await self._client.batches.cancel(name=provider_batch_id)
+        except APIError as error:
+            if error.code not in (400, 404, 409) or refuses_key(error):
+                raise  # otherwise it has ended
+
+
+def _written(lines: Sequence[Line]) -> bytes:
+    bodies = ({"key": line.id, "request": _body(line.request)} for line in lines)
+    return b"".join(json.dumps(body, ensure_ascii=False).encode(errors="replace") + b"\n" for body in bodies)
+
+
+def _body(request: Request) -> dict[str, Any]:
+    """As the SDK writes it, which writes it in requests only."""
+    generation: dict[str, Any] = {"maxOutputTokens": most_tokens(request)}
+    if request.schema is not None:
+        generation |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
+    return {
+        "systemInstruction": {"parts": [{"text": request.instructions}]},
+        "contents": [{"role": "user", "parts": [{"text": request.text}]}],
+        "generationConfig": generation,
+    }
+
+
+def _counted(job: Mapping[str, Any]) -> int:
+    """Lines that are done with."""
+    counts = job.get("batchStats", {})
+    return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
+
+
+def _read(line: bytes) -> Result | None:
+    """None: nobody knows whose result it is."""
+    try:
+        said = json.loads(line)
+        line_id, response = said["key"], said.get("response")
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    if not isinstance(line_id, str):
+        return None
+    if response is None:
+        return Result(line_id, _failed(said.get("error") or said.get("status")))
+    try:
+        return Result(line_id, answer(response))
+    except (LookupError, AttributeError, TypeError):
+        return Result(line_id, LineFailed("the line has no answer"))
+
+
+def _failed(error: object) -> LineFailed:
+    code = error.get("code") if isinstance(error, dict) else None
+    if not isinstance(code, int):
+        return LineFailed("Google neither answers nor says why")
+    return LineFailed(f"Google fails the request (code {code})", code in REFUSALS or 400 <= code < 500)

@@ -1,0 +1,159 @@
+"""Google's models, by its SDK for the Gemini Developer API."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+import httpx2
+from google.genai import Client
+from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions
+from pydantic import ValidationError
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.google.answers import answer, most_tokens
+from mnemon_infra.models.language.google.batches import GoogleBatches
+from mnemon_infra.models.language.google.endpoint import Server
+from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
+from mnemon_infra.models.language.port import (
+    NO_KEY,
+    Answer,
+    ModelNotConfigured,
+    ModelRefused,
+    Request,
+    RequestRefused,
+    Usage,
+)
+
+USUAL_MODEL = "gemini-3.5-flash-lite"
+GOOGLE, VERSION = "https://generativelanguage.googleapis.com", "v1beta"
+
+RETRIES = 2
+
+LIFETIME = 600.0
+"""Seconds that Google keeps cached instructions, unless they are used."""
+
+NOTHING = "."
+"""Said in place of a text, to learn whether it was the text that was refused."""
+
+
+class GoogleModel:
+    """A model of Google's; see `LanguageModel`.
+
+    Attributes:
+        model: as Google names it.
+    """
+
+    provider = "google"
+
+    def __init__(self, server: Server, cached: CachedInstructions) -> None:
+        self.model = server.model
+        self.batches = GoogleBatches(server)
+        self._server = server
+        self._cached = cached
+
+    async def complete(self, request: Request) -> Answer:
+        """Ask, and wait for the answer. Instructions are those that Google keeps, where it keeps them.
+
+        Raises:
+            ModelUnavailable: Google does not answer.
+            ModelRefused: it refuses the key, the model or the kind of request.
+            RequestRefused: it will never take this request.
+        """
+        name = await self._cached.name(request.instructions)
+        if name is None:
+            return await self._taken(request)
+        try:
+            return await self._server.ask(partial(self._answer, request, name))
+        except (ModelRefused, RequestRefused):  # so it says, too, that it has them no more
+            answered = await self._taken(request)
+            self._cached.forget(request.instructions, name)
+            return answered
+
+    async def _taken(self, request: Request) -> Answer:
+        """Were nothing refused too, the text would not be the reason."""
+        try:
+            return await self._server.ask(partial(self._answer, request))
+        except RequestRefused as refused:
+            try:
+                checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
+            except RequestRefused as error:
+                raise ModelRefused(f"{error}, whatever it is asked") from None
+            raise refused.explained(request, checked.usage) from None
+
+    async def _answer(self, request: Request, cached: str | None = None) -> Answer:
+        try:
+            response = await self._server.client.models.generate_content(
+                model=self.model, contents=request.text, config=_config(request, cached)
+            )
+        except ValidationError:
+            return Answer("", Usage(), problem="the answer has a form that it should not have")
+        except json.JSONDecodeError as error:
+            if not error.doc.lstrip().startswith("{"):
+                raise
+            return Answer("", Usage(), problem="the answer is broken JSON")
+        return answer(response.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+@asynccontextmanager
+async def open_google(
+    model: str | None,
+    deployment: Deployment,
+    *,
+    retries: int = RETRIES,
+    lifetime: float = LIFETIME,
+    clock: Callable[[], float] = time.monotonic,
+) -> AsyncIterator[GoogleModel]:
+    """The model, until the end of the block.
+
+    Raises:
+        ModelNotConfigured: there is no key, or one that no request can carry.
+    """
+    url = (deployment.google_url or GOOGLE).rstrip("/")
+    key = _key(deployment)
+    async with httpx2.AsyncClient(
+        base_url=f"{url}/{VERSION}",
+        headers={"x-goog-api-key": key},
+        timeout=deployment.model_timeout,
+        follow_redirects=True,
+    ) as http:
+        client = Client(
+            enterprise=False,
+            api_key=key,
+            http_options=HttpOptions(
+                base_url=url,
+                api_version=VERSION,
+                timeout=round(deployment.model_timeout * 1000),
+                httpx_async_client=http,
+            ),
+        )
+        server = Server(client.aio, http, url, model or USUAL_MODEL, retries)
+        cached = CachedInstructions(server, lifetime, clock)
+        try:
+            yield GoogleModel(server, cached)
+        finally:
+            await cached.close()
+            client.close()
+
+
+def _config(request: Request, cached: str | None) -> GenerateContentConfig:
+    return GenerateContentConfig(
+        system_instruction=None if cached else request.instructions,
+        cached_content=cached,
+        max_output_tokens=most_tokens(request),
+        response_mime_type=None if request.schema is None else "application/json",
+        response_json_schema=None if request.schema is None else dict(request.schema),
+        automatic_function_calling=AutomaticFunctionCallingConfig(disable=True),
+    )
+
+
+def _key(deployment: Deployment) -> str:
+    secret = deployment.google_api_key
+    key = "" if secret is None else secret.get_secret_value().strip()
+    if not key and deployment.google_url is None:
+        raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
+    if not (key.isascii() and key.isprintable()):
+        raise ModelNotConfigured("GEMINI_API_KEY has characters that no key has")
+    return key or NO_KEY

@@ -1,0 +1,1 @@
+"""The model without a provider: rules for English and Russian."""

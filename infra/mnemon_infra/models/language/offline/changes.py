@@ -1,0 +1,134 @@
+"""How something new stands to what is known: it says it again, or takes its place."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mnemon_infra.models import bm25
+from mnemon_infra.models.language.offline.english import ENGLISH
+from mnemon_infra.models.language.offline.english_words import KIN
+from mnemon_infra.models.language.offline.rule import Slot, any_of, forms
+from mnemon_infra.models.language.offline.russian import RUSSIAN
+from mnemon_infra.models.language.offline.russian_words import HE_OR_SHE, OF_KIN, THEY
+from mnemon_infra.models.language.offline.statements import Statement
+from mnemon_infra.models.language.port import KnownFact
+
+_NOT_OF_THE_USER: Final = forms(
+    rf"""{KIN}\b(?! (?:is|was) born)|
+    (?:{HE_OR_SHE}|{OF_KIN}|{THEY})(?!\w)"""
+)
+_DENIAL: Final = forms(
+    r"""(?:not|no|never|no longer|any ?more|stopped|quit|gave up|given up|left|lost)\b|
+    (?:don|doesn|isn|aren|can|won|didn|wasn)'?t\b|cannot\b|
+    (?:не|нет|больше не|уже не|бросила?|перестала?|уволил\w*|разлюбила?|нельзя)(?!\w)"""
+)
+_OF_ENDING: Final = forms(
+    r"""(?:no longer|any ?more|stopped|quit|gave up|given up|don't|do not|used to)\b|
+    (?:больше|уже|бросила?|перестала?|завязала?|разлюбила?|отказал\w+)(?!\w)"""
+)
+_OF_WORK: Final = forms(r"(?:job|position|work\w*)\b|(?:работ\w+|уволил\w*)")
+_A_NEW_ONE: Final = forms(
+    r"""(?:now|new|started|switched|promoted|got|landed|accepted|found)\b|
+    (?:теперь|нов\w+|сменил\w*|устроил\w*|повысили)(?!\w)"""
+)
+
+_WHO: Final = any_of(
+    r"""(?:the )?user(?:'s)? (?:now |currently |has )?|I(?:'m|'ve)? (?:\w+ )?|we(?:'re|'ve)? (?:\w+ )?|
+    пользовател\w+ (?:\w+ )?|я (?:\w+ )?|мы (?:\w+ )?|сейчас |теперь |недавно |now |recently """
+)
+
+
+_SPEAKER: Final = re.compile(rf"(?:{ENGLISH.user}|{RUSSIAN.user}): ")
+
+
+def _about_the_user(lines: str) -> re.Pattern[str]:
+    return re.compile(rf"{_WHO}?{any_of(lines)}", re.IGNORECASE)
+
+
+_SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
+    "home": _about_the_user(
+        r"""(?:(?:is |am )?(?:living|based)|lives?|resides?|moved(?: back)?)(?: from \w+)?
+        (?: in| near| to| outside) (?:the )?(?-i:[A-Z])|
+        (?:жив[её]т|живу|жив[её]м|проживает|проживаю|переехал[аи]?)(?: из \S+)?(?: жить)?
+        (?: в| на| под) (?:городе? )?(?-i:[А-ЯЁA-Z])"""
+    ),
+    "age": _about_the_user(
+        r"""(?:is |am |turned |just turned )?\d{1,2}(?: years old|[.,]|$)|
+        (?:мне |исполнилось )*\d{1,2} (?:лет|год)"""
+    ),
+    "status": _about_the_user(
+        r"""(?:is |am |was |got )?(?:married|single|divorced|engaged|widowed)\b|
+        (?:не )?(?:женат|замужем|развед[её]н|холост|помолвлен)|
+        (?:вышла замуж|женился|женилась|поженились|развелся|развёлся|развелась)"""
+    ),
+    "name": _about_the_user(
+        r"(?:my |full |first )*name(?:'s| is) |(?:меня |пользователя )?зовут |(?:мо[её] )?имя "
+    ),
+    "work": _about_the_user(
+        r"""(?:(?:is |am )?(?:working|employed)|works?|started working) (?:as|at|for|in)\b|
+        (?:got|has|have|found) a (?:\w+ )*job\b|
+        (?:работает|работаю|устроил\w*)(?!\w)"""
+    ),
+}
+"""What fills each slot in a fact, in the user's own words or as a model writes of the user."""
+
+
+def stems(text: str) -> frozenset[int]:
+    """The words of a text by their stems, usual words left out."""
+    return frozenset(bm25.query(text).indices)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A fact that is known, and what it is about."""
+
+    id: str
+    stems: frozenset[int]
+    is_denial: bool
+    is_of_the_user: bool
+    slots: frozenset[Slot]
+
+    @classmethod
+    def of(cls, fact: KnownFact) -> "Known":
+        text = _SPEAKER.sub("", fact.text)
+        of_the_user = _NOT_OF_THE_USER.search(text) is None
+        slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
+        return cls(fact.id, stems(text), _is_denial(text), of_the_user, frozenset(slots))
+
+
+def is_known(statement: Statement, known: Sequence[Known]) -> bool:
+    """Whether one of these facts says all that the statement does."""
+    said, denies = stems(statement.text), _is_denial(statement.text)
+    return any(said <= fact.stems and denies == fact.is_denial for fact in known)
+
+
+def replaced(statement: Statement, known: Sequence[Known]) -> str | None:
+    """The id of the fact whose place a statement takes, where that is plain."""
+    text, slot = statement.text, statement.rule.slot
+    if _NOT_OF_THE_USER.search(text):
+        return None
+    if statement.rule.ends:
+        return _ended(statement.undated, known)
+    if slot is None or (slot == "work" and not _A_NEW_ONE.search(text)):
+        return None
+    return _only([fact for fact in known if slot in fact.slots])
+
+
+def _ended(text: str, known: Sequence[Known]) -> str | None:
+    """What was so until now: the one fact that shares most of the words, and half of them at least."""
+    said = stems(_OF_ENDING.sub(" ", text))
+    standing = [fact for fact in known if fact.is_of_the_user and not fact.is_denial]
+    shared = [len(said & fact.stems) for fact in standing]
+    most = max(shared, default=0)
+    if most and 2 * most >= len(said):
+        return _only([fact for fact, count in zip(standing, shared, strict=True) if count == most])
+    return _only([fact for fact in standing if "work" in fact.slots]) if _OF_WORK.search(text) else None
+
+
+def _only(facts: Sequence[Known]) -> str | None:
+    return facts[0].id if len(facts) == 1 else None
+
+
+def _is_denial(text: str) -> bool:
+    return _DENIAL.search(text.replace("’", "'")) is not None

@@ -1,0 +1,258 @@
+"""Dates that are told by the day on which they are told: "tomorrow", «в прошлом месяце»."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
+from typing import Final, NamedTuple
+
+from mnemon_infra.models.language.offline.numbers import NUMBERS, number_of
+from mnemon_infra.models.months import ENGLISH, RUSSIAN
+
+
+class Span(NamedTuple):
+    """A stretch of days that a text names, and where it names it.
+
+    Attributes:
+        start: where in the text, in characters.
+        end: where it ends there.
+        first: its first day.
+        last: its last day.
+        shown: how it is written; empty where the text says it exactly already.
+    """
+
+    start: int
+    end: int
+    first: date
+    last: date
+    shown: str = ""
+
+
+Direction = int
+"""1: what lies ahead; -1: what lies behind; 0: not known, so that "on Friday" is left as it is."""
+
+Days = tuple[date, date, str]
+"""First and last day, and how they are written."""
+
+Reading = Callable[[re.Match[str], date], Days | None]
+
+_UNITS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("day", "days", "день", "дня", "дней"), "day"),
+    **dict.fromkeys(("week", "weeks", "неделя", "неделю", "недели", "недель", "неделе"), "week"),
+    **dict.fromkeys(("month", "months", "месяц", "месяца", "месяцев", "месяце"), "month"),
+    **dict.fromkeys(("year", "years", "год", "года", "году", "лет"), "year"),
+}
+_WEEKDAYS: Final[Mapping[str, int]] = {
+    name: number
+    for names in (
+        ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+        ("понедельник", "вторник", "среду", "четверг", "пятницу", "субботу", "воскресенье"),
+    )
+    for number, name in enumerate(names)
+}
+_RUSSIAN_IN: Final = (
+    *("январе", "феврале", "марте", "апреле", "мае", "июне"),
+    *("июле", "августе", "сентябре", "октябре", "ноябре", "декабре"),
+)
+_MONTHS: Final[Mapping[str, int]] = {
+    name.lower(): number for names in (ENGLISH, RUSSIAN, _RUSSIAN_IN) for number, name in enumerate(names, 1)
+}
+_SHIFTS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("last", "прошлый", "прошлую", "прошлое", "прошлой", "прошлом", "прошлых"), -1),
+    **dict.fromkeys(("this", "этот", "эту", "это", "этой", "этом", "этих", "ближайший", "ближайшую"), 0),
+    **dict.fromkeys(
+        ("next", "следующий", "следующую", "следующее", "следующей", "следующем", "следующих"), 1
+    ),
+    **dict.fromkeys(("будущей", "будущем"), 1),
+}
+_DAYS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("the day before yesterday", "day before yesterday", "позавчера"), -2),
+    **dict.fromkeys(("yesterday", "last night", "вчера"), -1),
+    **dict.fromkeys(("today", "tonight", "this morning", "this afternoon", "this evening", "сегодня"), 0),
+    **dict.fromkeys(("tomorrow", "завтра"), 1),
+    **dict.fromkeys(("the day after tomorrow", "day after tomorrow", "послезавтра"), 2),
+}
+
+
+def _any(words: Mapping[str, int] | Mapping[str, str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+def spans(text: str, day: date, direction: Direction = 0) -> list[Span]:
+    """The dates that a text names, said on this day, in their order in the text."""
+    found = sorted(_found(text, day, direction), key=lambda span: (span.start, -span.end))
+    apart: list[Span] = []
+    for span in found:
+        if not apart or span.start >= apart[-1].end:
+            apart.append(span)
+    return apart
+
+
+def dated(text: str, named: list[Span]) -> str:
+    """The text with each of these dates in brackets behind the words that name it."""
+    for span in reversed(named):
+        if span.shown and not text.startswith(f" ({span.shown}", span.end):
+            text = f"{text[: span.end]} ({span.shown}){text[span.end :]}"
+    return text
+
+
+def without(text: str, named: list[Span]) -> str:
+    """The text without the words that name these dates."""
+    for span in reversed(named):
+        text = text[: span.start] + text[span.end :]
+    return text
+
+
+def _found(text: str, day: date, direction: Direction) -> Iterator[Span]:
+    for pattern, reading in (*_ALWAYS, *((_AHEAD, _BEHIND)[direction < 0] if direction else ())):
+        for match in pattern.finditer(text):
+            try:
+                days = reading(match, day)
+            except (OverflowError, ValueError):
+                continue  # 31 February, or a hundred thousand years ago
+            if days:
+                yield Span(match.start(), match.end(), *days)
+
+
+def _of_day(day: date) -> Days:
+    return day, day, day.isoformat()
+
+
+def _of_week(day: date, days: int = 7) -> Days:
+    last = day - timedelta(days=day.weekday()) + timedelta(days=6)
+    first = last - timedelta(days=days - 1)
+    return first, last, f"{first}/{last}"
+
+
+def _of_month(year: int, month: int) -> Days:
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    following = date(year + month // 12, month % 12 + 1, 1)
+    return date(year, month, 1), following - timedelta(days=1), f"{year:04}-{month:02}"
+
+
+def _of_year(year: int) -> Days:
+    return date(year, 1, 1), date(year, 12, 31), f"{year:04}"
+
+
+def _by_name(match: re.Match[str], day: date) -> Days:
+    return _of_day(day + timedelta(days=_DAYS[match["day"].lower()]))
+
+
+def _away(match: re.Match[str], day: date) -> Days | None:
+    """So many units ago, or from now."""
+    count = number_of(match["count"])
+    if count is None:
+        return None
+    count = -count if "ago" in match.groupdict() else count
+    match _UNITS[match["unit"].lower()]:
+        case "day":
+            return _of_day(day + timedelta(days=count))
+        case "week":
+            return _of_week(day + timedelta(weeks=count))
+        case "month":
+            return _of_month(day.year, day.month + count)
+        case _:
+            return _of_year(day.year + count)
+
+
+def _shifted(match: re.Match[str], day: date) -> Days:
+    """The last, this or the next week, weekend, month or year."""
+    shift = _SHIFTS[match["shift"].lower()]
+    unit = match["unit"].lower()
+    if unit in ("weekend", "выходных", "выходные"):
+        return _of_week(day + timedelta(weeks=shift), days=2)
+    match _UNITS[unit]:
+        case "week":
+            return _of_week(day + timedelta(weeks=shift))
+        case "month":
+            return _of_month(day.year, day.month + shift)
+        case _:
+            return _of_year(day.year + shift)
+
+
+def _weekday(match: re.Match[str], day: date) -> Days:
+    """The last such day, the one that comes, or that of the next week."""
+    shift, wanted = _SHIFTS[match["shift"].lower()], _WEEKDAYS[match["weekday"].lower()]
+    if shift == 1:
+        return _of_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))
+    return _nearest(wanted, day, -1 if shift < 0 else 1)
+
+
+def _nearest(wanted: int, day: date, direction: Direction) -> Days:
+    if direction < 0:
+        return _of_day(day - timedelta(days=(day.weekday() - wanted - 1) % 7 + 1))
+    return _of_day(day + timedelta(days=(wanted - day.weekday()) % 7))
+
+
+def _on_weekday(direction: Direction) -> Reading:
+    return lambda match, day: _nearest(_WEEKDAYS[match["weekday"].lower()], day, direction)
+
+
+def _in_month(direction: Direction) -> Reading:
+    def read(match: re.Match[str], day: date) -> Days:
+        month = _MONTHS[match["month"].lower()]
+        later = month > day.month if direction < 0 else month < day.month
+        return _of_month(day.year + (direction if later else 0), month)
+
+    return read
+
+
+def _on_day(direction: Direction) -> Reading:
+    """A day of a month, without a year."""
+
+    def read(match: re.Match[str], day: date) -> Days:
+        month, number = _MONTHS[match["month"].lower()], int(match["number"])
+        this_year = date(day.year, month, number)
+        is_wrong = this_year > day if direction < 0 else this_year < day
+        return _of_day(this_year.replace(year=day.year + direction) if is_wrong else this_year)
+
+    return read
+
+
+def _exact(match: re.Match[str], day: date) -> Days:
+    groups = match.groupdict()
+    month = _MONTHS[groups["month"].lower()] if groups.get("month") else int(groups["of_year"])
+    exact = date(int(groups["year"]), month, int(groups["number"]))
+    return exact, exact, ""
+
+
+def _rules(*rules: tuple[str, Reading]) -> list[tuple[re.Pattern[str], Reading]]:
+    return [
+        (re.compile(rf"(?<![\w-])(?:{pattern})(?![\w'-])", re.IGNORECASE), read) for pattern, read in rules
+    ]
+
+
+_COUNT: Final = rf"(?P<count>\d{{1,3}}|{_any(NUMBERS)})"
+_UNIT: Final = rf"(?P<unit>{_any(_UNITS)})"
+_MONTH: Final = rf"(?P<month>{_any(_MONTHS)})"
+_WEEKDAY: Final = rf"(?P<weekday>{_any(_WEEKDAYS)})"
+_SHIFT: Final = rf"(?P<shift>{_any(_SHIFTS)})"
+_NUMBER: Final = r"(?P<number>\d{1,2})(?:st|nd|rd|th|-?го)?"
+_NO_YEAR: Final = r"(?!,? (?:of )?\d{4})"
+
+_ALWAYS: Final = _rules(
+    (rf"(?P<day>{_any(_DAYS)})", _by_name),
+    (rf"{_COUNT} {_UNIT} (?P<ago>ago|назад)", _away),
+    (r"(?P<count>)(?P<unit>неделю|месяц|год) (?P<ago>назад)", _away),
+    (rf"(?:in|через) {_COUNT} {_UNIT}(?: time)?", _away),
+    (r"через (?P<count>)(?P<unit>неделю|месяц|год)", _away),
+    (rf"(?:this )?{_SHIFT} (?P<unit>week|weekend|month|year)", _shifted),
+    (rf"(?:на|в) {_SHIFT} (?P<unit>неделе|выходных|выходные|месяце|году)", _shifted),
+    (rf"(?:(?:on|в|во) )?{_SHIFT} {_WEEKDAY}", _weekday),
+    (rf"{_NUMBER} (?:of )?{_MONTH},? (?P<year>\d{{4}})", _exact),
+    (rf"{_MONTH} {_NUMBER},? (?P<year>\d{{4}})", _exact),
+    (r"(?P<year>\d{4})-(?P<of_year>\d\d)-(?P<number>\d\d)", _exact),
+    (r"(?P<number>\d{1,2})\.(?P<of_year>\d\d)\.(?P<year>\d{4})", _exact),
+)
+
+
+def _directed(direction: Direction) -> list[tuple[re.Pattern[str], Reading]]:
+    return _rules(
+        (rf"(?:on|в|во) {_WEEKDAY}", _on_weekday(direction)),
+        (rf"(?:in|в) {_MONTH}{_NO_YEAR}", _in_month(direction)),
+        (rf"(?:on )?(?:the )?{_NUMBER} (?:of )?{_MONTH}{_NO_YEAR}", _on_day(direction)),
+        (rf"(?:on )?{_MONTH} {_NUMBER}{_NO_YEAR}", _on_day(direction)),
+    )
+
+
+_AHEAD: Final = _directed(1)
+_BEHIND: Final = _directed(-1)

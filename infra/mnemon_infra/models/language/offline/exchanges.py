@@ -1,0 +1,208 @@
+"""Utterances of messages, or of earlier summaries, exchange by exchange."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date
+from math import sqrt
+from typing import Final, NamedTuple
+
+from mnemon_infra.models.language.offline.changes import stems
+from mnemon_infra.models.language.offline.dates import dated, spans
+from mnemon_infra.models.language.offline.details import TokenizedSentence, names_of
+from mnemon_infra.models.language.offline.rule import forms
+from mnemon_infra.models.language.offline.sentences import is_cyrillic, sentences
+from mnemon_infra.models.language.offline.statements import statements
+from mnemon_infra.models.language.port import Said
+
+_USER: Final = 1.5
+_STATEMENT: Final = 2.0
+_DETAIL: Final = 1.2
+_WISH: Final = 1.3
+_OFFER: Final = 0.5
+"""Weights of questions: a user's states a wish, an assistant's offers more."""
+
+_NEW: Final = 0.5
+_ECHO: Final = 50
+"""Sentences before one of the assistant's that it is compared with, as it may repeat them."""
+
+_MOST_WEIGHED_DETAILS: Final = 4
+
+_SPEAKERS: Final = {
+    False: {"user": "User", "assistant": "Assistant"},
+    True: {"user": "Пользователь", "assistant": "Ассистент"},
+}
+_ROLES: Final = {name: role for names in _SPEAKERS.values() for role, name in names.items()}
+_MARK: Final = re.compile(
+    r"(?:(?<=\s)|\A)(?:\[(?P<day>\d{4}-\d\d-\d\d)\] )?"
+    rf"(?P<who>{'|'.join(_ROLES)})(?P<name> \([^)]{{1,100}}\))?: "
+)
+"""Mark at which a summary by these rules changes to another speaker or day."""
+
+_NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\.\.\.\]$")
+_OF_ONESELF: Final = re.compile(
+    r"\b(?:I|my|me|we|our|я|мне|меня|мой|моя|мо[её]|мои|мы|у нас)\b", re.IGNORECASE
+)
+_COURTESY: Final = forms(
+    r"""(?:(?:hi|hello|hey)(?: there| again| (?-i:[A-Z])\w+)?|good (?:morning|afternoon|evening|day|night)|
+    (?:many )?thanks(?: again| so much| very much| a lot)?|thank you(?: so much| very much| again)?|thx|
+    ok(?:ay)?|great|sure(?: thing)?|perfect|awesome|excellent|wonderful|cool|nice|got it|of course|
+    no problem|you(?:'|’)?re (?:very |most )?welcome|welcome(?: back)?|my pleasure|certainly|absolutely|
+    have a (?:good|nice|great|lovely|safe) (?:\w+ )?\w+|(?:good ?)?bye|see you(?: later| soon)?|good luck|
+    that (?:sounds|is) (?:great|good|nice|wonderful)|sounds (?:great|good)|i see|wow|(?:ha)+|lol|
+    (?:при+вет(?:ик|ствую)?|здравствуй(?:те)?)(?: (?-i:[А-ЯЁ])\w+)?|добр(?:ый|ое|ого) (?:день|утро|вечер|дня)|
+    доброй ночи|доброго времени суток|спасибо(?: большое| огромное| тебе| вам)*|большое спасибо|
+    благодарю(?: вас)?|пожалуйста|ок(?:ей)?|хорошо|отлично|супер|класс|здорово|понятно|ясно|пока|
+    до (?:свидания|встречи|завтра)|не за что|конечно|рада? (?:был[аи]? )?помочь|рада? слышать|
+    хорошего (?:дня|вечера)|удачи|ага|угу|ладно|прекрасно|замечательно|договорились)
+    (?=\s*(?:[,.!…:;)—–-]|\Z))[\s,.!…:;)—–-]*"""
+)
+_OFFER_OF_HELP: Final = forms(
+    r"""(?:(?:how|what) (?:can|may|could) I (?:help|do|assist)|is there anything|anything else|let me know|
+    feel free|(?:i(?:'|’)?m |always )?(?:happy|glad|here) to help|hope (?:this|that) helps|
+    чем (?:я )?(?:могу|ещё могу|еще могу|вам|тебе)\b.*помо|обращайтесь|обращайся|дайте знать|дай знать|
+    если (?:что|будут|возникнут|нужн)|могу (?:ли )?я (?:ещё |еще )?(?:чем|помочь)).*"""
+)
+
+
+class Utterance(NamedTuple):
+    """A sentence of one speaker.
+
+    Attributes:
+        place: its number among all of them.
+        day: when it was said, where that is known.
+        speaker: how a summary names who said it, where that is known.
+        is_answer: it is the assistant's.
+        is_wish: it is a question that is not the assistant's.
+        sentence: its words.
+        stems: the same by their stems, usual words left out.
+        worth: how much it tells.
+    """
+
+    place: int
+    day: date | None
+    speaker: str | None
+    is_answer: bool
+    is_wish: bool
+    sentence: TokenizedSentence
+    stems: frozenset[int]
+    worth: float
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is a question of the assistant's that has neither a name nor a number."""
+        return self.is_answer and self.sentence.text.endswith("?") and not self.sentence.details
+
+
+class Exchange(NamedTuple):
+    """A user's message with the answers that follow, or an earlier summary."""
+
+    utterances: Sequence[Utterance]
+
+    @property
+    def has_details(self) -> bool:
+        return any(each.sentence.details for each in self.utterances)
+
+
+class _Line(NamedTuple):
+    """A sentence as it was found; `exchange` is the number of the exchange that it belongs to."""
+
+    exchange: int
+    day: date | None
+    speaker: str | None
+    role: str
+    text: str
+    worth: float
+
+
+def exchanges(said: Sequence[Said]) -> list[Exchange]:
+    """Split messages into exchanges, oldest first, without greetings and thanks unless there is no more."""
+    of_messages = any(message.role in ("user", "assistant") for message in said)
+    found = list(_of_messages(said) if of_messages else _of_summaries(said))
+    lines = [line for each in found if (line := _without_courtesy(each))] or found
+    names = names_of([line.text for line in lines])
+    read = [(line, TokenizedSentence.of(line.text, names), stems(line.text)) for line in lines]
+    common = Counter(stem for _, _, of_line in read for stem in of_line)
+    gathered: dict[int, list[Utterance]] = {}
+    earlier: set[str] = set()
+    for place, (line, sentence, of_line) in enumerate(read):
+        lately = (other for _, _, other in read[max(0, place - _ECHO) : place])
+        if line.text.casefold() in earlier or (
+            line.role == "assistant" and any(of_line <= other for other in lately)
+        ):
+            continue
+        earlier.add(line.text.casefold())
+        worth = _worth(line, sentence, of_line, common) * (1 + _NEW * place / len(read))
+        is_answer = line.role == "assistant"
+        is_wish = not is_answer and line.text.endswith("?")
+        utterance = Utterance(place, line.day, line.speaker, is_answer, is_wish, sentence, of_line, worth)
+        gathered.setdefault(line.exchange, []).append(utterance)
+    return [Exchange(utterances) for utterances in gathered.values()]
+
+
+def _of_messages(said: Sequence[Said]) -> Iterator[_Line]:
+    by_users = " ".join(message.text for message in said if message.role == "user")
+    names = _SPEAKERS[is_cyrillic(by_users or " ".join(message.text for message in said))]
+    exchange = 0
+    for message in said:
+        if message.role not in names:
+            continue
+        exchange += message.role == "user"
+        speaker = names[message.role]
+        if message.name:
+            speaker = f"{speaker} ({' '.join(message.name.split())})"
+        day = message.at.date()
+        for text, worth in _told(message, is_user=message.role == "user"):
+            yield _Line(exchange, day, speaker, message.role, dated(text, spans(text, day)), worth)
+
+
+def _of_summaries(said: Sequence[Said]) -> Iterator[_Line]:
+    names = _SPEAKERS[is_cyrillic(" ".join(_MARK.sub(" ", message.text) for message in said))]
+    for exchange, message in enumerate(said):
+        text = " ".join(message.text.split())
+        marks = list(_MARK.finditer(text))
+        begins = [*(mark.start() for mark in marks), len(text)]
+        parts: list[tuple[re.Match[str] | None, str]] = [(None, text[: begins[0]])]
+        parts += [(mark, text[mark.end() : end]) for mark, end in zip(marks, begins[1:], strict=True)]
+        day: date | None = None
+        for mark, part in parts:
+            role = _ROLES[mark["who"]] if mark else "system"
+            speaker = f"{names[role]}{mark['name'] or ''}" if mark else None
+            day = date.fromisoformat(mark["day"]) if mark and mark["day"] else day
+            for each, worth in _told(message._replace(text=part), is_user=role != "assistant"):
+                yield _Line(exchange, day if mark else None, speaker, role, each, worth)
+
+
+def _told(message: Said, *, is_user: bool) -> Iterator[tuple[str, float]]:
+    """The sentences of a message, and how much each is worth by who says it and how."""
+    facts = [each.undated[:40] for each in statements(message)] if is_user else []
+    for sentence in sentences(message.text):
+        text = sentence.text
+        if _NO_SPEECH.match(text) or not any(character.isalnum() for character in text):
+            continue
+        worth = _USER if is_user else 1.0
+        if sentence.is_question:
+            worth *= _WISH if is_user else _OFFER
+        yield text, worth * (_STATEMENT if any(fact in text for fact in facts) else 1.0)
+
+
+def _without_courtesy(line: _Line) -> _Line | None:
+    begin, text = 0, line.text
+    while courtesy := _COURTESY.match(text, begin):
+        begin = courtesy.end()
+    rest = text[begin:].strip()
+    if _OFFER_OF_HELP.match(rest) and line.role == "assistant":
+        return None
+    if begin and (len(rest.split()) < 2 and not any(map(str.isdigit, rest))):
+        return None  # a name, perhaps, to whom it was said
+    shown = rest[:1].upper() + rest[1:] if begin else rest
+    return line._replace(text=shown) if shown else None
+
+
+def _worth(line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]) -> float:
+    """How much a sentence tells: by its rarer and its shared words, its names and numbers."""
+    shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
+    details = _DETAIL ** (
+        min(len(sentence.details), _MOST_WEIGHED_DETAILS) + bool(_OF_ONESELF.search(line.text))
+    )
+    return line.worth * details * (shared + 0.1) / sqrt(sentence.words + 6)

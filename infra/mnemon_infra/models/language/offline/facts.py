@@ -1,0 +1,59 @@
+"""Facts as the answer of a model has them, found by rules."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from mnemon_infra.models.language.offline.changes import Known, is_known, replaced
+from mnemon_infra.models.language.offline.statements import LONGEST, Statement, statements
+from mnemon_infra.models.language.port import KnownFact, Said
+
+
+class _Found(NamedTuple):
+    """A statement, the number of its message, and who made it, where several people speak."""
+
+    statement: Statement
+    number: int
+    speaker: str | None
+
+    @property
+    def place(self) -> tuple[str, str | None] | None:
+        slot = self.statement.rule.slot
+        return (slot, self.speaker) if slot else None
+
+
+def facts(said: Sequence[Said], known: Sequence[KnownFact]) -> list[dict[str, Any]]:
+    """What users say of themselves and is not known yet, each as the JSON object that a prompt asks for."""
+    kept: list[_Found] = []
+    facts_known = [Known.of(fact) for fact in known]
+    for found in _found(said):
+        earlier = [Known.of(KnownFact("", other.statement.text)) for other in kept]
+        if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
+            continue
+        # Of what there is one of, what was said last counts.
+        kept = [other for other in kept if other.place is None or other.place != found.place]
+        kept.append(found)
+    return [_fact(found, facts_known) for found in kept]
+
+
+def _found(said: Sequence[Said]) -> Iterator[_Found]:
+    users = [(number, message) for number, message in enumerate(said, 1) if message.role == "user"]
+    several = len({message.name for _, message in users}) > 1
+    for number, message in users:
+        for statement in statements(message):
+            speaker = " ".join(message.name.split()) if several and message.name else None
+            if len(statement.said_by(speaker)) <= LONGEST:
+                yield _Found(statement, number, speaker)
+
+
+def _fact(found: _Found, known: Sequence[Known]) -> dict[str, Any]:
+    statement, rule, speaker = found.statement, found.statement.rule, found.speaker
+    return {
+        "text": statement.said_by(speaker),
+        "memory_type": rule.kind,
+        "importance": rule.importance,
+        "tier": rule.tier,
+        "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
+        # Of whom the known facts are is not known where several people speak.
+        "supersedes": None if speaker else replaced(statement, known),
+        "sources": [found.number],
+    }

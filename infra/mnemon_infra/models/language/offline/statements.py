@@ -1,0 +1,97 @@
+"""Finding what people say of themselves. Precision goes before recall: what is not plain is left out."""
+
+from datetime import date, datetime, timedelta
+from typing import Final, NamedTuple
+
+from mnemon_infra.models.language.offline.dates import Span, dated, spans, without
+from mnemon_infra.models.language.offline.english import ENGLISH
+from mnemon_infra.models.language.offline.rule import Language, Rule
+from mnemon_infra.models.language.offline.russian import RUSSIAN
+from mnemon_infra.models.language.offline.sentences import Sentence, sentences
+from mnemon_infra.models.language.port import Said
+
+SHORTEST: Final = 12
+LONGEST: Final = 240
+"""Characters of a fact. A statement that is shorter is said to be the user's, which makes it longer."""
+
+_STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
+_ENDING: Final = " .!…,;:–—-"
+
+
+class Statement(NamedTuple):
+    """Something that somebody says of themselves.
+
+    Attributes:
+        text: in their own words, with dates in brackets behind what is relative to the day.
+        user: what the language calls a user.
+        rule: what it was found by.
+        undated: the same without any dates.
+        ends_on: the first day on which it no longer holds, if it ends by itself.
+    """
+
+    text: str
+    user: str
+    rule: Rule
+    undated: str
+    ends_on: date | None = None
+
+    def said_by(self, speaker: str | None) -> str:
+        """The statement as a fact; `speaker` is who is to be named."""
+        if speaker is None and len(self.text) < SHORTEST:
+            speaker = self.user
+        return f"{speaker}: {self.text}" if speaker else self.text
+
+
+def statements(message: Said) -> list[Statement]:
+    """What a message says of who wrote it."""
+    found = (_statement(sentence, message.at) for sentence in sentences(message.text))
+    return [statement for statement in found if statement]
+
+
+def _statement(sentence: Sentence, at: datetime) -> Statement | None:
+    if len(sentence.text) > 2 * LONGEST:
+        return None
+    language = RUSSIAN if sentence.is_cyrillic else ENGLISH
+    text = _standing_alone(sentence.text, language)
+    if text.endswith("?") or len(text) > LONGEST:
+        return None
+    plain, day = text.translate(_STRAIGHT), at.date()
+    for rule in language.rules:
+        begins = [match.start() for match in rule.pattern.finditer(plain)]
+        if not begins:
+            continue
+        named = spans(plain, day, rule.needs)
+        if rule.needs and not any(_lies(span, day, rule.needs) for span in named):
+            continue
+        if any(_begins_a_clause(plain[:begin], named, language) for begin in begins):
+            shown = dated(text, named)
+            ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
+            undated = without(plain, named)
+            return Statement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
+    return None
+
+
+def _standing_alone(text: str, language: Language) -> str:
+    """Without what it begins with and says nothing, and without a question or a request at its end."""
+    plain = text.translate(_STRAIGHT)
+    begin, end = 0, len(text)
+    while opening := language.opening.match(plain, begin):
+        begin = opening.end()
+    if request := language.request.search(plain, begin):
+        end = request.start()
+    kept = text[begin:end].strip(_ENDING)
+    return kept[:1].upper() + kept[1:] if begin else kept
+
+
+def _begins_a_clause(before: str, named: list[Span], language: Language) -> bool:
+    if not before.strip():
+        return True
+    if before.count('"') % 2 or language.hedge.search(before):
+        return False
+    return language.joint.search(before) is not None or any(
+        span.end == len(before.rstrip()) for span in named
+    )
+
+
+def _lies(span: Span, day: date, direction: int) -> bool:
+    return span.last >= day if direction > 0 else span.first <= day

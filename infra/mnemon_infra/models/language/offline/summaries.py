@@ -1,0 +1,213 @@
+"""Summaries in the words of the messages, with something of every exchange.
+
+Each exchange may have equally many words, the largest number with which all of them have room. What is short
+leaves its room to the others, so neither the first nor the last ones are left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Final, NamedTuple
+
+from mnemon_infra.models.language.offline.details import Detail
+from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, exchanges
+from mnemon_infra.models.language.port import Said
+
+USUAL_WORDS: Final = 60
+"""Words of a summary that has room for all names and numbers."""
+
+MOST_WORDS: Final = 95
+MOST_CHARACTERS: Final = 1000
+"""Words and characters of any summary, dates and speakers included."""
+
+_SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+"""Words of an exchange that are tried, from the most."""
+
+_OF_THE_USER: Final = 0.6
+"""The user's part of an exchange with an answer; all of it where that is too little for two."""
+
+_LEAST_FOR_BOTH: Final = 10
+_LEAST_OF_A_SENTENCE: Final = 4
+"""Fewest words shown of a sentence that does not fit whole, unless nothing else is shown."""
+
+_LEAST_STEMS: Final = 2
+"""Stems that a sentence without names and numbers needs beside another one: "Do it" says nothing."""
+
+_OLDER: Final = 0.75
+_OLDEST: Final = 0.35
+"""Shares of earlier summaries: the newest has a whole one, each older one so much of the next one's."""
+
+_MOST_DETAILS: Final = 6
+_MOST_OF_AN_ANSWER: Final = 3
+"""Names and numbers of an exchange that are added where no shown sentence has them."""
+
+NOTHING_SAID: Final = "There were no words."
+
+
+class _ShownSentence(NamedTuple):
+    """A sentence as it is shown; `added` are names and numbers of what is not shown."""
+
+    utterance: Utterance
+    text: str
+    added: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.text} ({', '.join(self.added)})." if self.added else self.text
+
+
+def summary(said: Sequence[Said]) -> str:
+    """Something of every exchange of messages, or of every earlier summary (role `system`).
+
+    There are `USUAL_WORDS` at most, and up to `MOST_WORDS` where else names or numbers would be lost.
+    """
+    found = exchanges(said)
+    if not found:
+        return NOTHING_SAID
+    merges = not any(message.role in ("user", "assistant") for message in said)
+    usual = _fitting(found, USUAL_WORDS, merges=merges)
+    if usual is None or _lost(found, usual):
+        usual = _fitting(found, MOST_WORDS, merges=merges) or _newest(found)
+    return _written(_with_details(found, usual))
+
+
+def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> list[_ShownSentence] | None:
+    """Of each exchange as much as there is room for; None where there is not even room for a word of each."""
+    if len(found) > most_words:
+        return None
+    for share in _SHARES:
+        pieces = []
+        for place, exchange in enumerate(found):
+            age = len(found) - 1 - place
+            own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
+            pieces += _shown(exchange, max(1, own))
+        text = _written(pieces)
+        if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in found):
+            return pieces
+    return None
+
+
+def _leaves_trace(exchange: Exchange, text: str) -> bool:
+    """Whether a text has one of the names and numbers of an exchange, where it has any."""
+    cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
+    return not cores or any(core in text for core in cores)
+
+
+def _newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
+    """A word of as many exchanges as have room: those with names or numbers first, then the newest."""
+    ranked = sorted(enumerate(found), key=lambda each: (each[1].has_details, each[0]), reverse=True)
+    for count in range(min(len(ranked), MOST_WORDS), 0, -1):
+        pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _shown(exchange, 1)]
+        if _fits(_written(pieces), MOST_WORDS):
+            return pieces
+    return []
+
+
+def _shown(exchange: Exchange, room: int) -> list[_ShownSentence]:
+    """The sentences of an exchange that tell most, in so many words."""
+    ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
+    asked = [each for each in ranked if not each.is_answer]
+    answered = [each for each in ranked if each.is_answer and not (asked and each.is_idle)]
+    shown: list[_ShownSentence] = []
+    if room < _LEAST_FOR_BOTH:
+        ranked = [*asked, *answered]
+        return [_piece(next((each for each in ranked if each.sentence.details), ranked[0]), room)]
+    if asked:
+        left = min(answered[0].sentence.words, round(room * (1 - _OF_THE_USER))) if answered else 0
+        shown.append(_piece(asked[0], room - left))
+    if answered:
+        shown.append(_piece(answered[0], room - _words(shown)))
+    for each in (*asked[1:], *answered[1:]):
+        rest = room - _words(shown)
+        if len(each.stems) < _LEAST_STEMS and not each.sentence.details and not each.is_wish:
+            continue
+        if each.sentence.words <= rest or (each.sentence.details and rest >= 2 * _LEAST_OF_A_SENTENCE):
+            shown.append(_piece(each, rest))
+    return sorted(shown, key=lambda piece: piece.utterance.place)
+
+
+def _piece(utterance: Utterance, words: int) -> _ShownSentence:
+    return _ShownSentence(utterance, utterance.sentence.clipped(max(words, 1)))
+
+
+def _words(pieces: Sequence[_ShownSentence]) -> int:
+    return sum(len(piece.text.split()) for piece in pieces)
+
+
+def _missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
+    """Names and numbers of an exchange that no piece shows, each with the sentence that has it."""
+    text = " ".join(str(piece) for piece in pieces)
+    for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
+        details = {
+            detail.core: (each, detail)
+            for each in exchange.utterances
+            if each.is_answer == is_answer
+            for detail in each.sentence.details
+        }
+        yield from (found for core, found in list(details.items())[:most] if core not in text)
+
+
+def _lost(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
+    return any(any(_missing(exchange, pieces)) for exchange in found)
+
+
+def _with_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
+    """The pieces, and what they lack of names and numbers, in turns, the newest first, while there is room.
+
+    The sentence that has it is added, or where that has no room the name or number alone, behind what the
+    same speaker says of it.
+    """
+    shown = {piece.utterance.place: piece for piece in pieces}
+    waiting = [(exchange, list(_missing(exchange, pieces))) for exchange in reversed(found)]
+    while any(missing for _, missing in waiting):
+        for exchange, missing in waiting:
+            if not missing:
+                continue
+            utterance, detail = missing.pop(0)
+            if any(detail.core in str(piece) for piece in shown.values()):
+                continue
+            for changed in _additions(exchange, utterance, detail, shown):
+                if _fits(_written(_in_order({**shown, **changed})), MOST_WORDS):
+                    shown |= changed
+                    break
+    return _in_order(shown)
+
+
+def _additions(
+    exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
+) -> Iterator[dict[int, _ShownSentence]]:
+    """The pieces that would show a detail, the better one first."""
+    if utterance.place not in shown:
+        yield {utterance.place: _piece(utterance, utterance.sentence.words)}
+    same = [
+        each.place
+        for each in exchange.utterances
+        if each.place in shown and each.is_answer == utterance.is_answer
+    ]
+    if same:
+        place = utterance.place if utterance.place in same else same[-1]
+        piece = shown[place]
+        yield {place: piece._replace(added=(*piece.added, detail.text))}
+
+
+def _in_order(shown: Mapping[int, _ShownSentence]) -> list[_ShownSentence]:
+    return [shown[place] for place in sorted(shown)]
+
+
+def _fits(text: str, most_words: int) -> bool:
+    return len(text.split()) <= most_words and len(text) <= MOST_CHARACTERS
+
+
+def _written(pieces: Sequence[_ShownSentence]) -> str:
+    parts: list[str] = []
+    day: date | None = None
+    speaker: str | None = None
+    for piece in pieces:
+        said = piece.utterance
+        is_another_day = said.day is not None and said.day != day
+        if is_another_day:
+            day = said.day
+            parts.append(f"[{day}]")
+        if said.speaker and (said.speaker != speaker or is_another_day):
+            parts.append(f"{said.speaker}:")
+        speaker = said.speaker
+        parts.append(str(piece))
+    return " ".join(parts)

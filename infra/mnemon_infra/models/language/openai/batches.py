@@ -1,0 +1,198 @@
+"""Batches in OpenAI's wire format: a file of requests goes up, and files of results come down."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from openai import APIStatusError, BadRequestError, ConflictError, omit
+from openai.types import Batch
+from openai.types.batch_create_params import OutputExpiresAfter
+
+from mnemon_infra.models.language.openai.endpoint import Endpoint, NotTaken, outcome, untaken_parameter
+from mnemon_infra.models.language.port import Answer, Line, LineFailed, ModelRefused, Progress, Result
+
+COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
+
+OURS = "mnemon_batch"
+"""In a batch's metadata: our id of it."""
+
+PAGE = 100
+"""Batches that are listed at a time; OpenAI gives no more."""
+
+SLACK = timedelta(minutes=10)
+"""By how much the provider's clock may be behind ours."""
+
+NO_SUCH_PATH = (404, 405, 501)
+
+_KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
+"""How long OpenAI keeps results: as long as what was asked, and no longer."""
+
+_NOT_COME_TO = ("batch_expired", "batch_cancelled")
+_LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
+_CODE = re.compile(r"[a-z0-9_]{1,64}")
+
+
+class OpenAIBatches:
+    """See `Batches`."""
+
+    most_lines = 50_000
+    most_bytes = 200_000_000
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._client = endpoint.client
+
+    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+        """Hand a batch over; returns the provider's id of it. `batch_id` is ours, `find` goes by it."""
+        # In another thread: it may take seconds, and a bot may be waiting for something else.
+        content = await asyncio.to_thread(self._written, lines)
+        with self._told():
+            file_id = await self._uploaded(batch_id, content)
+            # Once only: a repetition would be a second batch where it was the answer that got lost.
+            batch = await self._client.with_options(max_retries=0).batches.create(
+                input_file_id=file_id,
+                endpoint=COMPLETIONS,
+                completion_window="24h",
+                metadata={OURS: batch_id},
+                output_expires_after=_KEPT if self._endpoint.is_openai else omit,
+            )
+            return batch.id
+
+    async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
+        """The provider's id of a batch that may have been submitted; None where there is no such batch."""
+        earliest = (since - SLACK).timestamp()
+        former: Batch | None = None
+        seen: set[str] = set()
+        with self._told():
+            async for batch in self._client.batches.list(limit=PAGE):
+                if batch.id in seen:  # a server without pages gives the same one again and again
+                    return None
+                seen.add(batch.id)
+                if batch.created_at < earliest:
+                    # The newest come first; a list that has it otherwise is read to the end.
+                    if former is not None and former.created_at >= batch.created_at:
+                        return None
+                elif (batch.metadata or {}).get(OURS) == batch_id:
+                    return batch.id
+                former = batch
+        return None
+
+    async def progress(self, provider_batch_id: str) -> Progress:
+        """How it fares."""
+        with self._told():
+            batch = await self._client.batches.retrieve(provider_batch_id)
+            counts = batch.request_counts
+            done = counts.completed + counts.failed if counts else 0
+            match batch.status:
+                case "completed" | "expired" | "cancelled":
+                    return Progress("ended", done)
+                case "failed":
+                    return Progress("failed", done, _why(batch))
+                case _:
+                    return Progress("running", done)
+
+    async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+        """What came of an ended batch, line by line, in any order; what cannot be told apart is left out.
+
+        Where a file ends in the middle of a line, `ModelUnavailable` is raised behind all that it has: the
+        rest is paid for, and may be there when it is read again.
+        """
+        untaken: set[str] = set()
+        with self._told():
+            batch = await self._client.batches.retrieve(provider_batch_id)
+            for file_id in (batch.output_file_id, batch.error_file_id):
+                if file_id:
+                    async for line in self._lines(file_id):
+                        if result := self._result(line, untaken):
+                            yield result
+        for parameter in untaken:
+            self._endpoint.adapt(parameter)
+
+    async def cancel(self, provider_batch_id: str) -> None:
+        """End it; harmless where it has ended."""
+        with self._told(), suppress(BadRequestError, ConflictError):
+            await self._client.batches.cancel(provider_batch_id)
+
+    async def _uploaded(self, batch_id: str, content: bytes) -> str:
+        try:
+            file = await self._client.files.create(file=(f"{batch_id}.jsonl", content), purpose="batch")
+        except APIStatusError as error:
+            self._endpoint.has_batches = error.status_code not in NO_SUCH_PATH
+            raise
+        if not isinstance(getattr(file, "id", None), str):
+            # Some servers say so of whatever they do not have, as if they had it.
+            self._endpoint.has_batches = False
+            raise ModelRefused(f"{self._endpoint.at} has no batches: set extraction.mode=online")
+        return file.id
+
+    def _written(self, lines: Iterable[Line]) -> bytes:
+        """The file of a batch."""
+        return b"".join(
+            json.dumps(
+                {
+                    "custom_id": line.id,
+                    "method": "POST",
+                    "url": COMPLETIONS,
+                    "body": self._endpoint.body(line.request),
+                },
+                ensure_ascii=False,
+            ).encode(errors="replace")
+            + b"\n"
+            for line in lines
+        )
+
+    async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
+        """Of a file of any size. The SDK's own would end a line at U+2028 too, which JSON may hold."""
+        rest = b""
+        async with self._client.files.with_streaming_response.content(file_id) as response:
+            async for chunk in response.iter_bytes():
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    yield line
+        if rest.strip():
+            json.loads(rest)
+            yield rest
+
+    def _result(self, line: bytes, untaken: set[str]) -> Result | None:
+        """None: nobody knows whose it is. What the server does not take is added to `untaken`."""
+        try:
+            given = json.loads(line)
+            return Result(str(given["custom_id"]), self._outcome(given, untaken))
+        except (LookupError, AttributeError, TypeError, ValueError, RecursionError):
+            found = _LINE_ID.search(line)
+            return Result(found[1].decode(), LineFailed("the line is broken")) if found else None
+
+    def _outcome(self, given: Mapping[str, Any], untaken: set[str]) -> Answer | LineFailed:
+        response = given["response"]
+        if response is None:
+            code = _named(given["error"]["code"])
+            return LineFailed(code, is_unasked=code in _NOT_COME_TO)
+        status = int(response["status_code"])
+        if status == 200:
+            return outcome(response["body"])
+        parameter = untaken_parameter(response["body"]) if status in (400, 422) else None
+        if is_adapted := parameter is not None and self._endpoint.can_adapt(parameter):
+            untaken.add(parameter)
+        return LineFailed(f"HTTP {status}", is_refused=400 <= status < 500, is_adapted=is_adapted)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            with self._endpoint.told("batches"):
+                yield
+        except NotTaken as error:
+            raise ModelRefused(str(error)) from None
+
+
+def _why(batch: Batch) -> str:
+    """The names of what went wrong: its words may hold what was asked, or the key."""
+    errors = (batch.errors.data if batch.errors else None) or ()
+    return ", ".join(dict.fromkeys(_named(error.code) for error in errors)) or "unknown"
+
+
+def _named(code: object) -> str:
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else "unknown"

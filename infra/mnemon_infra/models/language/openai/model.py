@@ -1,0 +1,136 @@
+"""Models of OpenAI, or of anything that speaks its `/chat/completions`: Ollama, LM Studio, vLLM."""
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+# The SDK would load these when they are first used, and hold up the event loop for a second.
+import openai.resources.batches
+import openai.resources.chat
+import openai.resources.files  # noqa: F401
+from openai import AsyncOpenAI
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.openai.batches import OpenAIBatches
+from mnemon_infra.models.language.openai.endpoint import FORMS, Endpoint, Form, NotTaken, read_completion
+from mnemon_infra.models.language.port import (
+    NO_KEY,
+    Answer,
+    ModelNotConfigured,
+    ModelRefused,
+    Request,
+    Usage,
+)
+from mnemon_infra.models.language.reasoning import without_thoughts
+
+USUAL_MODEL = "gpt-4.1-mini"
+OPENAI = "https://api.openai.com/v1"
+
+RETRIES = 2
+"""How often a call is repeated. In between the SDK waits, as long as the server says."""
+
+
+class OpenAIModel:
+    """A model behind an endpoint; see `LanguageModel`.
+
+    Attributes:
+        model: as the server names it.
+    """
+
+    provider = "openai"
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.model = endpoint.model
+        self._endpoint = endpoint
+        self._batches = OpenAIBatches(endpoint)
+
+    @property
+    def batches(self) -> OpenAIBatches | None:
+        """None once the server has shown that it has none."""
+        return self._batches if self._endpoint.has_batches else None
+
+    async def complete(self, request: Request) -> Answer:
+        """Ask, and wait for the answer.
+
+        Raises:
+            ModelUnavailable: the server does not answer.
+            ModelRefused: it refuses the key, the model or the kind of request.
+            RequestRefused: it will never take this request.
+        """
+        forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
+        for form in forms:
+            try:
+                answer = await self._posted(request, form)
+            except NotTaken as error:
+                if form != forms[-1] and not error.is_too_long:
+                    continue
+                raise error.explained(request, await self._checked(error)) from None
+            if request.schema is not None:
+                self._endpoint.use(form)
+            return answer
+        raise AssertionError("there is always a form")
+
+    async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
+        """What it answers to a conversation, piece by piece as it comes.
+
+        Raises:
+            What `complete` raises.
+        """
+        with self._endpoint.told():
+            chunks = await self._endpoint.client.chat.completions.create(
+                model=self.model, messages=cast("Any", list(messages)), stream=True
+            )
+            async with chunks:
+                said = (each.delta.content or "" async for chunk in chunks for each in chunk.choices)
+                async for piece in without_thoughts(said):
+                    yield piece
+
+    async def _posted(self, request: Request, form: Form) -> Answer:
+        while True:
+            try:
+                return await self._post(self._endpoint.body(request, form))
+            except NotTaken as error:
+                if not self._endpoint.leave_out(error.parameter):
+                    raise
+
+    async def _checked(self, refused: NotTaken) -> Usage:
+        """Were this refused too, no text would be the reason: some servers tell a bad key in the same way."""
+        try:
+            body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
+            return (await self._post(body)).usage
+        except NotTaken:
+            raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
+
+    async def _post(self, body: Mapping[str, Any]) -> Answer:
+        with self._endpoint.told():
+            response = await self._endpoint.client.chat.completions.with_raw_response.create(**body)
+            return read_completion(response.content)
+
+
+@asynccontextmanager
+async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterator[OpenAIModel]:
+    """The model, until the end of the block. Nobody is asked anything before that.
+
+    Raises:
+        ModelNotConfigured: there is no key, or one that no request can carry.
+    """
+    logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs what is asked
+    base_url = deployment.model_url or OPENAI
+    async with AsyncOpenAI(
+        api_key=_key(deployment),
+        base_url=base_url,
+        timeout=deployment.model_timeout,
+        max_retries=RETRIES,
+    ) as client:
+        yield OpenAIModel(Endpoint(client, model or USUAL_MODEL, is_openai=base_url.startswith(OPENAI)))
+
+
+def _key(deployment: Deployment) -> str:
+    secret = deployment.model_api_key
+    key = "" if secret is None else secret.get_secret_value().strip()
+    if not key and deployment.model_url is None:
+        raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
+    if not (key.isascii() and key.isprintable()):
+        raise ModelNotConfigured("the key for language models has characters that no key has")
+    return key or NO_KEY

@@ -1,0 +1,137 @@
+"""Which model is asked, by the settings: each is opened when it is first wanted, and stays open."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from importlib import import_module
+from typing import assert_never
+
+from mnemon_contracts.settings.models import Provider
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.port import (
+    Answer,
+    Batches,
+    LanguageModel,
+    ModelBusy,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
+    Request,
+    RequestRefused,
+)
+from mnemon_infra.telemetry import metrics
+
+
+class LanguageModels:
+    """The models of a process."""
+
+    def __init__(self, deployment: Deployment, opened: AsyncExitStack) -> None:
+        self._deployment = deployment
+        self._opened = opened
+        self._models: dict[tuple[Provider, str | None], LanguageModel] = {}
+        self._opening = asyncio.Lock()
+        self._free = asyncio.Semaphore(deployment.model_requests)
+
+    async def of(self, provider: Provider, model: str | None) -> LanguageModel:
+        """A provider's model, None being its usual one. All together have `model_requests` calls in flight.
+
+        Raises:
+            ModelNotConfigured: a package, a model, an address or a key is missing; the message says which.
+        """
+        key = provider, model
+        if key not in self._models:
+            async with self._opening:
+                if key not in self._models:
+                    await _imported(provider)
+                    opening = _opening(provider, model, self._deployment)
+                    self._models[key] = _Bounded(await self._opened.enter_async_context(opening), self._free)
+        return self._models[key]
+
+
+class _Bounded:
+    """A model that waits for its turn before it is asked; batches do not."""
+
+    def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
+        self.provider = model.provider
+        self.model = model.model
+        self._model = model
+        self._free = free
+
+    @property
+    def batches(self) -> Batches | None:
+        """See `LanguageModel`; a server may show later on that it has none."""
+        return self._model.batches
+
+    async def complete(self, request: Request) -> Answer:
+        """See `LanguageModel`."""
+        async with self._free:
+            begun, outcome = time.perf_counter(), "failed"
+            try:
+                answer = await self._model.complete(request)
+                outcome = "answered"
+            except (ModelUnavailable, RequestRefused) as error:
+                outcome = _outcome(error)
+                raise
+            finally:
+                of = self.provider, request.purpose
+                metrics.MODEL_SECONDS.observe(time.perf_counter() - begun, *of)
+                metrics.MODEL_CALLS.add(*of, outcome)
+            return answer
+
+
+def _outcome(error: ModelUnavailable | RequestRefused) -> str:
+    match error:
+        case ModelBusy():
+            return "busy"
+        case ModelRefused():
+            return "refused"
+        case RequestRefused():
+            return "request_refused"
+    return "unavailable"
+
+
+@asynccontextmanager
+async def language_models(deployment: Deployment) -> AsyncIterator[LanguageModels]:
+    """The models, until the end of the block."""
+    async with AsyncExitStack() as opened:
+        yield LanguageModels(deployment, opened)
+
+
+async def _imported(provider: Provider) -> None:
+    """A provider's package takes a second or two, in which a bot may be waiting for something else."""
+    try:
+        await asyncio.to_thread(import_module, f"{__package__}.{provider}.model")
+    except ImportError as error:
+        if (error.name or __package__).startswith(__package__):
+            raise
+        raise ModelNotConfigured(
+            f"the package of the provider {provider} is not installed: pip install 'mnemon[{provider}]'"
+        ) from None
+
+
+def _opening(
+    provider: Provider, model: str | None, deployment: Deployment
+) -> AbstractAsyncContextManager[LanguageModel]:
+    match provider:
+        case "offline":
+            from mnemon_infra.models.language.offline.model import offline
+
+            rules = offline()
+            if model not in (None, rules.model):
+                raise ModelNotConfigured(f"offline has no model {model}; it has {rules.model}")
+            return nullcontext(rules)
+        case "openai":
+            from mnemon_infra.models.language.openai.model import open_openai
+
+            return open_openai(model, deployment)
+        case "anthropic":
+            from mnemon_infra.models.language.anthropic.model import open_anthropic
+
+            return open_anthropic(model, deployment)
+        case "google":
+            from mnemon_infra.models.language.google.model import open_google
+
+            return open_google(model, deployment)
+        case _:
+            assert_never(provider)

@@ -1,1 +1,0 @@
-"""What the `offline` model goes by: rules for English and Russian, and no model at all."""

@@ -1,0 +1,1 @@
+"""Conditions of one process: cancellation, faults, and the priority of requests."""

@@ -1,0 +1,1 @@
+"""Rebuilding rows from the log."""

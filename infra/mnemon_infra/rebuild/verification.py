@@ -1,0 +1,132 @@
+"""Whether the live generation is what the log says: row for row, against one that was just made from it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
+
+from sqlalchemy import Table
+
+from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.database.generations.comparison import Compared, Difference, Key, compared
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.rebuild.generations import Progress, Site
+from mnemon_infra.rebuild.replay import Replay
+
+SHOWN: Final = 20
+"""Differences that are kept to be shown; all are counted."""
+
+ROUNDS: Final = 10
+"""How often what differs is looked at again while both sides move."""
+
+PATIENCE: Final = 20.0
+"""Seconds for `persist` to write what the log has, and to remove what is gone."""
+
+_PAUSE: Final = 0.1
+_SWEEPS: Final = "work.persist.>"
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What was found.
+
+    Attributes:
+        position: both were compared up to here.
+        rows: of the live one that were compared, by table.
+        counts: differences, by table.
+        first: some of them.
+        is_settled: `persist` had come to the end of the log, and had removed what is gone.
+    """
+
+    position: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    first: list[Difference] = field(default_factory=list)
+    is_settled: bool = True
+
+    @property
+    def differences(self) -> int:
+        return sum(self.counts.values())
+
+
+class Verifying:
+    """Compares the live generation with a replay, which is brought to where the live one is.
+
+    Both may move meanwhile: what differs is looked at again when the other side has caught up.
+    """
+
+    def __init__(
+        self, place: Site, replay: Replay, progress: Progress, *, patience: float = PATIENCE
+    ) -> None:
+        self._place = place
+        self._replay = replay
+        self._progress = progress
+        self._patience = patience
+        self._verdict = Verdict()
+
+    async def verdict(self) -> Verdict:
+        """Compare all that is projected.
+
+        Raises:
+            nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
+        """
+        await self._follow()
+        await self.level()
+        for table in PROJECTIONS:
+            await self._compare(table)
+        return self._verdict
+
+    async def _compare(self, table: Table) -> None:
+        verdict = self._verdict
+        rows = count = 0
+        after: Key | None = None
+        while True:
+            page = await self._page(table, after)
+            rows += page.rows
+            count += len(page.differences)
+            verdict.first += page.differences[: SHOWN - len(verdict.first)]
+            after = page.last
+            if after is None:
+                break
+        verdict.rows[table.name] = rows
+        if count:
+            verdict.counts[table.name] = count
+
+    async def _page(self, table: Table, after: Key | None) -> Compared:
+        page = await self._look(table, after)
+        for _ in range(ROUNDS):
+            if not page.differences:
+                break
+            before = self._verdict.position
+            await self.level()
+            page = await self._look(table, after)
+            if self._verdict.position == before:
+                break
+        return page
+
+    async def _look(self, table: Table, after: Key | None) -> Compared:
+        schemas = self._place.live, self._replay.schema
+        return await self._replay.database.read(compared(table, *schemas, after, self._verdict.position))
+
+    async def level(self) -> None:
+        """Wait for `persist`, a little while at most, and bring the replay to where it is.
+
+        Raises:
+            nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
+        """
+        end = monotonic() + self._patience
+        # The server says when a consumer has nothing left to those only who ask.
+        while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
+        await self._follow()
+        self._verdict.is_settled = settled
+
+    async def _follow(self) -> None:
+        """To where the live one is, and no further: what a later event removes is still there in it."""
+        applied = await self._place.applied()
+        await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
+        self._verdict.position = min(applied, self._replay.reached)
+
+    async def _is_settled(self) -> bool:
+        sweeps = await waiting(self._place.connection, _SWEEPS)
+        return not sweeps and await self._place.applied() >= await self._place.log_end()

@@ -1,1 +1,0 @@
-"""Making the projections anew from the log, beside those that are in use."""

@@ -1,0 +1,209 @@
+"""What a process knows of itself and its servers, looked at when somebody asks over HTTP."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from nats.js.api import ConsumerConfig, ConsumerInfo
+from nats.js.errors import NotFoundError
+
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.lifetime import disconnected
+from mnemon_infra.broker.provisioning.topology import CONSUMERS, STREAMS
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable, in_time
+from mnemon_infra.database.generations.generation_repository import Generation, generations
+from mnemon_infra.database.migration import SchemaTooNew, require_head
+from mnemon_infra.database.pool_usage import pools
+from mnemon_infra.telemetry import metrics
+from mnemon_infra.vectors.port import Collection as Points
+from mnemon_infra.vectors.port import Vectors, VectorsUnavailable
+
+FRESH: Final = 1.0
+"""Seconds for which a look serves everybody who asks."""
+
+SELDOM: Final = 60.0
+"""The same for what takes a while to count: vectors, and what is on the disk."""
+
+PATIENCE: Final = 4.0
+"""Seconds that the servers have to answer."""
+
+_OF_THE_BROKER: Final = (
+    *(metrics.PENDING, metrics.IN_WORK, metrics.READERS, metrics.PAUSED, metrics.OLDEST),
+    *(metrics.STREAM_MESSAGES, metrics.STREAM_BYTES),
+)
+
+_POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "extract"}
+
+
+class Watch:
+    """Looks at this process.
+
+    Args:
+        names: the consumers that it runs.
+        deployment: where its servers are.
+        measure: brings other measurements up to date.
+    """
+
+    def __init__(self, names: Collection[str], deployment: Deployment, measure: Callable[[], None]) -> None:
+        self._deployment = deployment
+        self._measure = measure
+        self._durables = [each for each in metrics.DURABLES if each.partition("-")[0] in names]
+        self._looking = asyncio.Lock()
+        self._looked_at = self._counted_at = self._measured_at = float("-inf")
+        self._reasons: Sequence[str] = ["it is starting"]
+        self._connection: Client | None = None
+        self._database: Database | None = None
+        self._vectors: Vectors | None = None
+
+    @asynccontextmanager
+    async def begun(
+        self, connection: Client, database: Database, vectors: Vectors | None
+    ) -> AsyncIterator[None]:
+        """From now on the consumers run, until the end of the block."""
+        self._connection, self._database, self._vectors = connection, database, vectors
+        self._looked_at = float("-inf")
+        try:
+            yield
+        finally:
+            self._connection = None
+            self._reasons = ["it is ending"]
+
+    async def look(self) -> Sequence[str]:
+        """Measure; why the process cannot do its work, or nothing."""
+        async with self._looking:
+            connection, database = self._connection, self._database
+            if connection is None or database is None:
+                metrics.READY.set(0)
+                return self._reasons
+            if time.monotonic() - self._looked_at > FRESH:
+                found = await asyncio.gather(self._broker(connection), self._schema(database), self._points())
+                self._reasons = [
+                    *(f"{name} is not connected to NATS" for name in disconnected()),
+                    *(reason for reasons in found for reason in reasons),
+                ]
+                self._own()
+                self._looked_at = time.monotonic()
+                metrics.READY.set(not self._reasons)
+            return self._reasons
+
+    async def _broker(self, connection: Client) -> list[str]:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._streams(connection.jetstream())
+        except (nats.errors.Error, TimeoutError, OSError) as error:
+            for gauge in _OF_THE_BROKER:  # better nothing than what was so a while ago
+                gauge.replace({})
+            return [f"the NATS server does not answer: {error!r}"]
+
+    async def _streams(self, stream_context: JetStreamContext) -> list[str]:
+        wanted = [str(config.name) for config in STREAMS]
+        streams = {str(info.config.name): info.state for info in await stream_context.streams_info()}
+        there = {name: streams[name] for name in wanted if name in streams}
+        metrics.STREAM_MESSAGES.replace({name: state.messages for name, state in there.items()})
+        metrics.STREAM_BYTES.replace({name: state.bytes for name, state in there.items()})
+        if LOG in there:
+            metrics.LOG_POSITION.set(there[LOG].last_seq)
+        infos = {
+            info.name: info
+            for stream in CONSUMERS
+            if stream in there
+            for info in await stream_context.consumers_info(stream)
+            if info.name in metrics.DURABLES
+        }
+        await self._lags(stream_context, infos)
+        return [
+            *(f"the stream {name} is not there" for name in wanted if name not in there),
+            *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
+            *(f"{name} is paused: see `mnemon status`" for name in self._durables if _stopped(infos, name)),
+        ]
+
+    async def _lags(self, stream_context: JetStreamContext, infos: Mapping[str, ConsumerInfo]) -> None:
+        metrics.PENDING.replace({name: info.num_pending or 0 for name, info in infos.items()})
+        metrics.IN_WORK.replace({name: info.num_ack_pending or 0 for name, info in infos.items()})
+        metrics.READERS.replace({name: info.num_waiting or 0 for name, info in infos.items()})
+        metrics.PAUSED.replace({name: _stopped(infos, name) for name in infos})
+        ages = await asyncio.gather(*(_oldest(stream_context, info) for info in infos.values()))
+        metrics.OLDEST.replace(dict(zip(infos, ages, strict=True)))
+
+    async def _schema(self, database: Database) -> list[str]:
+        schema = self._deployment.database_schema
+        try:
+            await in_time(require_head(database, schema))
+        except DatabaseUnavailable as error:
+            return [f"the database cannot be used: {error}"]
+        except SchemaTooNew as error:
+            return [str(error)]
+        if time.monotonic() - self._measured_at > SELDOM:
+            with suppress(DatabaseUnavailable):
+                _measure(await in_time(generations(database, schema)))
+                self._measured_at = time.monotonic()
+        return []
+
+    async def _points(self) -> list[str]:
+        if self._vectors is None:
+            return []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._vectors.require_kept()
+                if time.monotonic() - self._counted_at < SELDOM:
+                    return []
+                counts = {str(each): await self._vectors.count(each) for each in Points}
+        except (VectorsUnavailable, TimeoutError) as error:
+            metrics.POINTS.replace({})
+            return [f"the vectors cannot be searched: {error or 'time out'}"]
+        metrics.POINTS.replace(counts)
+        self._counted_at = time.monotonic()
+        return []
+
+    def _own(self) -> None:
+        """What the process knows by itself."""
+        for pool in pools():
+            name = _POOLS.get(pool.name, "consumers")
+            metrics.POOL.set(pool.idle, name, "idle")
+            metrics.POOL.set(pool.connections - pool.idle, name, "used")
+            metrics.POOL_WAITING.set(pool.waiting, name)
+        self._measure()
+
+
+def _measure(found: Sequence[Generation]) -> None:
+    """What the generations of the rows take, and how far the next one is."""
+    taken: dict[str, float] = {}
+    for each in found:
+        taken[each.kind] = taken.get(each.kind, 0) + each.bytes
+    metrics.DATABASE_BYTES.replace(taken)
+    reached = next(((each.reached, each.vectors) for each in found if each.kind == "next"), (None, None))
+    parts = zip(("rows", "vectors"), reached, strict=True)
+    metrics.REBUILT.replace({part: position for part, position in parts if position is not None})
+
+
+def _stopped(infos: Mapping[str, ConsumerInfo], name: str) -> bool:
+    return name in infos and bool(infos[name].paused)
+
+
+async def _oldest(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
+    """Age in seconds of the oldest message that a consumer has not ended."""
+    if not (info.num_pending or info.num_ack_pending):
+        return 0.0
+    floor = info.ack_floor.stream_seq if info.ack_floor else 0
+    config = info.config or ConsumerConfig()
+    patterns = config.filter_subjects or [config.filter_subject or ">"]
+    stored_at = [await _stored_at(stream_context, info.stream_name, floor + 1, each) for each in patterns]
+    return max((time.time() - each for each in stored_at if each is not None), default=0.0)
+
+
+async def _stored_at(
+    stream_context: JetStreamContext, stream: str, position: int, pattern: str
+) -> float | None:
+    """Return when the stream stored its first message on a pattern, from a position on; None without one."""
+    try:
+        found = await stream_context.get_msg(stream, position, pattern, next=True)
+    except NotFoundError:
+        return None
+    assert found.time is not None
+    return found.time.timestamp()

@@ -1,0 +1,72 @@
+"""Which engine a deployment has: a Qdrant server, or the one in this process."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.edge import alone_in, edge
+from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
+from mnemon_infra.vectors.port import Vectors, VectorsNotConfigured
+
+
+@asynccontextmanager
+async def open_vectors(
+    deployment: Deployment, *, model: str, dimension: int | None
+) -> AsyncIterator[Vectors]:
+    """The vectors of a deployment, empty if there were none. In one process it may be opened many times.
+
+    Args:
+        deployment: A Qdrant server goes before a folder.
+        model: Provider and model of the embedder.
+        dimension: Of its vectors; None where nothing embeds: then there are sparse ones only.
+
+    Raises:
+        VectorsNotConfigured: there is neither a server nor a folder.
+        VectorsInUse: another process has the folder open.
+        VectorsOutdated: another model made the vectors that are there.
+        VectorsUnavailable: the engine does not answer.
+    """
+    made_by = MadeBy(model=model, dimension=dimension)
+    if deployment.qdrant_url:
+        # Imported where it is used: qdrant-client takes a second.
+        from mnemon_infra.vectors.collections import serve
+        from mnemon_infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            yield await serve(client, deployment.database_schema, made_by)
+    elif deployment.vectors_folder:
+        async with edge(deployment.vectors_folder, made_by) as vectors:
+            yield vectors
+    else:
+        raise _not_configured()
+
+
+async def reset_vectors(deployment: Deployment) -> None:
+    """Remove all vectors, and the record of who made them; they can be made anew from the log.
+
+    Raises:
+        VectorsNotConfigured: there is neither a server nor a folder.
+        VectorsInUse: a process has the folder open, this one included.
+        VectorsUnavailable: the server does not answer.
+    """
+    if deployment.qdrant_url:
+        from mnemon_infra.vectors.collections import drop
+        from mnemon_infra.vectors.server import connected
+
+        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await drop(client, deployment.database_schema)
+    elif deployment.vectors_folder:
+        with alone_in(deployment.vectors_folder):
+            for entry in deployment.vectors_folder.iterdir():
+                if entry.is_dir():
+                    shutil.rmtree(entry)
+            (deployment.vectors_folder / RECORD).unlink(missing_ok=True)
+    else:
+        raise _not_configured()
+
+
+def _not_configured() -> VectorsNotConfigured:
+    return VectorsNotConfigured(
+        "nowhere to keep vectors: set MNEMON_QDRANT_URL to a server, or MNEMON_VECTORS_FOLDER to a folder"
+    )

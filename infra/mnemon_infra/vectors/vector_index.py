@@ -1,0 +1,121 @@
+"""What finds: the vectors, and what makes them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from pydantic import JsonValue
+
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.models import bm25
+from mnemon_infra.models.embedder_choice import open_embedder
+from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.process.gate import Gate
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.generations import open_as_of
+from mnemon_infra.vectors.port import Dense, Owner, Point, Vectors
+
+IN_PLACE = 20
+"""Texts whose words are weighed in the caller's thread: half a millisecond. More go to another thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`embedder` is None where only words are searched. All who write pass the `gate`."""
+
+    vectors: Vectors
+    embedder: Embedder | None
+    gate: Gate = field(default_factory=Gate)
+
+
+class Findable(NamedTuple):
+    """Something to be found: by its `words`, and by the `meaning` of a text that need not be the same."""
+
+    id: UUID
+    owner: Owner
+    payload: Mapping[str, JsonValue]
+    words: str
+    meaning: str
+
+
+def fact(owner: Owner, fact_id: str, event_id: str, text: str) -> Findable:
+    """A fact to be found; `event_id` is of the event that made this version of it."""
+    place = point_id(*owner, "fact", fact_id)
+    return Findable(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
+
+
+def summary(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable:
+    """A summary to be found; `event_id` is of the event that wrote it."""
+    place = point_id(*owner, "summary", summary_id)
+    return Findable(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
+
+
+@asynccontextmanager
+async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[Finding]:
+    """Open the vectors for as long as the block lasts.
+
+    Raises:
+        mnemon_infra.vectors.port.VectorsNotConfigured: there is neither a Qdrant server nor a folder.
+        mnemon_infra.vectors.port.VectorsInUse: another process holds the folder.
+        mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors.
+        mnemon_infra.vectors.port.VectorsUnavailable: the Qdrant server does not answer.
+        mnemon_infra.models.embedding.EmbeddingNotConfigured: a package, a model or a key is missing.
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
+    """
+    async with open_embedder(settings, deployment) as model:
+        name, dimension = _made_by(model)
+        async with open_vectors(deployment, model=name, dimension=dimension) as vectors:
+            yield Finding(vectors, model)
+
+
+@asynccontextmanager
+async def opened_as_of(deployment: Deployment, position: int, live: Finding) -> AsyncIterator[Finding]:
+    """Open the vectors as of a former log position, to be searched with the model of the live ones.
+
+    Raises:
+        What `mnemon_infra.vectors.generations.open_as_of` raises.
+    """
+    name, dimension = _made_by(live.embedder)
+    async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
+        yield Finding(vectors, live.embedder)
+
+
+def _made_by(model: Embedder | None) -> tuple[str, int | None]:
+    return (model.model, model.dimension) if model else ("none", None)
+
+
+async def points(
+    finding: Finding, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
+) -> list[Point]:
+    """The points of what is to be found.
+
+    Args:
+        finding: what embeds.
+        findables: what is to be found.
+        meanings: vectors that are there already, by text: a provider is not asked for them again.
+
+    Raises:
+        mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
+    """
+    if len(findables) <= IN_PLACE:
+        sparse = [bm25.document(each.words) for each in findables]
+    else:
+        sparse = await asyncio.to_thread(lambda: [bm25.document(each.words) for each in findables])
+    if finding.embedder is None:
+        return [
+            Point(each.id, each.owner, each.payload, words)
+            for each, words in zip(findables, sparse, strict=True)
+        ]
+    known = meanings or {}
+    absent = [text for text in dict.fromkeys(each.meaning for each in findables) if text not in known]
+    made = dict(zip(absent, await finding.embedder.embed(absent), strict=True)) if absent else {}
+    vectors = {**known, **made}
+    return [
+        Point(each.id, each.owner, each.payload, words, vectors[each.meaning])
+        for each, words in zip(findables, sparse, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Charts of the admin page, as SVG."""

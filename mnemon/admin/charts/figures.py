@@ -1,0 +1,124 @@
+"""From what was seen to what is shown. Pure."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Final, Literal, NamedTuple
+
+from mnemon.admin.live_status import Sample
+from mnemon.operations.health.lag import MANY, Lag, ended, moving
+from mnemon_contracts.streams import LOG
+
+PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "persist": ("persist", "persist-sweep"),
+    "index": ("index", "index-sweep"),
+    "dedupe": ("dedupe", "dedupe-limits"),
+    "compact": ("compact-said", "compact"),
+    "extract": ("extract-said", "extract", "extract-batches"),
+    "maintain": ("maintain",),
+}
+"""What each consumer reads by."""
+
+_RECENT: Final = 10.0
+"""Seconds within which who reads is seen asking for more at least once: in between nobody may be."""
+
+State = Literal["at rest", "at work", "behind", "stopped", "absent"]
+
+
+class Figures(NamedTuple):
+    """How a consumer fares: `rate` is what it ends in a second."""
+
+    state: State
+    rate: float
+    waiting: int
+
+
+class Series(NamedTuple):
+    """A figure over time: seconds of the clock, and values. The last is of now."""
+
+    points: Sequence[tuple[float, float]]
+
+    @property
+    def now(self) -> float:
+        return self.points[-1][1]
+
+
+class Traffic(NamedTuple):
+    """What comes in, and what is answered, over time; `milliseconds` is the mean of an answer just now."""
+
+    published: Series
+    asked: Series
+    waiting: Series
+    milliseconds: float | None
+    refused: int
+
+
+def traffic(samples: Sequence[Sample]) -> Traffic:
+    """What the looks say together."""
+    between = list(pairwise(samples))
+    answered = between[-1][1].served.since(between[-1][0].served)
+    return Traffic(
+        published=Series([(b.look.at, _rate(a, b, _end(a), _end(b))) for a, b in between]),
+        asked=Series([(b.look.at, b.served.since(a.served).requests / _seconds(a, b)) for a, b in between]),
+        waiting=Series([(each.look.at, _waiting(each)) for each in samples]),
+        milliseconds=1000 * answered.seconds / answered.requests if answered.requests else None,
+        refused=answered.errors,
+    )
+
+
+def consumers(samples: Sequence[Sample]) -> dict[str, Figures]:
+    """How each consumer fares just now."""
+    before, now = samples[-2:]
+    lags, ended_in_a_second, read = moving(before.look, now.look), rates(samples), are_read(samples)
+    found = {}
+    for name, durables in PROCESSES.items():
+        own = [lags[each] for each in durables if each in lags]
+        rate = sum(ended_in_a_second.get(each, 0.0) for each in durables)
+        state = _state(own, rate, is_read=read.issuperset(durables))
+        found[name] = Figures(state, rate, sum(lag.waiting for lag in own))
+    return found
+
+
+def are_read(samples: Sequence[Sample]) -> set[str]:
+    """The durable consumers that somebody reads."""
+    since = samples[-1].look.at - _RECENT
+    seen = [each.look.infos for each in samples if each.look.at >= since] + [samples[-1].look.infos]
+    return {
+        name for infos in seen for name, info in infos.items() if info.num_waiting or info.num_ack_pending
+    } | {name for name, rate in rates(samples).items() if rate > 0}
+
+
+def rates(samples: Sequence[Sample]) -> dict[str, float]:
+    """What is ended in a second, by durable consumer."""
+    before, now = samples[-2:]
+    return {
+        name: _rate(before, now, ended(before.look.infos[name]), ended(info))
+        for name, info in now.look.infos.items()
+        if name in before.look.infos
+    }
+
+
+def _state(own: Sequence[Lag], rate: float, *, is_read: bool) -> State:
+    if any(lag.paused_until for lag in own):
+        return "stopped"
+    if not is_read:
+        return "absent"
+    if any(lag.waiting >= MANY and (lag.grows_per_second or 0) > 0 for lag in own):
+        return "behind"
+    return "at work" if rate > 0 else "at rest"
+
+
+def _end(sample: Sample) -> int:
+    return sample.streams[LOG].last_seq if LOG in sample.streams else 0
+
+
+def _waiting(sample: Sample) -> int:
+    infos = sample.look.infos.values()
+    return sum((info.num_pending or 0) + (info.num_ack_pending or 0) for info in infos)
+
+
+def _rate(before: Sample, now: Sample, first: int, second: int) -> float:
+    return max(0, second - first) / _seconds(before, now)
+
+
+def _seconds(before: Sample, now: Sample) -> float:
+    return max(now.look.at - before.look.at, 0.001)

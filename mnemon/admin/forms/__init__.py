@@ -1,0 +1,1 @@
+"""Forms of the admin page."""

@@ -1,0 +1,119 @@
+"""Settings as fields of a form: what a browser shows for each, and what it means that something was typed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pydantic import ValidationError
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings.fields import SettingField
+from mnemon_contracts.settings.models import Price
+
+Kind = Literal["switch", "choice", "number", "line", "text", "prices"]
+
+SPARE: Final = 2
+"""Empty lines for further prices."""
+
+_LONG: Final = ("instructions",)
+"""Texts that have more than a line."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A setting to be changed.
+
+    Attributes:
+        kind: what it looks like.
+        may_be_empty: an empty field is `null`.
+        attributes: of a number, its bounds in HTML's words.
+    """
+
+    name: str
+    description: str
+    kind: Kind
+    options: Sequence[str] = ()
+    may_be_empty: bool = False
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, setting: SettingField) -> "Knob":
+        branches = setting.schema.get("anyOf", [setting.schema])
+        schema = next(each for each in branches if each["type"] != "null")
+        optional = len(branches) > 1
+        match schema:
+            case {"enum": options}:
+                return cls(setting.name, setting.description, "choice", options, optional)
+            case {"type": "boolean"}:
+                return cls(setting.name, setting.description, "switch")
+            case {"type": "array"}:
+                return cls(setting.name, setting.description, "prices")
+            case {"type": "integer" | "number" as type_}:
+                bounds = {
+                    "min": schema.get("minimum", schema.get("exclusiveMinimum")),
+                    "max": schema.get("maximum"),
+                }
+                attributes = {"step": 1 if type_ == "integer" else "any"} | bounds
+                return cls(setting.name, setting.description, "number", (), optional, attributes)
+        long = setting.name.endswith(_LONG)
+        return cls(setting.name, setting.description, "text" if long else "line", (), optional)
+
+    @property
+    def label(self) -> str:
+        """The name without its group."""
+        return self.name.partition(".")[2] or self.name
+
+    def written(self, value: Any) -> str:
+        """A value as it stands in the field."""
+        if value is None:
+            return ""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def read(self, form: Mapping[str, str]) -> Any:
+        """The value that a form sent; what is none is left as it was typed, to be refused with its reason."""
+        if self.kind == "prices":
+            return _prices(self.name, form)
+        typed = form.get(self.name, "")
+        if not typed and self.may_be_empty:
+            return None
+        if self.kind in ("line", "text", "choice"):
+            return typed
+        try:
+            return json.loads(typed)
+        except (ValueError, RecursionError):
+            return typed
+
+
+def _prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Of the lines that name a model."""
+    found = []
+    line = 0
+    while f"{name}.{line}.model" in form:
+        typed = {part: form.get(f"{name}.{line}.{part}", "") for part in Price.model_fields}
+        if typed["model"]:
+            found.append({part: _figure(part, value) for part, value in typed.items() if value})
+        line += 1
+    return found
+
+
+def _figure(part: str, typed: str) -> Any:
+    if part == "model":
+        return typed
+    try:
+        return json.loads(typed)
+    except (ValueError, RecursionError):
+        return typed
+
+
+def problems(error: InvalidBody) -> dict[str, str]:
+    """What is wrong with each field; an error names the first only, and has the others as its cause."""
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return {error.field: error.problem}
+    found: dict[str, str] = {}
+    for each in cause.errors(include_url=False, include_context=False):
+        found.setdefault(".".join(map(str, each["loc"])), each["msg"].removeprefix("Value error, "))
+    return found

@@ -1,0 +1,82 @@
+"""What goes on, looked at from time to time while somebody looks at the page."""
+
+import asyncio
+import time
+from collections import deque
+from typing import Final, NamedTuple
+
+from mnemon.admin.connections import Parts
+from mnemon.operations.health.lag import LOOK, Look, look
+from mnemon.operations.health.report import Health, examine
+from mnemon.operations.health.services import Served, served
+from mnemon.operations.health.streams import StreamState, streams_of
+from mnemon_contracts.streams import DEAD
+
+SPAN: Final = 300.0
+"""Seconds that are kept for the plots."""
+
+LEAST_SPAN: Final = 60.0
+"""Seconds that a plot has at least, however short somebody has looked."""
+
+_FRESH: Final = 1.0
+"""Seconds within which one look does for all who look."""
+
+_HEALTH_FRESH: Final = 15.0
+"""The same for what takes longer to find out."""
+
+_SERVICE: Final = "mnemon"
+
+
+class Sample(NamedTuple):
+    """What one look has found. `look.at` is when."""
+
+    streams: dict[str, StreamState]
+    look: Look
+    served: Served
+
+    @property
+    def dead_letters(self) -> int:
+        return self.streams[DEAD].messages if DEAD in self.streams else 0
+
+
+class Watch:
+    """Looks when it is asked, and remembers what it saw a while ago."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._samples: deque[Sample] = deque()
+        self._health: tuple[float, Health] | None = None
+        self._looking = asyncio.Lock()
+        self._examining = asyncio.Lock()
+
+    async def samples(self) -> list[Sample]:
+        """At least two, oldest first; the last is of now.
+
+        Raises:
+            mnemon_infra.broker.connection.BrokerUnreachable, nats.errors.Error: the broker does not answer.
+        """
+        async with self._looking:
+            now = time.monotonic()
+            while self._samples and now - self._samples[0].look.at > SPAN:
+                self._samples.popleft()
+            if not self._samples:
+                self._samples.append(await self._look())
+                await asyncio.sleep(LOOK)
+            if now - self._samples[-1].look.at > _FRESH or len(self._samples) == 1:
+                self._samples.append(await self._look())
+            return list(self._samples)
+
+    async def health(self) -> Health:
+        """What `mnemon status` finds; what does not answer is part of it."""
+        async with self._examining:
+            if self._health is None or time.monotonic() - self._health[0] > _HEALTH_FRESH:
+                health = await examine(self._parts.deployment, self._parts.data)
+                self._health = time.monotonic(), health
+            return self._health[1]
+
+    async def _look(self) -> Sample:
+        connection = await self._parts.broker()
+        stream_context = connection.jetstream()
+        streams = await streams_of(stream_context)
+        seen, answered = await asyncio.gather(look(stream_context, streams), served(connection, _SERVICE))
+        return Sample(streams, seen, answered)

@@ -1,0 +1,34 @@
+"""From a template to a page."""
+
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from mnemon.admin.rendering import filters
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("mnemon.admin"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters.FILTERS
+    return environment
+
+
+_NOTHING: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": None, "frame": "base.html"}
+
+
+def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page, or a part of one, with what all of them show."""
+    known = {"navigation": request.app.state.navigation, "version": request.app.state.version}
+    text = _templates().get_template(template).render(_NOTHING | known | values)
+    # Half a character, which JSON can name, is shown by its number.
+    return HTMLResponse(text.encode(errors="backslashreplace"), status_code=status)

@@ -1,0 +1,84 @@
+"""Logging in and out."""
+
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from mnemon.admin.forms.fields import read_form
+from mnemon.admin.page import SESSION_OVER, Pages, Visit
+from mnemon.admin.rendering.renderer import render
+from mnemon.admin.session.access import Access
+from mnemon.admin.session.revoked import SESSION_SECONDS
+from mnemon_contracts.base import InvalidBody
+
+
+async def _form(request: Request) -> Response:
+    """A link that logs in only shows a button: what looks into links in advance must not use it up."""
+    access: Access = request.app.state.access
+    query = request.query_params
+    if access.session(request.cookies.get(access.cookie)) and "key" not in query:
+        return RedirectResponse(_wanted(query), 303)
+    return _page(request, error=SESSION_OVER if "over" in query else None, given=query)
+
+
+async def _enter(request: Request) -> Response:
+    access: Access = request.app.state.access
+    address = request.client.host if request.client else ""
+    try:
+        form = await read_form(request)
+    except InvalidBody as wrong:
+        return _page(request, 400, str(wrong))
+    if key := form.get("key"):
+        cookie = access.enter_by_link(key)
+        error = "This link was used, or is of a former start. Log in with the token."
+    elif wait := access.wait(address):
+        page = _page(request, 429, f"Too many attempts. Try again in {wait:.0f} s.", form)
+        page.headers["retry-after"] = f"{wait:.0f}"
+        return page
+    else:
+        cookie = access.enter(form.get("token", ""), address)
+        error = "That is not the token."
+    if cookie is None:
+        return _page(request, 403, error, {"next": form.get("next", "")})
+    response = RedirectResponse(_wanted(form), 303)
+    response.set_cookie(
+        *(access.cookie, cookie),
+        max_age=SESSION_SECONDS,
+        path="/",
+        httponly=True,
+        samesite="strict",
+        # As the browser sees it: a proxy that speaks HTTPS asks us by HTTP.
+        secure=request.headers.get("origin", "").startswith("https:"),
+    )
+    return response
+
+
+def _page(
+    request: Request, status: int = 200, error: str | None = None, given: Mapping[str, str] | None = None
+) -> Response:
+    kept = {name: (given or {}).get(name, "") for name in ("key", "next")}
+    in_folder = request.app.state.parts.data is not None
+    return render(request, "login.html", status=status, error=error, in_folder=in_folder, **kept)
+
+
+def _wanted(given: Mapping[str, str]) -> str:
+    """The page that was asked for before the login; never one of another site."""
+    path = given.get("next", "")
+    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
+
+
+pages = Pages("Log out", "/logout")
+
+
+@pages.post("/logout")
+async def _leave(visit: Visit) -> Response:
+    access: Access = visit.request.app.state.access
+    access.leave(visit.session)
+    response = visit.goto("/login")
+    response.delete_cookie(access.cookie, path="/")
+    return response
+
+
+ROUTES = (Route("/login", _form, methods=["GET"]), Route("/login", _enter, methods=["POST"]))

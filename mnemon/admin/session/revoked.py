@@ -1,0 +1,47 @@
+"""Sessions that were ended before their time."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+from mnemon.admin.session.tokens import kept_in
+from mnemon_infra.embedded.folder import replace
+
+SESSION_SECONDS: Final = 12 * 3600
+"""How long a session lasts by itself."""
+
+
+class EndedSessions:
+    """Remembers them for as long as they would have lasted, in a file that a process which begins anew reads.
+
+    Args:
+        path: the file; None where there is no folder: this process alone knows then.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._until: dict[str, float] = {}
+        if path and path.exists():
+            lines = (line.split() for line in path.read_text("ascii").splitlines())
+            self._until = {id_: float(until) for id_, until in lines}
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._until
+
+    def add(self, id_: str) -> None:
+        """A session is over.
+
+        Raises:
+            OSError: the file cannot be written; it is over as long as this process runs.
+        """
+        now = time.time()
+        self._until = {each: until for each, until in self._until.items() if until > now}
+        self._until[id_] = now + SESSION_SECONDS
+        if self._path:
+            text = "".join(f"{each} {until:.0f}\n" for each, until in self._until.items())
+            replace(self._path, text)
+
+
+def ended_sessions(data: Path) -> EndedSessions:
+    """Those of a folder."""
+    return EndedSessions(kept_in(data) / "ended")

@@ -1,0 +1,230 @@
+"""A conversation: what is said is kept, each answer has its context, and the memory can be looked into."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from mnemon.chat.screen import Screen
+from mnemon.cli.terminal.text import printable
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.verbs.ask import ContextReplyV1
+from mnemon_contracts.verbs.tools import ForgetReplyV1, Scope, SearchReplyV2
+from mnemon_infra.models.language.openai.model import OpenAIModel
+from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, PublishFailed
+
+EXIT: Final = "/exit"
+EVERYWHERE: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")
+
+_MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was said last, what a model was given for its answer, and what was found for it."""
+
+    text: str
+    context: ContextReplyV1
+    found: SearchReplyV2
+
+
+class Command(NamedTuple):
+    """Something that begins with a slash."""
+
+    usage: str
+    meaning: str
+    do: Callable[[str], Awaitable[None]]
+
+
+class Talk:
+    """One user's conversation.
+
+    Args:
+        memory: whose tenant the user is of.
+        user: who talks.
+        model: who answers; None shows what a model would have been given.
+        screen: where it is shown.
+        budget: tokens of a context at most; None is what the settings say.
+
+    Attributes:
+        failed: something that was asked for could not be done.
+    """
+
+    def __init__(
+        self, memory: MemoryClient, user: str, model: OpenAIModel | None, screen: Screen, budget: int | None
+    ) -> None:
+        self._memory = memory
+        self._user = user
+        self._model = model
+        self._screen = screen
+        self._budget = budget
+        self._last: Turn | None = None
+        self._started = 0
+        self._answering: asyncio.Task[None] | None = None
+        self._offered: Mapping[str, str] = {}
+        self._forgotten: ForgetReplyV1 | None = None
+        self.failed = False
+        self.commands: Mapping[str, Command] = {
+            command.usage.split()[0]: command
+            for command in (
+                Command(
+                    "/context", "what the model was given for its last answer, and its tokens", self._context
+                ),
+                Command("/why", "what was looked up for the last answer, and how it scored", self._why),
+                Command("/facts", "what is known of you", self._facts),
+                Command("/save TEXT", "keep a fact", self._save),
+                Command(
+                    "/forget ID or WORDS",
+                    "remove the fact with this id, or the one that these words mean",
+                    self._forget,
+                ),
+                Command("/restore", "bring back the fact that was removed last", self._restore),
+                Command("/new", "begin a new conversation: what was said is gone, facts stay", self._new),
+                Command("/help", "this", self._help),
+            )
+        }
+
+    @property
+    def standing(self) -> str:
+        """In a line, how it stands."""
+        who = self._model.model if self._model else "offline"
+        tokens = f" · context {self._last.context.tokens or 0:,} tokens" if self._last else ""
+        return f" {self._user} · {who}{tokens} · /help"
+
+    def interrupt(self) -> None:
+        """End the answer that is being given."""
+        if self._answering:
+            self._answering.cancel()
+
+    async def go_on(self, lines: AsyncIterator[str]) -> None:
+        """Answer each line, until there is none or one says `/exit`."""
+        async for line in lines:
+            text = line.strip()
+            if text == EXIT:
+                return
+            if text:
+                await self._heard(text)
+
+    async def _heard(self, text: str) -> None:
+        name, _, rest = text.partition(" ")
+        try:
+            if not text.startswith("/"):
+                await self._say(text)
+            elif name in self.commands:
+                await self.commands[name].do(rest.strip())
+            else:
+                self._trouble(f"There is no {name}. /help shows what there is.")
+        except (AskFailed, PublishFailed, InvalidBody) as error:
+            self._trouble(str(error))
+        except _MODEL_FAILED as error:
+            self._trouble(f"No answer: {error}")
+
+    async def _say(self, text: str) -> None:
+        said = await self._memory.publish(self._user, "user", text)
+        context = await self._memory.context(self._user, query=text, min_seq=said, budget=self._budget)
+        self._last = Turn(text, context, await self._found(text, said))
+        if context.error:
+            self._trouble(f"Without memory: {context.error.message}")
+        if self._model is None:
+            self._screen.note("Nobody answers: no model is set. One would have been given:\n")
+            self._screen.context(context)
+            return
+        answered = await self._streamed(self._model, text)
+        if answered:
+            await self._memory.publish(self._user, "assistant", answered)
+
+    async def _streamed(self, model: OpenAIModel, text: str) -> str:
+        """The answer, shown as it comes; what of it was given, where it was interrupted."""
+        assert self._last
+        given = [
+            {"role": "system" if each.role == "tool" else each.role, "content": each.content}
+            for each in self._last.context.messages
+        ]
+        pieces: list[str] = []
+
+        async def show() -> None:
+            async with aclosing(model.stream(given or [{"role": "user", "content": text}])) as stream:
+                async for piece in stream:
+                    pieces.append(piece)
+                    self._screen.piece(piece)
+
+        self._answering = asyncio.create_task(show())
+        try:
+            await asyncio.wait([self._answering])
+            if not self._answering.cancelled():
+                self._answering.result()
+        finally:
+            self._answering.cancel()
+            self._screen.end()
+        return "".join(pieces).strip()
+
+    async def _context(self, _: str) -> None:
+        if self._last is None:
+            self._screen.context(await self._memory.context(self._user, min_seq=self._started))
+        else:
+            self._screen.context(self._last.context)
+
+    async def _why(self, _: str) -> None:
+        if self._last is None:
+            self._screen.note("Nothing was said yet.")
+        else:
+            self._screen.found(self._last.text, self._last.found, self._last.context)
+
+    async def _found(self, text: str, said: int) -> SearchReplyV2:
+        """What a search finds now: once there is an answer, it would find that too."""
+        try:
+            found = await self._memory.search(self._user, text, scope=EVERYWHERE, explain=True, min_seq=said)
+        except AskFailed as failed:
+            return SearchReplyV2(degraded=(failed.code,))
+        # What was just said is no answer to itself.
+        return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
+
+    async def _facts(self, _: str) -> None:
+        self._screen.facts((await self._memory.read_all(self._user)).facts)
+
+    async def _save(self, text: str) -> None:
+        if not text:
+            self._trouble("Say what: /save I am allergic to penicillin")
+            return
+        self._screen.saved(await self._memory.save(self._user, text))
+
+    async def _forget(self, what: str) -> None:
+        if not what:
+            self._trouble("Say what: /forget pf_001, or /forget where I live")
+            return
+        # The number of a candidate counts right after the candidates were shown.
+        offered, self._offered = self._offered, {}
+        fact_id = offered.get(what)
+        if fact_id is None:
+            facts = {fact.id for fact in (await self._memory.read_all(self._user)).facts}
+            fact_id = what if what in facts else None
+        reply = await self._memory.forget(self._user, fact_id, query=what if fact_id is None else None)
+        if reply.id is None:
+            self._offered = {str(number): each.id for number, each in enumerate(reply.candidates, 1)}
+            self._screen.candidates(reply.candidates)
+            return
+        self._forgotten = reply
+        self._screen.note(f"Forgotten: {reply.id} {printable(reply.text or '')}\n/restore brings it back.")
+
+    async def _restore(self, _: str) -> None:
+        if self._forgotten is None:
+            self._trouble("There is no fact to bring back: /restore follows a /forget that removed one.")
+            return
+        self._screen.saved(await self._memory.restore(self._user, self._forgotten))
+        self._forgotten = None
+
+    async def _new(self, _: str) -> None:
+        self._started = await self._memory.start(self._user, discard_previous=True)
+        self._last = None
+        self._screen.note("A new conversation. What was said before is gone, the facts stay.")
+
+    async def _help(self, _: str) -> None:
+        known = [(command.usage, command.meaning) for command in self.commands.values()]
+        self._screen.commands([*known, (EXIT, "end")])
+
+    def _trouble(self, text: str) -> None:
+        self.failed = True
+        self._screen.trouble(text)

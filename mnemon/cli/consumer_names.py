@@ -1,0 +1,17 @@
+"""The names of consumers on the command line."""
+
+from collections.abc import Sequence
+
+from mnemon.cli.terminal.exit_code import Ending, refuse
+
+
+def consumers_named(names: Sequence[str]) -> tuple[str, ...]:
+    """The consumers of these names, each once, in the order given. Ends the command when one is unknown."""
+    from mnemon_consumers.app import CONSUMERS
+
+    chosen = tuple(dict.fromkeys(name for name in names if name))
+    unknown = [name for name in chosen if name not in CONSUMERS]
+    if unknown or not chosen:
+        problem = f"there is no consumer {unknown[0]!r}" if unknown else "no consumer is named"
+        refuse(Ending.WRONG_USE, problem, f"There are: {', '.join(CONSUMERS)}")
+    return chosen

@@ -1,0 +1,1 @@
+"""`mnemon dead`."""

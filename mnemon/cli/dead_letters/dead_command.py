@@ -1,0 +1,263 @@
+"""`mnemon dead`."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.dead_letters.filters import filtered
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
+
+    from mnemon_infra.broker.dead_letters.listing import Letter, Wanted
+    from mnemon_infra.broker.dead_letters.redrive import IsApplied
+    from mnemon_infra.config import Deployment
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="See what no consumer could use, give it back after a fix, or remove it.",
+)
+
+IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
+IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="ID", help="Dead letters.")]
+AllOption = Annotated[bool, typer.Option("--all", help="All there are, or all that the filters leave.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
+
+
+@app.command("list")
+@filtered
+def list_(
+    *,
+    wanted: "Wanted",
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show dead letters, oldest first, with what each is about and why nobody could use it.
+
+    Example: `mnemon dead list --consumer persist --since 2026-11-21`
+    """
+    perform(_list(target(data, "broker"), wanted, limit, as_json))
+
+
+@app.command("show")
+def show(letter_id: IdArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Show a dead letter with all that it has: where it came from, its text, and what to do next.
+
+    Ends with 2 when there is no such letter.
+
+    Example: `mnemon dead show 17`
+    """
+    perform(_show(target(data, "broker"), letter_id, as_json))
+
+
+@app.command("redrive")
+@filtered
+def redrive(
+    *,
+    letter_ids: IdsArgument = None,
+    take_all: AllOption = False,
+    wanted: "Wanted",
+    yes: YesOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give back what became dead letters, such as after a fix, and remove the letters.
+
+    An event is handled again as what it was, with the id that it had; in the log it is the newest then.
+    What is still of no use becomes a dead letter again. Of a window that was
+    given up a model is asked once more.
+
+    Ends with 0 when all are given back, 1 when some are still there, 2 when there is no such letter.
+
+    Example: `mnemon dead redrive --all --reason unknown_event`
+    """
+    chosen = _chosen(letter_ids, take_all, wanted)
+    perform(_redrive(target(data, "broker", "database"), chosen, yes, as_json))
+
+
+@app.command("drop")
+@filtered
+def drop(
+    *,
+    letter_ids: IdsArgument = None,
+    take_all: AllOption = False,
+    wanted: "Wanted",
+    yes: YesOption = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove dead letters for good, and from the log the events that nothing could be made of.
+
+    Where something is kept of the event, such as since a newer version wrote all rows anew, the letter
+    alone goes.
+
+    Ends with 2 when there is no such letter.
+
+    Example: `mnemon dead drop 17 18`
+    """
+    chosen = _chosen(letter_ids, take_all, wanted)
+    perform(_drop(target(data, "broker", "database"), chosen, yes, as_json))
+
+
+def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") -> "list[int] | Wanted":
+    """The letters of a command that changes them: some by their ids, or all that are wanted."""
+    from mnemon_infra.broker.dead_letters.listing import Wanted
+
+    if take_all == bool(letter_ids) or (letter_ids and wanted != Wanted()):
+        refuse(
+            Ending.WRONG_USE,
+            "name dead letters by their ids, or --all, with filters or without",
+            "See which there are: mnemon dead list",
+        )
+    return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
+
+
+@asynccontextmanager
+async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
+    from mnemon_infra.broker.connection import connect
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-dead")
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def _list(deployment: "Deployment", wanted: "Wanted", limit: int, as_json: bool) -> Ending:
+    from collections import deque
+
+    from mnemon.cli.dead_letters.view import show_letters, summary
+    from mnemon_infra.broker.dead_letters.listing import letters
+
+    count = 0
+    newest: deque[dict[str, Any]] = deque(maxlen=limit)
+    async with _connected(deployment) as connection:
+        async for letter in letters(connection, wanted):
+            count += 1
+            newest.append(summary(letter))  # without the text, which may be long
+    show_letters(newest, count, as_json)
+    return Ending.DONE
+
+
+async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
+    from mnemon.cli.dead_letters.view import show_letter
+    from mnemon_infra.broker.dead_letters.redrive import original_of
+
+    async with _connected(deployment) as connection:
+        letter = await _known(connection, letter_id)
+        original = await original_of(connection, letter) if letter.kind == "event" else None
+    show_letter(letter, original, as_json)
+    return Ending.DONE
+
+
+async def _known(connection: "Client", letter_id: int) -> "Letter":
+    from mnemon_infra.broker.dead_letters.listing import letter
+
+    found = await letter(connection, letter_id)
+    if found is None:
+        refuse(Ending.WRONG_USE, f"there is no dead letter {letter_id}", "See which: mnemon dead list")
+    return found
+
+
+async def _ids(
+    connection: "Client", chosen: "list[int] | Wanted", yes: bool, question: str
+) -> "list[int] | None":
+    """The ids of what is chosen, oldest first; None when a person has thought better of it."""
+    from mnemon_infra.broker.dead_letters.listing import letters
+
+    if isinstance(chosen, list):
+        return [(await _known(connection, each)).id for each in chosen]
+    found = [letter.id async for letter in letters(connection, chosen)]
+    if len(found) > 1 and not yes and not _agreed(f"{question} {len(found):,} dead letters?"):
+        return None
+    return found
+
+
+def _agreed(question: str) -> bool:
+    import sys
+
+    if not sys.stdin.isatty():
+        refuse(Ending.WRONG_USE, f"nobody can be asked: {question}", "Say so beforehand: --yes")
+    return typer.confirm(question, err=True)
+
+
+async def _redrive(
+    deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool
+) -> Ending:
+    from mnemon_infra.broker.dead_letters.listing import letter
+    from mnemon_infra.broker.dead_letters.redrive import GivenBack, Kept, redrive
+
+    given: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    applied: list[int] = []
+    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
+        ids = await _ids(connection, chosen, yes, "Give back")
+        if ids is None:
+            return Ending.NOT_SO
+        for each in _with_progress(ids, "giving back"):
+            found = await letter(connection, each)
+            if found is None:
+                continue  # somebody else was faster
+            match await redrive(connection, found, is_applied):
+                case GivenBack(sequence):
+                    given.append({"id": each, "stream": found.stream, "sequence": sequence})
+                case Kept(why):
+                    kept.append({"id": each, "why": why})
+                case _:
+                    applied.append(each)
+    if as_json:
+        typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
+    else:
+        typer.echo(f"{len(given):,} given back" if ids else "no dead letters")
+        if applied:
+            typer.echo(f"{len(applied):,} removed: a newer version had applied the events already")
+        for one in kept:
+            typer.echo(f"mnemon: dead letter {one['id']} is still there: {one['why']}", err=True)
+    return Ending.NOT_SO if kept else Ending.DONE
+
+
+async def _drop(deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool) -> Ending:
+    from mnemon_infra.broker.dead_letters.listing import letter
+    from mnemon_infra.broker.dead_letters.redrive import drop
+
+    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
+        ids = await _ids(connection, chosen, yes, "Remove for good")
+        if ids is None:
+            return Ending.NOT_SO
+        for each in _with_progress(ids, "removing"):
+            if found := await letter(connection, each):
+                await drop(connection, found, is_applied)
+    typer.echo(
+        json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
+    )
+    return Ending.DONE
+
+
+@asynccontextmanager
+async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
+    """Look in the database whether something is kept of an event."""
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.database.projections.applied_events import is_applied
+
+    database = Database(deployment, name="mnemon-dead")
+    await database.open()
+    try:
+        yield partial(is_applied, database)
+    finally:
+        await database.close()
+
+
+def _with_progress(ids: Sequence[int], doing: str) -> Iterator[int]:
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(ids, doing, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,46 @@
+"""Which dead letters a command is about: the same options for each."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from mnemon_infra.broker.dead_letters.listing import Wanted
+
+
+def filtered(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `wanted`; it takes what they amount to as an argument of that name."""
+    options = signature(wanted).parameters
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        parameters += options.values() if parameter.name == wanted.__name__ else [parameter]
+
+    @wraps(command)
+    def with_filters(**given: Any) -> None:
+        filters = {name: given.pop(name) for name in options}
+        command(**given, wanted=wanted(**filters))
+
+    # What Typer makes the options of.
+    with_filters.__annotations__ = {each.name: each.annotation for each in parameters}
+    with_filters.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return with_filters
+
+
+def wanted(
+    *,
+    consumer: Annotated[
+        str | None, typer.Option(help="Only those of this consumer, such as `persist`.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="Only those with this reason.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only those of this tenant.")] = None,
+    user: Annotated[str | None, typer.Option(help="Only those of users with this id.")] = None,
+    since: Annotated[datetime | None, typer.Option(help="Only those since then, UTC.")] = None,
+) -> "Wanted":
+    """The letters that the options leave."""
+    from mnemon_infra.broker.dead_letters.listing import Wanted
+
+    return Wanted(consumer, reason, tenant, user, since and since.replace(tzinfo=UTC))

@@ -1,0 +1,96 @@
+"""Dead letters on the terminal, and what to do about them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from nats.aio.msg import Msg
+
+from mnemon.cli.terminal.output import Figure, show_table
+from mnemon.operations.dead_letters import body_of, prospect
+from mnemon_infra.broker.dead_letters.listing import Letter
+
+WIDEST = 80
+"""Characters of a cell of the table; `show` has all of them."""
+
+
+def summary(letter: Letter) -> dict[str, Any]:
+    """A letter for a program, without its text."""
+    tenant, user = letter.owner or (None, None)
+    return {
+        "id": letter.id,
+        "at": f"{letter.at:%Y-%m-%dT%H:%M:%SZ}",
+        "consumer": letter.consumer,
+        "reason": letter.reason,
+        "error": letter.error,
+        "kind": letter.kind,
+        "subject": letter.subject,
+        "tenant": tenant,
+        "user": user,
+        "stream": letter.stream or None,
+        "sequence": letter.sequence or None,
+        "bytes": len(letter.body),
+    }
+
+
+def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
+    """Show the newest letters, each as its `summary`, of `count` in all."""
+    if as_json:
+        typer.echo(json.dumps({"count": count, "letters": list(newest)}))
+        return
+    if not count:
+        typer.echo("no dead letters")
+        return
+    columns = "id", "at", "consumer", "reason", "subject", "error"
+    # An id as it is to be typed again, without commas.
+    rows = [[Figure(each["id"]), *(_cell(each[name]) for name in columns[1:])] for each in newest]
+    show_table(columns, rows)
+    shown = (
+        f"the newest {len(newest):,} of {count:,} dead letters"
+        if count > len(newest)
+        else f"{count:,} in all"
+    )
+    typer.echo(f"\n{shown}. One of them with its text: mnemon dead show ID")
+
+
+def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
+    """Show all of a letter. `original` is the event that it is about, as far as it is in the log."""
+    found = summary(letter) | {
+        "headers": dict(letter.headers),
+        "left_out": letter.left_out,
+        "in_log": original is not None if letter.kind == "event" else None,
+        "next": _advice(letter, original),
+        "body": body_of(letter, original).decode(errors="replace"),
+    }
+    if as_json:
+        typer.echo(json.dumps(found))
+        return
+    for name, value in found.items():
+        if name != "body" and value not in (None, {}):
+            typer.echo(f"{name:<10}{_printable(value if isinstance(value, str) else json.dumps(value))}")
+    typer.echo(f"\n{_printable(found['body'])}")
+
+
+def _advice(letter: Letter, original: Msg | None) -> str:
+    found = prospect(letter, original)
+    redrive, drop = (f"mnemon dead {command} {letter.id}" for command in ("redrive", "drop"))
+    match found.redrive:
+        case "now":
+            return f"{found.said}: {redrive}"
+        case "after a fix":
+            return f"{found.said}; after a fix: {redrive}. Or do without: {drop}"
+        case "never":
+            return f"{found.said}: {drop}"
+
+
+def _cell(value: str) -> str:
+    shown = _printable(value)
+    return f"{shown[:WIDEST]}\N{HORIZONTAL ELLIPSIS}" if len(shown) > WIDEST else shown
+
+
+def _printable(text: str) -> str:
+    """What came from outside must not steer the terminal."""
+    return "".join(
+        each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text
+    )

@@ -1,0 +1,1 @@
+"""Commands on a deployment: provisioning, status, logins, cost."""

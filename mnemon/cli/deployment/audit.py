@@ -1,0 +1,204 @@
+"""`mnemon audit`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, astuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.target import DataOption, served
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon.operations.audit.ledger import Audit, Fault
+    from mnemon.operations.audit.run import Progress
+    from mnemon_infra.config import Deployment
+
+
+def audit(
+    sample: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Compare the content of every N-th user only; rows are looked for all the same.",
+        ),
+    ] = 1,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Account for every event: applied, deliberately nothing, or a dead letter; and compare the stores.
+
+    The log is read up to where `persist` has ended every event, while everything goes on. What each event
+    must have become is worked out anew and compared with what is stored, in rows and in vectors. Nothing is
+    changed.
+
+    Ends with 0 when everything is accounted for, 1 when something is missing, 3 when a server does not
+    answer.
+
+    Example: `mnemon audit --data ./memory --json`
+    """
+    perform(_audit(data, sample, as_json))
+
+
+async def _audit(data: Path | None, sample: int, as_json: bool) -> Ending:
+    async with served(data, "broker", "database") as at:
+        found = await _examined(at.deployment, sample)
+    if as_json:
+        typer.echo(json.dumps(_as_json(found), ensure_ascii=False))
+    else:
+        _show(found)
+    return Ending.NOT_SO if found.faults.total else Ending.DONE
+
+
+async def _examined(deployment: "Deployment", sample: int) -> "Audit":
+    from mnemon.operations.audit.run import NotProvisioned, examine
+    from mnemon.operations.rebuild.live_vectors import live_pages
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.database.audit.events import Sample
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.rebuild.generations import Site
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-audit")
+    try:
+        async with Database(deployment, name="mnemon-audit") as database:
+            place = Site(deployment, connection, database)
+            async with live_pages(place) as pages:
+                with _progress() as progress:
+                    return await examine(connection, database, Sample(sample), progress, pages)
+    except NotProvisioned as error:
+        refuse(Ending.PART_MISSING, str(error), "Make it: mnemon provision")
+    finally:
+        await connection.close()
+
+
+@contextmanager
+def _progress() -> "Iterator[Progress]":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("log", total=None)
+        yield lambda position, up_to: bar.update(task, completed=position, total=up_to)
+
+
+def _as_json(found: "Audit") -> dict[str, Any]:
+    return {
+        "complete": not found.faults.total,
+        "up_to": found.up_to,
+        "beyond": found.beyond,
+        "every": found.every,
+        "seconds": found.seconds,
+        "persist": {
+            "events": found.persist.events,
+            "applied": found.persist.applied,
+            "nothing": found.persist.nothing,
+            "dead": found.persist.dead,
+            "removed": found.persist.removed,
+            "waiting": found.persist.waiting,
+            "missing": found.faults.of("persist", "persist-sweep"),
+        },
+        "dedupe": asdict(found.dedupe) | {"missing": found.faults.of("dedupe")},
+        "extract": {
+            "intended": found.extract.intended,
+            "open": found.extract.open,
+            "oldest_open_seconds": found.extract.oldest.total_seconds() if found.extract.oldest else None,
+            "ended": found.extract.ended,
+            "answered": found.extract.answered,
+        },
+        "vectors": {name: asdict(each) for name, each in found.vectors.items()} if found.vectors else None,
+        "dead_letters": [
+            {"consumer": consumer, "reason": reason, "letters": letters}
+            for (consumer, reason), letters in sorted(found.letters.items())
+        ],
+        "durables": [asdict(each) for each in found.durables],
+        "missing": found.faults.total,
+        "missing_by_kind": found.faults.counts,
+        "faults": [asdict(each) for each in found.faults.named],
+    }
+
+
+def _show(found: "Audit") -> None:
+    persist, dedupe, extract = found.persist, found.dedupe, found.extract
+    rows = [
+        ("persist", "applied", persist.applied),
+        *_counted("persist", "nothing, ", persist.nothing),
+        *_counted("persist", "dead, ", persist.dead),
+        ("persist", "missing", found.faults.of("persist", "persist-sweep")),
+        *_counted("dedupe", "", dedupe.outcomes),
+        ("dedupe", "missing", found.faults.of("dedupe")),
+        *_counted("extract", "", extract.ended),
+        ("extract", "batches that are open", extract.open),
+        *_counted("extract", "stretches, ", extract.answered),
+    ]
+    show_table(("consumer", "what became of it", "events"), rows)
+    if found.letters:
+        typer.echo()
+        letters = [(*each, number) for each, number in sorted(found.letters.items())]
+        show_table(("dead letters of", "reason", "letters"), letters)
+    if found.vectors:
+        typer.echo()
+        show_table(
+            ("vectors of", "points", "found by them", "of dead letters", "for the next sweep"),
+            [(name, *astuple(each)) for name, each in found.vectors.items()],
+        )
+    typer.echo()
+    show_table(
+        ("consumer", "stream", "pending", "in work", "redelivered"),
+        [(each.name, each.stream, each.pending, each.in_work, each.redelivered) for each in found.durables],
+    )
+    typer.echo()
+    _show_extent(found)
+    _show_end(found)
+
+
+def _counted(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    return [(consumer, f"{what}{name}", number) for name, number in sorted(counts.items())]
+
+
+def _show_extent(found: "Audit") -> None:
+    read = f"{found.persist.events:,} events up to {found.up_to:,}, in {found.seconds:.1f} s"
+    typer.echo(f"read          {read}")
+    if found.vectors is None:
+        typer.echo("vectors       there are none where this command looks")
+    if found.every > 1:
+        typer.echo(f"compared      the content of every {found.every}th user or so; the rows of all")
+    if found.persist.removed:
+        typer.echo(f"removed       the content of {found.persist.removed:,} events, as it must be")
+    if found.persist.waiting:
+        typer.echo(f"waiting       {found.persist.waiting:,} events for the sweep that removes their content")
+    if found.beyond:
+        typer.echo(f"not looked at {found.beyond:,} positions of the log that persist has not ended yet")
+    if found.extract.oldest:
+        hours = found.extract.oldest.total_seconds() / 3600
+        typer.echo(f"open batches  the oldest since {hours:.1f} h")
+
+
+def _in_words(fault: "Fault") -> str:
+    from mnemon.operations.audit.ledger import MEANINGS
+
+    return MEANINGS[fault.kind] + (f": {fault.detail}" if fault.detail else "")
+
+
+def _show_end(found: "Audit") -> None:
+    from mnemon.operations.audit.ledger import MEANINGS, NEXT
+
+    faults = found.faults
+    if not faults.total:
+        typer.secho("everything is accounted for", fg="green", bold=True)
+        return
+    show_table(
+        ("event", "by", "where", "what"),
+        [(each.seq, each.consumer, each.where, _in_words(each)) for each in faults.named],
+    )
+    for kind in sorted(faults.counts):
+        typer.echo(f"  {MEANINGS[kind]}: {NEXT[kind]}")
+    sequences = ", ".join(f"{seq}" for seq in faults.sequences())
+    number = "1 event is" if faults.total == 1 else f"{faults.total:,} events are"
+    typer.secho(f"{number} missing: {sequences}", fg="red", bold=True)

@@ -1,0 +1,215 @@
+"""`mnemon auth`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon_infra.broker.provisioning.authorization import Authorization, Login, Role
+
+app = typer.Typer(no_args_is_help=True, help="Say who may log in to NATS, and what each of them may do.")
+
+FolderOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="DIR", resolve_path=True, help="The stack that `mnemon up` runs in this folder."
+    ),
+]
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        resolve_path=True,
+        help="Else a file, which your own nats-server's configuration includes.",
+    ),
+]
+Tenant = Annotated[str, typer.Argument(metavar="NAME", help="As the bots name it.")]
+
+
+@app.command("tenant")
+def tenant(
+    name: Tenant, data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False
+) -> None:
+    """Give a tenant's bots a login. They publish and ask for that tenant, and see nothing of another's.
+
+    The password is shown once. Asked again, there is a new one, and the former one holds no more.
+
+    Example: `mnemon auth tenant acme --data ./memory`
+    """
+    from mnemon_contracts.subjects import inbox_prefix
+
+    with _users(data, file) as users:
+        login = users.issue_tenant(name)
+    perform(_handed_out(login, data, file, as_json, {"tenant": name, "inbox_prefix": inbox_prefix(name)}))
+
+
+@app.command("worker")
+def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
+    """Give consumers a login, such as those of `mnemon run`; `mnemon up` has its own.
+
+    Example: `mnemon auth worker --file /etc/nats/mnemon.conf`
+    """
+    _role("worker", data, file, as_json)
+
+
+@app.command("operator")
+def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
+    """Give a person a login who may do everything, such as `mnemon provision`.
+
+    Example: `mnemon auth operator --file /etc/nats/mnemon.conf`
+    """
+    _role("operator", data, file, as_json)
+
+
+@app.command("limit")
+def limit(
+    name: Tenant,
+    payload: Annotated[
+        int | None, typer.Option(min=1024, metavar="BYTES", help="Of a message; who sends more is cut off.")
+    ] = None,
+    connections: Annotated[int | None, typer.Option(min=1, help="At the same time.")] = None,
+    subscriptions: Annotated[int | None, typer.Option(min=1, help="Of all its connections.")] = None,
+    data: FolderOption = None,
+    file: FileOption = None,
+) -> None:
+    """Say what NATS takes of a tenant. What is left out is as the server has it for everybody.
+
+    Ends with 1 when the tenant has no login.
+
+    Example: `mnemon auth limit acme --payload 65536 --connections 50 --data ./memory`
+    """
+    from mnemon_infra.broker.provisioning.authorization import Limits
+
+    with _users(data, file) as users:
+        known = users.limit(name, Limits(payload, connections, subscriptions))
+    if not known:
+        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", f"Give it one: mnemon auth tenant {name}")
+    perform(_put_in_force(data))
+
+
+@app.command("revoke")
+def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
+    """Take a tenant's login away; its bots are cut off. What is remembered stays.
+
+    Ends with 1 when it has none.
+
+    Example: `mnemon auth revoke acme --data ./memory`
+    """
+    with _users(data, file) as users:
+        known = users.revoke(name)
+    if not known:
+        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", "Look who has: mnemon auth list")
+    perform(_put_in_force(data))
+
+
+@app.command("list")
+def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
+    """Show who may log in, and what each may publish and listen to.
+
+    Example: `mnemon auth list --data ./memory`
+    """
+    from mnemon_infra.broker.provisioning.authorization import Authorization, NotOurs
+
+    try:
+        permitted = Authorization.read(_path(data, file)).permitted()
+    except (NotOurs, OSError) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    if as_json:
+        typer.echo(json.dumps([each._asdict() for each in permitted], ensure_ascii=False))
+        return
+    rows = [
+        (
+            *(each.user, each.role, each.tenant or "", " ".join(each.publish), " ".join(each.subscribe)),
+            " ".join(f"{name}={most}" for name, most in each.limits.items()),
+        )
+        for each in permitted
+    ]
+    show_table(("user", "role", "tenant", "publishes", "listens to", "limits"), rows)
+
+
+def _path(data: Path | None, file: Path | None) -> Path:
+    from mnemon_infra.embedded.logins import FolderLogins
+
+    if (data is None) == (file is None):
+        refuse(
+            Ending.WRONG_USE,
+            "one of --data DIR and --file FILE is needed",
+            "For servers of your own: mnemon auth tenant acme --file mnemon.conf",
+        )
+    return FolderLogins(data).path if data else file or Path()
+
+
+@contextmanager
+def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
+    """The users, to be changed."""
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_infra.broker.provisioning.authorization import NotOurs
+    from mnemon_infra.embedded.logins import FolderLogins, edited
+
+    path = _path(data, file)
+    try:
+        with FolderLogins(data).edited() if data else edited(path) as users:
+            yield users
+    except (NotOurs, InvalidId) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{path} cannot be written: {error.strerror}", "Name another place")
+
+
+def _role(role: "Role", data: Path | None, file: Path | None, as_json: bool) -> None:
+    from mnemon_infra.embedded.logins import FolderLogins
+
+    with _users(data, file) as users:
+        # In a folder, our own processes have it, and go on with it.
+        login = FolderLogins(data).login(role) if data else users.issue(role)
+    perform(_handed_out(login, data, file, as_json, {}))
+
+
+async def _handed_out(
+    login: "Login", data: Path | None, file: Path | None, as_json: bool, of_bot: dict[str, str]
+) -> Ending:
+    from mnemon_infra.embedded.folder import Endpoints
+
+    await _put_in_force(data)
+    endpoints = Endpoints.read(data) if data else None
+    url = login.at(endpoints.nats if endpoints else "nats://HOST:4222")
+    shown: dict[str, Any] = {"user": login.user, "password": login.password, "url": url, **of_bot}
+    if file:
+        shown["include"] = str(file)
+    if as_json:
+        typer.echo(json.dumps(shown, ensure_ascii=False))
+        return Ending.DONE
+    for name, value in shown.items():
+        typer.echo(f"  {name.replace('_', ' '):<13} {value}")
+    if of_bot:
+        typer.echo(f'In the bot: MemoryClient.connect("{url}", tenant={json.dumps(of_bot["tenant"])})')
+    if file:
+        typer.echo(f'In nats-server.conf: include "{file}", without an `authorization` of its own')
+        typer.echo("Then, and after each change, twice: nats-server --signal reload")
+    return Ending.DONE
+
+
+async def _put_in_force(data: Path | None) -> Ending:
+    """Have a running stack take the users over."""
+    from mnemon_infra.embedded.logins import FolderLogins
+    from mnemon_infra.embedded.nats_server import NatsServer
+
+    if data is None:
+        return Ending.DONE
+    server = NatsServer(data, None)
+    if FolderLogins(data).in_force:
+        await server.reload()
+    elif any(server.orphans()):
+        typer.echo(
+            f"mnemon: logins are asked for from the next start on: stop the stack in {data} and start it",
+            err=True,
+        )
+    return Ending.DONE

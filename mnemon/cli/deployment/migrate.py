@@ -1,0 +1,37 @@
+"""`mnemon migrate`."""
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import typer
+
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+
+
+def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Bring the database's schema to what this version needs.
+
+    What is there already is left alone, so it may be run at every deployment, from any number of processes.
+
+    Example: `DATABASE_URL=postgresql://mnemon@db/mnemon mnemon migrate`
+    """
+    perform(_migrate(target(data, "database"), as_json))
+
+
+async def _migrate(deployment: "Deployment", as_json: bool) -> Ending:
+    from mnemon_infra.database.migration import migrate as migrate_schema
+
+    assert deployment.database_url, "it is needed"
+    schema = deployment.database_schema
+    revision = await asyncio.to_thread(migrate_schema, deployment.database_url, schema)
+    if as_json:
+        typer.echo(json.dumps({"schema": schema, "revision": revision}))
+    else:
+        typer.echo(f"schema {schema} is at revision {revision}")
+    return Ending.DONE

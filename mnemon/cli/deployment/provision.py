@@ -1,0 +1,38 @@
+"""`mnemon provision`."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+
+
+def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Create or update streams, consumers and buckets on the NATS server.
+
+    What is right already is left alone, so it may be run at every deployment.
+
+    Example: `MNEMON_NATS_URL=nats://nats:4222 mnemon provision`
+    """
+    perform(_provision(target(data, "broker"), as_json))
+
+
+async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.provisioning.topology import provision as provision_server
+
+    async with await connect(str(deployment.nats_url), name="mnemon-provision") as connection:
+        changes = await provision_server(connection, deployment.replicas)
+    if as_json:
+        typer.echo(json.dumps([asdict(change) for change in changes]))
+    else:
+        rows = [(change.what, change.action, change.detail) for change in changes]
+        show_table(("what", "", "difference"), rows)
+    return Ending.DONE

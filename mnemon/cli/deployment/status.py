@@ -1,0 +1,132 @@
+"""`mnemon status`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from mnemon.cli.deployment.budgets import show_out_of_budget
+from mnemon.cli.target import DataOption, configured, target
+from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon.operations.health.models import BatchesState, ModelsState
+    from mnemon.operations.health.report import BrokerState, DatabaseState, Health, VectorsState
+    from mnemon_infra.config import Deployment
+
+
+def status(data: DataOption = None, as_json: JsonOption = False) -> None:
+    """Show streams, the lag of each consumer, versions, health, and what language models have to do.
+
+    Where something waits, the consumers are looked at twice: how fast they are, when they are through, and
+    who falls behind. That is told, and is not an error.
+
+    Windows are stretches of conversations that are to be read for facts: due, to be tried again later, in
+    batches of a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
+
+    Ends with 0 when all is well, 1 when something is not as it should be, 3 when a server does not answer.
+
+    Example: `mnemon status --data ./memory --json`
+    """
+    from mnemon_infra.embedded.folder import Endpoints, holder_of
+
+    if data and Endpoints.read(data) is None and (holder := holder_of(data)):
+        perform(_status_of_silent(data, holder, as_json))
+    perform(_status(target(data, "broker", "database"), data, as_json))
+
+
+async def _status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
+    from mnemon.operations.health.report import examine
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    return _tell(await examine(deployment, data), as_json)
+
+
+async def _status_of_silent(data: Path, holder: str, as_json: bool) -> Ending:
+    from mnemon.operations.health.report import examine_silent
+
+    return _tell(examine_silent(data, holder, configured().database_schema), as_json)
+
+
+def _tell(health: "Health", as_json: bool) -> Ending:
+    if as_json:
+        typer.echo(health.model_dump_json())
+    else:
+        _show(health)
+    if not health.reachable:
+        return Ending.PART_MISSING
+    return Ending.DONE if health.healthy else Ending.NOT_SO
+
+
+def _show(health: "Health") -> None:
+    if not health.broker.error:
+        _show_broker(health.broker)
+    if not health.database.error:
+        _show_database(health.database)
+    _show_vectors(health.vectors)
+    if health.models and not health.models.error:
+        _show_models(health.models)
+    for warning in health.warnings:
+        typer.secho(f"look: {warning}", fg="yellow")
+    if health.healthy:
+        typer.secho("healthy", fg="green", bold=True)
+    for problem in health.problems:
+        typer.secho(f"not so: {problem}", fg="red")
+
+
+def _show_broker(broker: "BrokerState") -> None:
+    streams = [(name, each.messages, each.bytes, each.last_seq) for name, each in broker.streams.items()]
+    lags = [
+        (
+            *(name, each.stream, each.pending, each.in_work, each.redelivered, each.readers),
+            "" if each.per_second is None else f"{each.per_second:,.0f}/s",
+            "" if each.seconds_left is None else _age(each.seconds_left),
+        )
+        for name, each in broker.consumers.items()
+    ]
+    services = ", ".join(f"{name} ({count})" for name, count in broker.services.items()) or "none"
+    show_table(("stream", "messages", "bytes", "last seq"), streams)
+    typer.echo()
+    columns = "consumer", "stream", "pending", "in work", "redelivered", "readers", "rate", "through in"
+    show_table(columns, lags)
+    typer.echo()
+    typer.echo(f"services      {services}")
+    typer.echo(f"dead letters  {broker.dead_letters:,}")
+    typer.echo(f"broker        nats-server {broker.version}")
+
+
+def _show_database(database: "DatabaseState") -> None:
+    revision = f"schema {database.schema_name} at {database.revision or 'no revision'}"
+    typer.echo(f"database      PostgreSQL {database.version or ''}, {revision}")
+
+
+def _show_vectors(vectors: "VectorsState") -> None:
+    if vectors.engine == "server":
+        typer.echo("vectors       Qdrant server, for any number of processes of each consumer")
+    else:
+        *names, last = vectors.one_process
+        typer.echo(f"vectors       Qdrant Edge: {', '.join(names)} and {last} run in one process, together")
+
+
+def _show_models(models: "ModelsState") -> None:
+    windows = models.windows
+    typer.echo(
+        f"windows       {windows.due:,} due, {windows.later:,} to be tried again, {windows.in_batches:,} in"
+        f" batches, {windows.dead_today:,} given up today"
+    )
+    typer.echo(f"batches       {', '.join(_in_words(each) for each in models.batches) or 'none'}")
+    for each in models.out_of_budget:
+        show_out_of_budget(each.tenant, each.usd, each.usd_per_day)
+
+
+def _in_words(batches: "BatchesState") -> str:
+    age = _age(batches.age_seconds)
+    return f"{batches.batches:,} {batches.state} ({batches.lines:,} lines, the oldest {age})"
+
+
+def _age(seconds: float) -> str:
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -1,0 +1,144 @@
+"""`mnemon usage`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.deployment.budgets import show_out_of_budget
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import Figure, JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon_consumers.domain.spending.period import Period
+    from mnemon_consumers.domain.spending.usage import Part, Total
+    from mnemon_infra.config import Deployment
+
+
+def usage(
+    tenant: Annotated[str | None, typer.Option(help="Only this tenant; without it: all of them.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=3660, help="Today and the days before it, in UTC.")] = 7,
+    by: Annotated[
+        str, typer.Option(metavar="PART,...", help="What is told apart: any of day, tenant, purpose, model.")
+    ] = "day,tenant,purpose",
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what language models were asked, the tokens that took, and what it cost.
+
+    Costs are counted by the prices that were set when a model was asked, so set them first, in US dollars
+    for a million tokens; `cached` may be left out, and `batch` is the share that a batch costs (0.5):
+
+    `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "cached": 0.075,
+    "output": 0.6}]'`
+
+    A limit makes background work of a tenant wait for the next day (UTC), once so much is spent:
+
+    `mnemon settings set spending.usd_per_day=5 --tenant acme`
+
+    Example: `mnemon usage --days 30 --by tenant,model --data ./memory`
+    """
+    perform(_usage(target(data, "broker", "database"), tenant, days, _parts(by), data, as_json))
+
+
+def _parts(by: str) -> "Sequence[Part]":
+    from mnemon_consumers.domain.spending.usage import PARTS
+
+    names = [name.strip() for name in by.split(",")]
+    known = [part for name in names for part in PARTS if part == name]
+    if len(known) != len(names):
+        refuse(Ending.WRONG_USE, f"--by {by}: there are {', '.join(PARTS)}")
+    return list(dict.fromkeys(known))
+
+
+async def _usage(
+    deployment: "Deployment",
+    tenant: str | None,
+    days: int,
+    by: "Sequence[Part]",
+    data: Path | None,
+    as_json: bool,
+) -> Ending:
+    found = await _find(deployment, tenant, days)
+    if as_json:
+        typer.echo(json.dumps(_as_json(found, by), ensure_ascii=False))
+    else:
+        _show(found, by, data)
+    return Ending.DONE
+
+
+async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
+    from mnemon_consumers.domain.spending.period import last_days
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.settings.store import LiveSettings
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    settings = LiveSettings()
+    async with (
+        await connect(str(deployment.nats_url), name="mnemon-usage") as connection,
+        Database(deployment, name="mnemon-usage") as database,
+        settings.watched(connection),
+    ):
+        return await last_days(database, settings, tenant, days)
+
+
+def _as_json(found: "Period", by: "Sequence[Part]") -> dict[str, Any]:
+    return {
+        "since": found.since.isoformat(),
+        "until": found.until.isoformat(),
+        "by": by,
+        "usage": [
+            dict(zip(by, key, strict=True)) | _total_as_json(total) for key, total in found.by(by).items()
+        ],
+        "total": _total_as_json(found.total),
+        "unpriced_models": found.unpriced_models,
+        "out_of_budget": [each._asdict() for each in found.out_of_budget],
+    }
+
+
+def _total_as_json(total: "Total") -> dict[str, Any]:
+    return asdict(total) | {"usd": total.known_usd, "cached_share": total.cached_share}
+
+
+def _show(found: "Period", by: "Sequence[Part]", data: Path | None) -> None:
+    last = found.until - timedelta(days=1)
+    period = f"{found.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if found.since < last else "") + " (UTC)"
+    if not found.total.calls:
+        typer.echo(f"no model was asked, {period}")
+    else:
+        rows = [(*key, *_cells(total)) for key, total in found.by(by).items()]
+        rows.append(("total", *[""] * (len(by) - 1), *_cells(found.total)))
+        show_table((*by, "calls", "batched", "input", "cached", "output", "US$"), rows)
+        typer.echo(f"\nperiod        {period}")
+        typer.echo(f"cached        {found.total.cached_share or 0:.0%} of the input tokens")
+        if found.total.batched:
+            typer.echo(f"batches       {found.total.saved:,.4f} US$ saved, at the prices of now")
+    for each in found.out_of_budget:
+        show_out_of_budget(*each)
+    if found.unpriced_models:
+        _show_how_to_price(found, data)
+
+
+def _cells(total: "Total") -> tuple[object, ...]:
+    usd = total.known_usd
+    cost = Figure("-" if usd is None else f"{usd:,.4f}")
+    return total.calls, total.batched, total.input, total.cached, total.output, cost
+
+
+def _show_how_to_price(found: "Period", data: Path | None) -> None:
+    prices = [each.model_dump(mode="json", exclude_defaults=True) for each in found.prices]
+    prices += [{"model": model, "input": 0, "output": 0} for model in found.unpriced_models]
+    where = f" --data {quote(str(data))}" if data else ""
+    typer.echo(f"no price      {found.total.unpriced:,} calls are not in the cost. From now on they are with")
+    typer.echo(
+        f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
+    )
+    typer.echo("  where each 0 is what a million tokens cost, in US dollars")

@@ -1,0 +1,171 @@
+"""`mnemon document`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, ask
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.tools import DocumentReplyV1
+
+app = typer.Typer(no_args_is_help=True, help="See and change the texts that a search finds.")
+
+CollectionOption = Annotated[
+    str | None, typer.Option(help="What it belongs to, such as a repository; without it: all.")
+]
+
+
+@app.command("list")
+def list_(
+    tenant: TenantOption,
+    user: UserOption,
+    collection: CollectionOption = None,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the documents, by id.
+
+    Example: `mnemon document list --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.documents(user, collection=collection, min_seq=min_seq),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+@app.command("add")
+def add(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE|DIR", exists=True, help="A text file in UTF-8, or a folder.")
+    ],
+    tenant: TenantOption,
+    user: UserOption,
+    document_id: Annotated[
+        str | None,
+        typer.Option("--id", help="Of a file. The same id again is a new version; without it: the path."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Of a file: how it is called; without it: its name.")
+    ] = None,
+    collection: Annotated[
+        str | None,
+        typer.Option(help="What it belongs to, such as a repository; of a folder, without it: its name."),
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Of a folder: leave out larger files.  [default: 262144]"),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Of a folder: show what would be sent, and send nothing.")
+    ] = False,
+    remove_gone: Annotated[
+        bool,
+        typer.Option("--remove", help="Of a folder: remove documents even where most of them are gone."),
+    ] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a file, or the text files of a folder or git repository, searchable.
+
+    Of a repository, these are the tracked files and those that git does not ignore. The next run on the same
+    folder sends new and changed files only, and removes the documents of files that are gone. Hits name the
+    lines.
+
+    Ends with 1 when more than half of the documents of a folder are gone and --remove is not given.
+
+    Example: `mnemon document add handbook.md --collection handbook --tenant acme --user u42`
+
+    Example: `mnemon document add . --collection shop --tenant acme --user u42`
+    """
+    if path.is_dir():
+        if document_id is not None or title is not None:
+            refuse(Ending.WRONG_USE, f"{path} is a folder: --id and --title are for one file")
+        _add_folder(path, tenant, user, collection, max_bytes, dry_run, remove_gone, data, as_json)
+    if max_bytes is not None or dry_run or remove_gone:
+        refuse(Ending.WRONG_USE, f"{path} is a file: --max-bytes, --dry-run and --remove are for folders")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(Ending.WRONG_USE, f"{path}: {error}")
+    ask(
+        lambda memory: memory.add_document(
+            user,
+            text,
+            document_id=document_id or str(path),
+            title=title or path.name,
+            source=str(path),
+            collection=collection,
+        ),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+@app.command("remove")
+def remove(
+    document_id: Annotated[str, typer.Argument(metavar="ID", help="The document.")],
+    tenant: TenantOption,
+    user: UserOption,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a document, and show what is left.
+
+    Ends with 1 when there is no such document.
+
+    Example: `mnemon document remove handbook.md --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.remove_document(user, document_id),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        absent=f"mnemon document list --tenant {tenant} --user {user}",
+    )
+
+
+def _add_folder(
+    folder: Path,
+    tenant: str,
+    user: str,
+    collection: str | None,
+    max_bytes: int | None,
+    dry_run: bool,
+    remove_gone: bool,
+    data: Path | None,
+    as_json: bool,
+) -> NoReturn:
+    from mnemon.cli.documents.folder import FolderRequest, add_folder
+    from mnemon.operations.folder_index.files import MAX_BYTES
+
+    request = FolderRequest(
+        folder=folder,
+        tenant=tenant,
+        user=user,
+        collection=collection or folder.resolve().name,
+        max_bytes=max_bytes or MAX_BYTES,
+        dry_run=dry_run,
+        remove=remove_gone,
+        as_json=as_json,
+    )
+    perform(add_folder(target(data, "broker"), request))
+
+
+def _show(reply: "DocumentReplyV1") -> None:
+    for document in reply.documents:
+        place = f" [in:{document.collection}]" if document.collection else ""
+        typer.echo(f"- [id:{document.document_id}]{place} {document.title or ''}".rstrip())
+    if not reply.documents:
+        typer.echo("no documents")

@@ -1,0 +1,201 @@
+"""`mnemon document add DIR`: the part that reads a folder and sends what changed."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from mnemon.cli.memory.requests import connected
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.text import printable
+
+if TYPE_CHECKING:
+    from mnemon.operations.folder_index.changes import FolderChanges
+    from mnemon_contracts.events.memory import Origin
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.client import MemoryClient
+
+AT_ONCE: Final = 4
+"""Documents that are on their way at the same time."""
+
+
+@dataclass(frozen=True)
+class FolderRequest:
+    """What is asked of the command."""
+
+    folder: Path
+    tenant: str
+    user: str
+    collection: str
+    max_bytes: int
+    dry_run: bool
+    remove: bool
+    as_json: bool
+
+
+@dataclass
+class _Reading:
+    """The files of the folder: digests of those to index, and why the others are left out."""
+
+    origin: "Origin"
+    digests: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending:
+    """Index the files of a folder that are new or changed, and remove what is gone from it."""
+    from mnemon.operations.folder_index.changes import compare
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.errors import AskFailed
+
+    reading = _read(request)
+    if not reading.digests and not reading.left_out:
+        refuse(Ending.NOT_SO, f"{request.folder} has no files to index, or git ignores all of them")
+    try:
+        async with connected(deployment, request.tenant) as memory:
+            end = (await memory.status(request.user)).log_seq
+            known = await memory.documents(request.user, collection=request.collection, min_seq=end)
+            unreadable = [path for path, reason in reading.left_out.items() if reason == "unreadable"]
+            changes = compare(
+                request.collection, reading.origin, reading.digests, unreadable, known.documents
+            )
+            if changes.removes_most and not (request.remove or request.dry_run):
+                refuse(
+                    Ending.NOT_SO,
+                    f"{len(changes.removed):,} documents of the collection {request.collection!r} are not in "
+                    f"{request.folder}; nothing was sent",
+                    "If they are gone: --remove. If this is another folder: --collection NAME",
+                )
+            sent = 0 if request.dry_run else await _send(memory, request, reading, changes)
+    except (InvalidBody, InvalidId) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except AskFailed as failed:
+        again = "Run the same command again: what is there already is not sent twice"
+        refuse(Ending.PART_MISSING if failed.retryable else Ending.NOT_SO, str(failed), again)
+    _report(request, reading, changes, max(known.seen_seq, sent))
+    return Ending.DONE
+
+
+def _read(request: FolderRequest) -> _Reading:
+    from mnemon.operations.folder_index.files import NotIndexed, list_files, read_file
+
+    files = list_files(request.folder)
+    reading = _Reading(files.origin)
+    for path in files.paths:
+        try:
+            path.encode()
+            reading.digests[path] = read_file(request.folder / path, request.max_bytes).digest
+        except UnicodeEncodeError:
+            reading.left_out[path] = "name_not_utf8"
+        except NotIndexed as error:
+            reading.left_out[path] = error.reason
+    return reading
+
+
+async def _send(
+    memory: "MemoryClient", request: FolderRequest, reading: _Reading, changes: "FolderChanges"
+) -> int:
+    """Send the changes. Returns the log position after which all of them are found."""
+    turn = asyncio.Semaphore(AT_ONCE)
+    last = 0
+    to_index = [*changes.added, *changes.changed]
+
+    with _progress(len(to_index) + len(changes.removed)) as advance:
+
+        async def perform(step: Awaitable[int]) -> None:
+            nonlocal last
+            async with turn:
+                seq = await step
+            last = max(last, seq)
+            advance()
+
+        await asyncio.gather(
+            *(perform(_index(memory, request, reading, path)) for path in to_index),
+            *(perform(_remove(memory, request, document_id)) for document_id in changes.removed),
+        )
+    return last
+
+
+async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Reading, path: str) -> int:
+    from mnemon.operations.folder_index.changes import document_id_of
+    from mnemon.operations.folder_index.files import NotIndexed, read_file
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_producers.errors import AskFailed
+
+    try:
+        reply = await memory.add_document(
+            request.user,
+            read_file(request.folder / path, request.max_bytes).text,
+            document_id=document_id_of(request.collection, path),
+            title=path,
+            source=path,
+            collection=request.collection,
+            origin=reading.origin,
+            limit=0,
+        )
+    except NotIndexed as error:  # it changed since it was looked at
+        reading.left_out[path] = error.reason
+        return 0
+    except InvalidBody:  # as JSON it is larger than the file
+        reading.left_out[path] = "too_large"
+        return 0
+    except AskFailed as failed:
+        if failed.code != "bad_request":
+            raise
+        reading.left_out[path] = "refused"  # longer than a setting allows
+        return 0
+    return reply.seen_seq
+
+
+async def _remove(memory: "MemoryClient", request: FolderRequest, document_id: str) -> int:
+    return (await memory.remove_document(request.user, document_id, limit=0)).seen_seq
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("indexing", total=total)
+        yield lambda: bar.advance(task)
+
+
+def _report(request: FolderRequest, reading: _Reading, changes: "FolderChanges", seq: int) -> None:
+    added, changed = ([path for path in paths if path not in reading.left_out] for paths in changes[:2])
+    left_out = Counter(reading.left_out.values())
+    counts = {
+        "added": len(added),
+        "changed": len(changed),
+        "unchanged": len(changes.unchanged),
+        "removed": len(changes.removed),
+    }
+    if request.as_json:
+        summary: dict[str, Any] = {
+            "collection": request.collection,
+            "origin": reading.origin,
+            **counts,
+            "left_out": dict(left_out),
+            "dry_run": request.dry_run,
+            "seen_seq": seq,
+        }
+        typer.echo(json.dumps(summary, ensure_ascii=False))
+        return
+    if request.dry_run:
+        for mark, names in ("+", added), ("~", changed), ("-", changes.removed):
+            for name in names:
+                typer.echo(f"{mark} {printable(name)}")
+    told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    typer.echo(f"{printable(request.collection)}: {told}")
+    for reason, count in left_out.most_common():
+        typer.echo(f"{count:,} left out: {reason.replace('_', ' ')}")
+    if request.dry_run:
+        typer.echo("Nothing was sent.")

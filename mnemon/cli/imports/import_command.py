@@ -1,0 +1,216 @@
+"""`mnemon import`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.imports.markdown import markdown
+from mnemon.cli.imports.postgres import postgres
+from mnemon.cli.imports.progress import (
+    DryRunOption,
+    Files,
+    FilesArgument,
+    RefusedOption,
+    TenantOption,
+    ZoneOption,
+    check_owner,
+    import_files,
+    time_zone,
+)
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.locomo import Conversation
+    from mnemon_producers.publisher import Progress, Published
+
+app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
+
+
+@app.command("jsonl")
+def jsonl(
+    files: FilesArgument,
+    tenant: Annotated[
+        str | None, typer.Option(help="The tenant that all becomes; else as the lines say.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The user that the one user in it becomes; else as the lines say.")
+    ] = None,
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import what `mnemon export jsonl` wrote: the same memory, without asking a model again.
+
+    Importing it again adds nothing, and goes on where it was cut off.
+
+    Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
+    """
+    from mnemon.operations.imports.jsonl import Lines
+
+    check_owner(tenant, user)
+    found = Files(files, Lines(tenant, user).read)
+    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+app.command("markdown")(markdown)
+
+
+@app.command("telegram")
+def telegram(
+    files: FilesArgument,
+    tenant: TenantOption,
+    bot: Annotated[
+        str | None,
+        typer.Option(help="The sender who is the assistant: user123456, or the name as it is shown."),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="One user for all of it; else whoever talks to the bot, by Telegram's id."),
+    ] = None,
+    zone: ZoneOption = "UTC",
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import result.json of Telegram Desktop's export, each chat as a conversation.
+
+    Example: `mnemon import telegram result.json --tenant acme --dry-run`
+    """
+    from mnemon.operations.imports.telegram import Telegram
+
+    check_owner(tenant, user)
+    found = Files(files, Telegram(bot, user, time_zone(zone)).read)
+    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+@app.command("openai")
+def openai(
+    files: FilesArgument,
+    tenant: TenantOption,
+    user: Annotated[str, typer.Option(help="Whose conversations they are.")],
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import conversations.json of ChatGPT's export, the oldest conversation first.
+
+    Example: `mnemon import openai conversations.json --tenant acme --user u42`
+    """
+    from mnemon.operations.imports.openai import read
+
+    check_owner(tenant, user)
+    found = Files(files, lambda file: read(file, user))
+    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+app.command("postgres")(postgres)
+
+
+@app.command("locomo")
+def locomo(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of LoCoMo, as published.")],
+    tenant: Annotated[str, typer.Option(help="The tenant that the users belong to.")],
+    user: Annotated[
+        str | None, typer.Option(help="One user for all conversations; else one each, named as the sample.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read the files, and send nothing.")] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import conversations of LoCoMo, each turn as a message with its speaker and time.
+
+    Importing a file again changes nothing of what is remembered.
+
+    Example: `mnemon import locomo conv-26.json --tenant acme`
+    """
+    check_owner(tenant, user)
+    conversations = [conversation for file in files for conversation in _read(file, tenant, user)]
+    if dry_run:
+        _report(conversations, None, as_json)
+        return
+    perform(_import(target(data, "broker"), tenant, conversations, as_json))
+
+
+def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":
+    from mnemon_producers.locomo import NotLocomo, read
+
+    try:
+        return read(file.read_bytes(), tenant=tenant, user=user)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{file} cannot be read: {error.strerror}")
+    except NotLocomo as error:
+        refuse(Ending.WRONG_USE, f"{file} is not a file of LoCoMo: {error}")
+
+
+async def _import(
+    deployment: "Deployment", tenant: str, conversations: "list[Conversation]", as_json: bool
+) -> Ending:
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.client import MemoryClient
+    from mnemon_producers.errors import NotConnected, PublishFailed
+
+    events = [event for conversation in conversations for event in conversation.events]
+    try:
+        async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
+            with _progress(len(events)) as progress:
+                published = await memory.publish_many(events, progress=progress)
+    except (InvalidId, InvalidBody) as error:
+        refuse(Ending.WRONG_USE, str(error))
+    except NotConnected as error:
+        refuse(Ending.PART_MISSING, str(error), "Start a stack: mnemon up")
+    except PublishFailed as error:
+        again = "Import again: what is there already stays as it is"
+        refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
+    _report(conversations, published, as_json)
+    return Ending.DONE
+
+
+@contextmanager
+def _progress(total: int) -> "Iterator[Progress]":
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("publishing", total=total)
+        yield lambda published: bar.update(task, completed=published.count)
+
+
+def _report(conversations: "list[Conversation]", published: "Published | None", as_json: bool) -> None:
+    if as_json:
+        summary = {
+            "conversations": [
+                {
+                    "user": conversation.events[0].user,
+                    "conversation": conversation.name,
+                    "sessions": conversation.sessions,
+                    "turns": conversation.turns,
+                }
+                for conversation in conversations
+            ],
+            "published": published.count - published.duplicates if published else 0,
+            "already_there": published.duplicates if published else 0,
+            "last_seq": published.last_seq if published else None,
+        }
+        typer.echo(json.dumps(summary))
+        return
+    show_table(
+        ("user", "conversation", "sessions", "turns"),
+        [(one.events[0].user, one.name, one.sessions, one.turns) for one in conversations],
+    )
+    if published is None:
+        typer.echo("Nothing was sent.")
+    else:
+        new = published.count - published.duplicates
+        typer.echo(f"{new:,} events published, {published.duplicates:,} were there already.")

@@ -1,0 +1,116 @@
+"""`mnemon import markdown`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.imports.progress import DryRunOption, Files, RefusedOption, check_owner, import_files
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.database.projections.rows import Owner
+
+
+def markdown(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", help="Files, or folders of them; - is the standard input."),
+    ],
+    tenant: Annotated[
+        str | None, typer.Option(help="The tenant that the users belong to; else as the files say.")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="One user for all of it; else as a file says, or is named: 42.md, 42/profile.md."),
+    ] = None,
+    rewrite: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite",
+            help="Then write each file as `mnemon export markdown` would; the old one becomes FILE.bak.",
+        ),
+    ] = False,
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import facts, a line each: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`.
+
+    A line may have the text alone. A fact keeps its id where the user has no facts yet; else it is proposed
+    like any other, and may be refused then, or become part of another one.
+
+    Example: `mnemon import markdown data/memory --tenant acme --rewrite`
+    """
+    from mnemon.operations.imports.markdown import Markdown
+
+    check_owner(tenant, user)
+    files = list(_files(paths))
+    owners = _rewritable(files, tenant, user) if rewrite and not dry_run else {}
+
+    async def write_anew(deployment: "Deployment") -> None:
+        await _rewrite(deployment, owners)
+
+    import_files(
+        Files(files, Markdown(tenant, user).read),
+        tenant=tenant,
+        dry_run=dry_run,
+        refused=refused,
+        data=data,
+        as_json=as_json,
+        after=write_anew if owners else None,
+    )
+
+
+def _files(paths: list[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(path.rglob("*.md"))
+        if not found:
+            refuse(Ending.WRONG_USE, f"there are no files *.md in {path}")
+        yield from found
+
+
+def _rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
+    """Whose each file is. Ends the command where one cannot be written anew."""
+    from mnemon.operations.imports.markdown import of_path
+    from mnemon.operations.imports.normalised_files import backup_of
+
+    if tenant is None:
+        refuse(Ending.WRONG_USE, "--rewrite needs --tenant")
+    owners: dict[Path, Owner] = {}
+    for path in files:
+        tier, named = of_path(path)
+        if tier is not None or (user or named) is None:
+            refuse(Ending.WRONG_USE, f"{path} is not one user's whole memory: --rewrite is for such files")
+        if backup_of(path).exists():
+            refuse(Ending.WRONG_USE, f"{backup_of(path)} is there already, and would be lost")
+        owners[path] = tenant, str(user or named)
+    return owners
+
+
+async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
+    from mnemon.operations.exports.run import NotProjected
+    from mnemon.operations.imports.normalised_files import rewrite
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.database.engine import Database
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-import")
+    try:
+        async with Database(deployment, name="mnemon-import") as database:
+            await rewrite(connection, database, owners)
+    except NotProjected as error:
+        refuse(
+            Ending.PART_MISSING, f"{error}; no file is changed", "Import again when it runs: mnemon status"
+        )
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{error.filename} cannot be written: {error.strerror}")
+    finally:
+        await connection.close()

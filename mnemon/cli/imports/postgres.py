@@ -1,0 +1,83 @@
+"""`mnemon import postgres`."""
+
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.imports.progress import (
+    DryRunOption,
+    RefusedOption,
+    TenantOption,
+    ZoneOption,
+    check_owner,
+    import_rows,
+    time_zone,
+)
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon.operations.imports.postgres import Reading
+    from mnemon.operations.imports.records import Found
+
+
+class Layout(StrEnum):
+    """How the chats stand in the tables."""
+
+    CONVERSATIONS = "conversations"
+    CHAT_LOGS = "chat-logs"
+
+
+def postgres(
+    dsn: Annotated[
+        str,
+        typer.Option(
+            help="The database, such as postgresql://bot@db/ai_db; PGPASSWORD may have the password."
+        ),
+    ],
+    layout: Annotated[
+        Layout,
+        typer.Option(
+            help="Tables conversations and messages, a row per message; or chat_logs, a row per answer."
+        ),
+    ],
+    tenant: TenantOption,
+    user: Annotated[str | None, typer.Option(help="One user for all of it; else as the tables say.")] = None,
+    schema: Annotated[str, typer.Option(help="Where the tables are.")] = "public",
+    zone: ZoneOption = "UTC",
+    dry_run: DryRunOption = False,
+    refused: RefusedOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import chats from the PostgreSQL of a bot. Nothing is written there.
+
+    Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
+    """
+    from mnemon.operations.imports.postgres import Reading
+
+    check_owner(tenant, user)
+    found = _found(dsn, layout, schema, Reading(user, time_zone(zone)))
+    import_rows(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+
+
+async def _found(dsn: str, layout: Layout, schema: str, reading: "Reading") -> "AsyncIterator[Found]":
+    """What is in the tables. Ends the command where they are not there."""
+    from mnemon.operations.imports.records import NotReadable
+    from mnemon_infra.database.messages.external_chats import ChatLogs, NotThere, other_database, said
+
+    try:
+        async with other_database(dsn) as connection:
+            if layout is Layout.CONVERSATIONS:
+                rows = reading.conversations(said(connection, schema))
+            else:
+                rows = reading.chat_logs(await ChatLogs.of(connection, schema))
+            async for each in rows:
+                yield each
+    except NotThere as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except NotReadable as error:
+        refuse(Ending.WRONG_USE, str(error))

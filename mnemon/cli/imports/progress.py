@@ -1,0 +1,270 @@
+"""What all imports have in common: options, a progress bar, and a report."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
+
+import typer
+
+from mnemon.cli.target import target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import show_table
+
+if TYPE_CHECKING:
+    from mnemon.operations.imports.records import Found, Refused
+    from mnemon.operations.imports.report import Report
+    from mnemon.operations.imports.run import Progress
+    from mnemon_infra.config import Deployment
+
+TenantOption = Annotated[str, typer.Option(help="The tenant that the users belong to.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Read all of it, and send nothing.")]
+RefusedOption = Annotated[
+    Path | None,
+    typer.Option("--refused", metavar="FILE", help="Write what is refused there, with the reasons."),
+]
+ZoneOption = Annotated[
+    str, typer.Option(help="The time zone of times that name none, such as Europe/Moscow.")
+]
+FilesArgument = Annotated[
+    list[Path], typer.Argument(metavar="FILE", help="- is what comes from the standard input.")
+]
+
+After = Callable[["Deployment"], Awaitable[None]]
+Part = Literal["broker", "database"]
+Reader = Callable[[BinaryIO], "Iterator[Found]"]
+
+
+class Files:
+    """Files that are read one after another, and how far that has come."""
+
+    def __init__(self, paths: list[Path], reader: Reader) -> None:
+        self._paths = paths
+        self._reader = reader
+        self._before = 0
+        self._open: BinaryIO | None = None
+        self.total: int | None = None
+        try:
+            if Path("-") not in paths:
+                self.total = sum(path.stat().st_size for path in paths)
+        except OSError as error:
+            refuse(Ending.WRONG_USE, f"{error.filename} cannot be read: {error.strerror}")
+
+    @property
+    def position(self) -> int:
+        """Bytes that are read."""
+        is_file = self._open is not None and self.total is not None
+        return self._before + (self._open.tell() if is_file and self._open else 0)
+
+    def found(self) -> "Iterator[Found]":
+        """What is in them. Ends the command where one is no such file."""
+        from mnemon.operations.imports.records import NotReadable
+
+        for path in self._paths:
+            try:
+                with ExitStack() as ends:
+                    is_input = path == Path("-")
+                    self._open = sys.stdin.buffer if is_input else ends.enter_context(path.open("rb"))
+                    for found in self._reader(self._open):
+                        yield (
+                            found if len(self._paths) == 1 else found._replace(place=f"{path}: {found.place}")
+                        )
+                    self._before, self._open = self.position, None
+            except OSError as error:
+                refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
+            except NotReadable as error:
+                again = "Of a file that breaks off, the beginning may be in: it does not come in twice"
+                refuse(Ending.WRONG_USE, f"{path}: {error}", again)
+
+
+def check_owner(tenant: str | None, user: str | None) -> None:
+    """End the command where one of them cannot be an id."""
+    from mnemon_contracts.subjects import InvalidId
+    from mnemon_producers.events import check_id
+
+    try:
+        for field, given in ("tenant", tenant), ("user", user):
+            if given is not None:
+                check_id(field, given)
+    except InvalidId as error:
+        refuse(Ending.WRONG_USE, str(error))
+
+
+def time_zone(name: str) -> tzinfo:
+    """The time zone of a name. Ends the command where there is none."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        refuse(Ending.WRONG_USE, f"--zone {name!r} is no time zone such as Europe/Moscow")
+
+
+def import_files(
+    files: Files,
+    *,
+    tenant: str | None,
+    dry_run: bool,
+    refused: Path | None,
+    data: Path | None,
+    as_json: bool,
+    after: After | None = None,
+) -> NoReturn:
+    """Bring in what files hold, and do what comes `after` it; or say what would come in. Ends the command."""
+    with _kept(refused) as report:
+        if dry_run:
+            perform(_count(found_in(files), files, tenant, report, as_json))
+        needed: tuple[Part, ...] = ("broker", "database") if after else ("broker",)
+        deployment = target(data, *needed)
+        perform(_bring(deployment, found_in(files), files, tenant, report, as_json, after))
+
+
+def import_rows(
+    found: "AsyncIterator[Found]",
+    *,
+    tenant: str,
+    dry_run: bool,
+    refused: Path | None,
+    data: Path | None,
+    as_json: bool,
+) -> NoReturn:
+    """The same of what comes from a database."""
+    with _kept(refused) as report:
+        if dry_run:
+            perform(_count(found, None, tenant, report, as_json))
+        perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
+
+
+async def found_in(files: Files) -> "AsyncIterator[Found]":
+    """What is in files. Ends the command where one is no such file."""
+    for each in files.found():
+        yield each
+
+
+async def _count(
+    found: "AsyncIterator[Found]",
+    files: Files | None,
+    tenant: str | None,
+    report: "Report",
+    as_json: bool,
+) -> Ending:
+    from mnemon.operations.imports.run import counted
+
+    with _bar(files) as progress:
+        await counted(found, tenant, report, progress)
+    show(report, True, as_json)
+    return ending(report)
+
+
+async def _bring(
+    deployment: "Deployment",
+    found: "AsyncIterator[Found]",
+    files: Files | None,
+    tenant: str | None,
+    report: "Report",
+    as_json: bool,
+    after: After | None,
+) -> Ending:
+    with _bar(files) as progress:
+        await bring(deployment, found, tenant, report, progress)
+    if after:
+        await after(deployment)
+    show(report, False, as_json)
+    return ending(report)
+
+
+async def bring(
+    deployment: "Deployment",
+    found: "AsyncIterator[Found]",
+    tenant: str | None,
+    report: "Report",
+    progress: "Progress",
+) -> None:
+    """Bring in what is found.
+
+    Raises:
+        nats.errors.Error, BrokerUnreachable: the log does not take it.
+    """
+    from mnemon.operations.imports.run import Bringing
+    from mnemon_infra.broker.connection import connect
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-import")
+    try:
+        await Bringing(connection, tenant, report, progress).bring(found)
+    finally:
+        await connection.close()
+
+
+@contextmanager
+def _kept(refused: Path | None) -> "Iterator[Report]":
+    """A report that writes what is refused into a file, where one is named."""
+    from mnemon.operations.imports.report import Report, refused_line
+
+    if refused is None:
+        yield Report()
+        return
+    try:
+        # Half a character of a record is written as JSON names it.
+        file = refused.open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")
+
+    def keep(one: "Refused") -> None:
+        file.write(refused_line(one) + "\n")
+
+    with file:
+        yield Report(keep)
+
+
+@contextmanager
+def _bar(files: Files | None) -> "Iterator[Progress]":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("importing"),
+        BarColumn(),
+        TextColumn("{task.fields[events]:,} events"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=files.total if files else None, events=0)
+        yield lambda report: bar.update(
+            task,
+            completed=files.position if files else 0,
+            events=report.events.total(),
+        )
+
+
+def show(report: "Report", dry_run: bool, as_json: bool) -> None:
+    """Say what came of it."""
+    if as_json:
+        typer.echo(json.dumps(report.figures(), ensure_ascii=False))
+        return
+    if report.events:
+        show_table(("event", "found"), sorted(report.events.items()))
+    else:
+        typer.echo("0 events found.")
+    for reason, count in report.left.most_common():
+        typer.echo(f"{count:,} left out: {reason}")
+    if report.refused:
+        typer.echo(f"{report.refused:,} refused, such as")
+        for each in report.first:
+            typer.echo(f"  {each.place}: {each.field}: {each.reason}")
+    for doubt in report.first_doubts:
+        typer.secho(f"{doubt.place}: {doubt.reason}", fg="yellow", err=True)
+    if report.doubts > len(report.first_doubts):
+        typer.secho(f"and {report.doubts - len(report.first_doubts):,} more of these", fg="yellow", err=True)
+    if dry_run:
+        typer.echo("Nothing was sent.")
+    else:
+        typer.echo(f"{report.published:,} events published, {report.already_there:,} were there already.")
+
+
+def ending(report: "Report") -> Ending:
+    """Not so, where not all of it can come in."""
+    return Ending.NOT_SO if report.refused else Ending.DONE

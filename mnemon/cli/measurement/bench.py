@@ -1,0 +1,251 @@
+"""`mnemon bench`."""
+
+import json
+import logging
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.signals import Stop
+
+if TYPE_CHECKING:
+    from mnemon_bench.quality.recall import Data
+
+
+class Bench(StrEnum):
+    """What can be measured."""
+
+    PUBLISH = "publish"
+    INGEST = "ingest"
+    RETRIEVE = "retrieve"
+    SEARCHABLE = "searchable"
+    SEARCH = "search"
+    DEDUPE = "dedupe"
+    CONTEXT = "context"
+    RECALL = "recall"
+    COST = "cost"
+    EXTRACT = "extract"
+    COMPACT = "compact"
+    FRONT = "front"
+    REBUILD = "rebuild"
+    FAIRNESS = "fairness"
+    SCALE = "scale"
+    SECRETS = "secrets"
+    DEDUPE_QUALITY = "dedupe-quality"
+
+
+def bench(
+    name: Annotated[Bench, typer.Argument(metavar="NAME", help=", ".join(Bench) + ".")],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            exists=True,
+            help="For recall: a file of LoCoMo, or a folder of such files. For secrets: labelled sentences;"
+            " for dedupe-quality: labelled pairs of facts; one JSON object a line, default: the list that"
+            " comes with mnemon.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure mnemon against a bare loop, turn about in the same run, on servers of its own.
+
+    What counts are the ratios: they hold on a slow machine too. Ends with 1 when a target is missed.
+
+    Example: `mnemon bench ingest --json`
+    """
+    if name is Bench.SECRETS:
+        perform(_bench_secrets(data, as_json))
+        return
+    if name is Bench.DEDUPE_QUALITY:
+        perform(_bench_dedupe_quality(data, as_json))
+        return
+    if (name is Bench.RECALL) != (data is not None):
+        refuse(
+            Ending.WRONG_USE,
+            "--data names the conversations of recall, which needs it, the sentences of secrets or the pairs"
+            " of dedupe-quality; no other bench takes it",
+        )
+    perform(_bench(name, _load(data) if data else None, as_json))
+
+
+def _load(path: Path) -> "Data":
+    from mnemon_bench.quality.recall import load
+    from mnemon_producers.locomo import NotLocomo
+
+    try:
+        return load(path)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
+    except NotLocomo as error:
+        refuse(Ending.WRONG_USE, f"no conversations with questions: {error}")
+
+
+async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
+    """Measure the detection of secrets; it needs no servers."""
+    from mnemon_bench.quality import secrets
+
+    try:
+        sentences = secrets.read_sentences(path or secrets.LIST)
+    except secrets.InvalidSentences as error:
+        refuse(Ending.WRONG_USE, str(error))
+    measured = secrets.run(sentences, report=_report)
+    return _finish(measured, as_json)
+
+
+async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
+    """Measure the decisions of dedupe; they need no servers."""
+    from mnemon_bench.quality import calibration, dedupe_quality
+    from mnemon_infra.models.wordllama import wordllama
+
+    try:
+        pairs = calibration.read_pairs(path or calibration.PAIRS)
+    except calibration.InvalidPairs as error:
+        refuse(Ending.WRONG_USE, str(error))
+    measured = await dedupe_quality.run(pairs, wordllama(), report=_report)
+    if not as_json:
+        _show_confusion(measured.pop("languages"))
+    return _finish(measured, as_json)
+
+
+def _report(line: str) -> None:
+    typer.echo(line, err=True)
+
+
+def _finish(measured: dict[str, Any], as_json: bool) -> Ending:
+    if as_json:
+        typer.echo(json.dumps(measured))
+    else:
+        _show(measured)
+    return Ending.NOT_SO if any(_missed(measured)) else Ending.DONE
+
+
+async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
+    from mnemon_bench import cost
+    from mnemon_bench.latency import context, fairness, retrieve, search
+    from mnemon_bench.latency import foreground as front
+    from mnemon_bench.quality import recall
+    from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging(level=logging.ERROR)
+
+    with Stop(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
+        # Not `Deployment()`: the servers that the environment names are somebody's real ones.
+        async with embedded(Path(folder), Deployment.model_construct()) as stack:
+            match name:
+                case Bench.PUBLISH:
+                    measured = await publish.run(str(stack.deployment.nats_url))
+                case Bench.INGEST:
+                    measured = await ingest.run(stack.deployment, report=_report)
+                case Bench.RETRIEVE:
+                    measured = await retrieve.run(stack.deployment, report=_report)
+                case Bench.SEARCHABLE:
+                    measured = await searchable.run(stack.deployment, report=_report)
+                case Bench.SEARCH:
+                    measured = await search.run(stack.deployment, report=_report)
+                case Bench.DEDUPE:
+                    measured = await dedupe.run(stack.deployment, report=_report)
+                case Bench.CONTEXT:
+                    measured = await context.run(stack.deployment, report=_report)
+                case Bench.COST:
+                    measured = await cost.run(stack.deployment, report=_report)
+                case Bench.EXTRACT:
+                    measured = await extract.run(stack.deployment, report=_report)
+                case Bench.COMPACT:
+                    measured = await compact.run(stack.deployment, report=_report)
+                case Bench.FRONT:
+                    measured = await front.run(stack.deployment, report=_report)
+                case Bench.REBUILD:
+                    measured = await rebuild.run(stack.deployment, report=_report)
+                case Bench.FAIRNESS:
+                    measured = await fairness.run(stack.deployment, report=_report)
+                case Bench.SCALE:
+                    measured = await scale.run(stack.deployment, report=_report)
+                case Bench.RECALL:
+                    assert data is not None
+                    measured = await recall.run(stack.deployment, data, report=_report)
+    return _finish(measured, as_json)
+
+
+def _figures(measured: dict[str, Any]) -> dict[str, float]:
+    """The ratios, and what has a target of its own."""
+    aimed_at = [name for bounds in measured["targets"].values() for name in bounds]
+    raw = {name: measured[name] for name in aimed_at if name not in measured["ratios"]}
+    figures: dict[str, float] = raw | measured["ratios"]
+    return figures
+
+
+def _missed(measured: dict[str, Any]) -> list[str]:
+    """The figures beyond their target: `at_least` and `at_most` say which way."""
+    figures, targets = _figures(measured), measured["targets"]
+    too_low = [name for name, bound in targets.get("at_least", {}).items() if figures[name] < bound]
+    too_high = [name for name, bound in targets.get("at_most", {}).items() if figures[name] > bound]
+    return too_low + too_high
+
+
+def _show(measured: dict[str, Any]) -> None:
+    figures, missed = _figures(measured), _missed(measured)
+    bounds = {
+        name: f"{words} {bound:,}"
+        for words, targets in (
+            ("at least", measured["targets"].get("at_least", {})),
+            ("at most", measured["targets"].get("at_most", {})),
+        )
+        for name, bound in targets.items()
+    }
+    show_table(
+        ("figure", "measured", "target", ""),
+        [
+            (name, f"{figure:,.2f}", bounds.get(name, ""), "missed" if name in missed else "")
+            for name, figure in figures.items()
+        ],
+    )
+    typer.echo()
+    if "methods" in measured:
+        _show_methods(measured["methods"])
+    if "growth" in measured:
+        _show_growth(measured["growth"])
+    for name, value in measured.items():
+        if name not in ("ratios", "targets", "methods", "growth") and name not in figures:
+            typer.echo(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
+    """What each method finds: over all questions that have an answer, then by category."""
+    columns = "recall@5", "recall@10", "recall@20", "hit@10", "mrr"
+    rows = []
+    for name, found in methods.items():
+        taken = found["milliseconds"]
+        rows.append((name, "1-4", *(f"{found[each]:.3f}" for each in columns), taken["p50"], taken["p99"]))
+        for category, part in found["categories"].items():
+            rows.append(("", category, *(f"{part[each]:.3f}" for each in columns), "", ""))
+    show_table(("method", "category", *columns, "p50 ms", "p99 ms"), rows)
+    typer.echo()
+
+
+def _show_confusion(languages: dict[str, dict[str, dict[str, int]]]) -> None:
+    """The decisions on pairs: a row for each language and label."""
+    outcomes = list(next(iter(next(iter(languages.values())).values())))
+    rows = [
+        (language, label, *(str(counts[outcome]) for outcome in outcomes))
+        for language, table in languages.items()
+        for label, counts in table.items()
+    ]
+    show_table(("language", "labelled", *outcomes), rows)
+    typer.echo()
+
+
+def _show_growth(stages: list[dict[str, int]]) -> None:
+    """A conversation as it becomes longer."""
+    columns = "messages", "context_tokens", "summaries", "uncompacted"
+    rows = [tuple(str(stage[column]) for column in columns) for stage in stages]
+    show_table(tuple(column.replace("_", " ") for column in columns), rows)
+    typer.echo()

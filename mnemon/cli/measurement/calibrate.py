@@ -1,0 +1,104 @@
+"""`mnemon calibrate`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from mnemon.cli.target import DataOption, configured, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption, show_table
+
+if TYPE_CHECKING:
+    from mnemon_bench.quality.calibration import Pair
+    from mnemon_contracts.settings.groups import Embedding
+    from mnemon_infra.config import Deployment
+
+SHOWN_STEP = 0.05
+
+
+def calibrate(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Labelled pairs of facts, a JSON object a line.")
+    ],
+    provider: Annotated[
+        Literal["wordllama", "openai", "fastembed"] | None,
+        typer.Option(help="Who embeds; without it: whom the settings name."),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Its model; without it: the usual one.")] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the thresholds from which an embedding model says that two facts are the same.
+
+    A line is `{"a": ..., "b": ..., "label": ..., "language": ...}`, the label one of `same`, `update` and
+    `different`. Precision and recall are those of the first two against the third.
+
+    Example: `mnemon calibrate bench/mnemon_bench/quality/pairs.jsonl`
+    """
+    from mnemon_bench.quality.calibration import InvalidPairs, read_pairs
+
+    try:
+        pairs = read_pairs(file)
+    except InvalidPairs as error:
+        refuse(Ending.WRONG_USE, str(error))
+    deployment = configured() if data is None else target(data, "broker")
+    perform(_calibrate(deployment, pairs, provider, model, as_json))
+
+
+async def _calibrate(
+    deployment: "Deployment", pairs: "list[Pair]", provider: str | None, model: str | None, as_json: bool
+) -> Ending:
+    from mnemon_bench.quality.calibration import calibrate as measure
+    from mnemon_infra.models.embedder_choice import open_embedder
+    from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
+
+    settings = await _embedding(deployment, provider, model)
+    try:
+        async with open_embedder(settings, deployment) as embedder:
+            if embedder is None:
+                refuse(Ending.WRONG_USE, "by the settings nothing embeds", "Name who does: --provider NAME")
+            measured = await measure(embedder, pairs)
+    except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
+        refuse(Ending.PART_MISSING, str(error))
+    if as_json:
+        typer.echo(json.dumps(measured, ensure_ascii=False))
+    else:
+        _show(measured)
+    return Ending.DONE
+
+
+async def _embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":
+    from mnemon_contracts.settings.groups import Embedding
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.settings.store import read
+
+    if provider is not None:
+        return Embedding.strictly(provider=provider, model=model)
+    usual = Embedding()
+    if deployment.nats_url:
+        async with await connect(deployment.nats_url, name="mnemon-calibrate") as connection:
+            usual = (await read(connection)).embedding
+    return usual if model is None else Embedding.strictly(provider=usual.provider, model=model)
+
+
+def _show(measured: dict[str, Any]) -> None:
+    typer.echo(f"{measured['model']}, {measured['pairs']} pairs")
+    rows: list[tuple[object, ...]] = []
+    for language, found in measured["languages"].items():
+        marked = {found["best_f1"]["threshold"]: "best F1"}
+        if found["precise"]:
+            marked[found["precise"]["threshold"]] = f"precision {measured['precision']}"
+        for point in found["curve"]:
+            threshold = point["threshold"]
+            if threshold in marked or round(threshold / SHOWN_STEP, 6).is_integer():
+                figures = (f"{point[name]:.2f}" for name in ("threshold", "precision", "recall", "f1"))
+                rows.append((language, *figures, marked.get(threshold, "")))
+    show_table(("language", "above", "precision", "recall", "F1", ""), rows)
+    recommended = measured["recommended"]
+    typer.echo("\nThresholds that reach the precision in every language:\n")
+    typer.echo(
+        f"  mnemon settings set dedupe.update_threshold={recommended['update']}"
+        f" dedupe.duplicate_threshold={recommended['duplicate']}"
+    )

@@ -1,0 +1,1 @@
+"""Commands on the memory of one user."""

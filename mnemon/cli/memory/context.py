@@ -1,0 +1,83 @@
+"""`mnemon context`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.memory.requests import AsOfOption, MinSeqOption, TenantOption, UserOption, as_of, ask
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.text import printable
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.ask import Reply
+
+
+def context(
+    tenant: TenantOption,
+    user: UserOption,
+    query: Annotated[
+        str | None,
+        typer.Option(help="The user's message, to find what is relevant to it; without it: the last one."),
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", help="messages, xml, blocks or markdown.")] = "messages",
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tokens; without it: as the settings say.")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="Which conversation; without it: the current one.")
+    ] = None,
+    task_id: Annotated[
+        str | None, typer.Option("--task", help="The task whose results shape the query.")
+    ] = None,
+    min_seq: MinSeqOption = None,
+    as_of_: AsOfOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a bot would put before a model for its next answer.
+
+    Example: `mnemon context --tenant acme --user u42 --query "how does she travel?" --format xml`
+    """
+    wanted: dict[str, Any] = {
+        "query": query,
+        "format": format_,
+        "budget": budget,
+        "conversation": conversation,
+        "task_id": task_id,
+        "min_seq": min_seq,
+        "as_of": as_of(as_of_),
+    }
+    ask(
+        # Not by `memory.context`, which never fails.
+        lambda memory: memory.ask(user, "context", **wanted),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def _show(reply: "Reply") -> None:
+    from mnemon_contracts.verbs.ask import ContextReplyV1
+
+    assert isinstance(reply, ContextReplyV1)
+    if reply.text is not None:
+        typer.echo(printable(reply.text))
+    else:
+        for message in reply.messages:
+            typer.secho(f"{message.name or message.role:>10}  ", dim=True, nl=False)
+            typer.echo(printable(message.content))
+    sections = ", ".join(
+        f"{name} {section.tokens}" + (f" ({section.left_out} left out)" if section.left_out else "")
+        for name, section in reply.sections.items()
+    )
+    typer.secho(f"{reply.tokens} tokens{': ' if sections else ''}{sections}", dim=True, err=True)
+    if (where := reply.coverage) and where.summarised + where.left_out:
+        typer.secho(
+            f"messages: {where.shown} shown, {where.summarised} in summaries, {where.left_out} left out",
+            dim=True,
+            err=True,
+        )
+    if reply.degraded:
+        typer.secho(f"missing: {', '.join(reply.degraded)}", fg="red", err=True)

@@ -1,0 +1,224 @@
+"""`mnemon export`."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.imports.progress import check_owner
+from mnemon.cli.target import DataOption, served
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+
+if TYPE_CHECKING:
+    from mnemon.operations.exports.run import Format, Written
+    from mnemon_infra.database.engine import Database
+    from mnemon_infra.database.projections.rows import Owner
+
+app = typer.Typer(no_args_is_help=True, help="Take memory out, to keep it or to bring it elsewhere.")
+
+TenantOption = Annotated[str | None, typer.Option(help="Of this tenant; without --user: of all its users.")]
+UserOption = Annotated[str | None, typer.Option(help="Of this user.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Of everybody.")]
+OutputOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is the standard output.")
+]
+JsonSummary = Annotated[
+    bool, typer.Option("--json", help="One JSON value about what was written, instead of a sentence.")
+]
+
+
+@app.command("jsonl")
+def jsonl(
+    output: OutputOption,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    everybody: AllOption = False,
+    data: DataOption = None,
+    as_json: JsonSummary = False,
+) -> None:
+    """Write memory as lines of JSON that `mnemon import jsonl` takes: messages, facts with their versions and
+    sources, summaries, data, tasks and documents.
+
+    What was cleared, forgotten or erased is not in it. The file appears when all of it is written.
+
+    Ends with 1 when nothing is kept of the user or tenant that is named.
+
+    Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
+    """
+    from mnemon.operations.exports.jsonl import header, lines
+
+    _export(lines, header(), output, (tenant, user, everybody), data, as_json)
+
+
+@app.command("markdown")
+def markdown(
+    output: OutputOption,
+    tenant: TenantOption = None,
+    user: UserOption = None,
+    everybody: AllOption = False,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Keep a folder, named by -o, as memory is, a file per user, until Ctrl-C.",
+        ),
+    ] = False,
+    data: DataOption = None,
+    as_json: JsonSummary = False,
+) -> None:
+    """Write facts, data and tasks as Markdown that a person reads and `mnemon import markdown` takes.
+
+    Of a fact it has the text, the tier, the importance in a word and the day; `jsonl` has all of it.
+
+    With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
+    tasks change, and removed when nothing is left of them. The next run goes on where the last one ended.
+
+    Ends with 1 when nothing is kept of the user or tenant that is named; with `--follow`, the folder is
+    empty then, and is filled as memory is.
+
+    Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
+
+    Example: `mnemon export markdown --tenant acme --follow -o ./memory-files --data ./memory`
+    """
+    if follow:
+        from mnemon.cli.memory.export_follow import follow_memory
+
+        _check_scope(tenant, user, everybody)
+        follow_memory(output, (tenant, user), data, as_json)
+
+    from mnemon.operations.exports.markdown import lines
+
+    _export(lines, None, output, (tenant, user, everybody), data, as_json)
+
+
+def _export(
+    form: "Format",
+    first: str | None,
+    output: Path,
+    whose: tuple[str | None, str | None, bool],
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    _check_scope(*whose)
+    tenant, user, _ = whose
+    perform(_write(data, form, first, output, (tenant, user), as_json))
+
+
+def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
+    if everybody == (tenant is not None) or (user is not None and tenant is None):
+        refuse(Ending.WRONG_USE, "say of whom: --tenant T --user U, or --tenant T, or --all")
+    check_owner(tenant, user)
+
+
+async def _write(
+    data: Path | None,
+    form: "Format",
+    first: str | None,
+    output: Path,
+    whose: tuple[str | None, str | None],
+    as_json: bool,
+) -> Ending:
+    from mnemon.operations.exports.run import NotProjected, Written, settled, write
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.database.engine import Database
+
+    async with served(data, "broker", "database") as servers:
+        connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")
+        try:
+            written = Written(await settled(connection))
+        except NotProjected as error:
+            next_step = (
+                "Look how far behind it is: mnemon status" if servers.is_running else "Start it: mnemon up"
+            )
+            refuse(Ending.PART_MISSING, str(error), next_step)
+        finally:
+            await connection.close()
+        async with Database(servers.deployment, name="mnemon-export") as database:
+            with _opened(output) as put, _bar() as progress:
+                if first is not None:
+                    put(first)
+                await write(database, _owners(database, whose), form, put, written, progress)
+                _require_memory(written, whose)
+    _show(written, output, as_json)
+    return Ending.DONE
+
+
+def _require_memory(written: "Written", whose: tuple[str | None, str | None]) -> None:
+    """End the command, before there is a file, where nothing is known of the one who was named."""
+    tenant, user = whose
+    if tenant is None or written.users:
+        return
+    named = f"user {user!r} of tenant {tenant!r}" if user is not None else f"any user of tenant {tenant!r}"
+    refuse(
+        Ending.NOT_SO, f"nothing is kept of {named}; no export is written", "A name is written as bots do."
+    )
+
+
+async def _owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
+    from mnemon.operations.exports.run import everybody
+
+    tenant, user = whose
+    if tenant is not None and user is not None:
+        yield tenant, user
+        return
+    async for owner in everybody(database, tenant):
+        yield owner
+
+
+@contextmanager
+def _opened(output: Path) -> Iterator[Callable[[str], None]]:
+    """Writes lines; into a file that is there when all of them are."""
+    if output == Path("-"):
+        yield _print
+        with _while_read():
+            sys.stdout.flush()
+        return
+    part = output.with_name(f"{output.name}.part")
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            yield lambda line: print(line, file=file)
+        part.replace(output)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{error.filename or output} cannot be written: {error.strerror}")
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _print(line: str) -> None:
+    with _while_read():
+        print(line)
+
+
+@contextmanager
+def _while_read() -> Iterator[None]:
+    """Ends the command without a word where whoever reads its output has enough of it, such as `head`."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere: Python would complain of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(Ending.NOT_SO) from None
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Written], None]]":
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.fields[users]:,} users, {task.fields[lines]:,} lines")
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None, users=0, lines=0)
+        yield lambda written: bar.update(task, users=written.users, lines=written.lines)
+
+
+def _show(written: "Written", output: Path, as_json: bool) -> None:
+    """Beside what goes to the standard output, not in it."""
+    figures = {"users": written.users, "lines": written.lines, "position": written.position}
+    about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."
+    typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))

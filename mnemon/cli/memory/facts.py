@@ -1,0 +1,304 @@
+"""`mnemon save`, `read`, `search`, `get` and `update`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.memory.candidates import can_ask, choose_candidate, show_candidates
+from mnemon.cli.memory.requests import (
+    AsOfOption,
+    ExpiresOption,
+    ImportanceOption,
+    KindOption,
+    MinSeqOption,
+    TenantOption,
+    TierOption,
+    UserOption,
+    as_of,
+    ask,
+    number_or_word,
+)
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending
+from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.text import printable
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.tools import (
+        FactReplyV1,
+        FactsReplyV1,
+        GetReplyV1,
+        SaveReplyV1,
+        SearchReplyV2,
+        UpdateReplyV2,
+    )
+    from mnemon_producers.client import MemoryClient
+
+
+def save(
+    text: Annotated[str, typer.Argument(help="The fact, one sentence.")],
+    tenant: TenantOption,
+    user: UserOption,
+    kind: KindOption = None,
+    tier: TierOption = None,
+    importance: ImportanceOption = None,
+    expires: ExpiresOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a fact, and say what became of it.
+
+    Ends with 1 when it is refused.
+
+    Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
+    """
+    fact: dict[str, Any] = _fact(kind, tier, importance, expires)
+    ask(
+        lambda memory: memory.save(user, text, **fact),
+        _show_decision,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        ending=_kept_or_not,
+    )
+
+
+def read(
+    tenant: TenantOption,
+    user: UserOption,
+    tier: TierOption = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="At most so many facts.  [default: all]")
+    ] = None,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show all facts by tier, a line of Markdown each.
+
+    Example: `mnemon read --tenant acme --user u42 --tier profile`
+    """
+    wanted: dict[str, Any] = {"tier": tier, "min_seq": min_seq}
+    ask(
+        lambda memory: (
+            memory.read_all(user, **wanted) if limit is None else memory.read(user, limit=limit, **wanted)
+        ),
+        _show_facts,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for, in any language.")],
+    tenant: TenantOption,
+    user: UserOption,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="memories, messages, documents or summaries; or a level of memory: short, medium or long; "
+            "more than once for several.  [default: memories; with --collection documents]"
+        ),
+    ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose newest messages short finds and long leaves out.  [default: the current one]"
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=100, help="At most so many hits.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Leave out hits that score below.")
+    ] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="Of documents, only those of this collection.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
+    min_seq: MinSeqOption = None,
+    as_of_: AsOfOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is relevant to a query, best first.
+
+    Example: `mnemon search "train or plane?" --tenant acme --user u42 --scope memories --scope messages`
+    """
+    wanted: dict[str, Any] = {
+        "scope": scope or None,
+        "conversation": conversation,
+        "collection": collection,
+        "limit": limit,
+        "threshold": threshold,
+        "explain": explain,
+        "min_seq": min_seq,
+        "as_of": as_of(as_of_),
+    }
+    ask(
+        lambda memory: memory.search(user, query, **wanted),
+        _show_hits,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        ending=_searched_or_not,
+    )
+
+
+def get(
+    id_: Annotated[
+        str, typer.Argument(metavar="ID", help="The fact, message, document or summary, such as pf_001.")
+    ],
+    tenant: TenantOption,
+    user: UserOption,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            help="What the id names: memories, messages, documents or summaries.  [default: the first that "
+            "has it]"
+        ),
+    ] = None,
+    offset: Annotated[
+        int, typer.Option(min=0, help="Of a document: the character of its text to begin with.")
+    ] = 0,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one fact, and what it was before; or what else a search found, whole.
+
+    Ends with 1 when there is none.
+
+    Example: `mnemon get pf_001 --tenant acme --user u42`
+    """
+    wanted: dict[str, Any] = {"scope": scope, "offset": offset, "min_seq": min_seq}
+    ask(
+        lambda memory: memory.get(user, id_, **wanted),
+        _show_named,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        absent=f"mnemon read --tenant {tenant} --user {user}",
+    )
+
+
+def update(
+    tenant: TenantOption,
+    user: UserOption,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Or words that name the fact; asks where they may mean several.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="The fact, one sentence.")] = None,
+    kind: KindOption = None,
+    tier: TierOption = None,
+    importance: ImportanceOption = None,
+    expires: ExpiresOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change one fact, by its id or by words that clearly mean one fact; what is left out stays.
+
+    Where they do not, it asks which fact is meant; without a terminal, or with --json, it shows the
+    candidates and changes nothing.
+
+    Ends with 1 when nothing is changed.
+
+    Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
+    """
+    changes: dict[str, Any] = {"text": text, **_fact(kind, tier, importance, expires)}
+
+    async def question(memory: "MemoryClient") -> "UpdateReplyV2":
+        reply = await memory.update(user, id_, query=query, **changes)
+        if reply.candidates and can_ask(as_json):
+            chosen = choose_candidate(reply.candidates, "nothing is changed")
+            reply = await memory.update(user, chosen, **changes)
+        return reply
+
+    def ending(reply: "UpdateReplyV2") -> Ending:
+        if reply.fact is not None:
+            return Ending.DONE
+        typer.echo("mnemon: nothing is changed: the query may mean several facts, or another one", err=True)
+        typer.echo("  Name one by its id instead of --query.", err=True)
+        return Ending.NOT_SO
+
+    ask(
+        question,
+        _show_change,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        ending=ending,
+        absent=f"mnemon read --tenant {tenant} --user {user}",
+    )
+
+
+def _fact(kind: str | None, tier: str | None, importance: str | None, expires: object) -> dict[str, Any]:
+    return {"kind": kind, "tier": tier, "importance": number_or_word(importance), "expires_at": expires}
+
+
+def _show_decision(reply: "SaveReplyV1") -> None:
+    typer.echo(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
+
+
+def _kept_or_not(reply: "SaveReplyV1") -> Ending:
+    return Ending.NOT_SO if reply.decision == "rejected" else Ending.DONE
+
+
+def _show_facts(reply: "FactsReplyV1") -> None:
+    from mnemon_contracts.fact_lines import fact_line
+
+    for fact in reply.facts:
+        typer.echo(printable(fact_line(fact)))
+    if not reply.facts:
+        typer.echo("no facts")
+    if reply.next is not None:
+        typer.secho(f"{len(reply.facts):,} of {reply.total:,} facts; --limit shows more", dim=True, err=True)
+
+
+def _show_hits(reply: "SearchReplyV2") -> None:
+    for hit in reply.hits:
+        place = f"{hit.scope}:{hit.id}"
+        if passage := hit.passage:
+            place += f":{passage.first_line}-{passage.last_line}"
+        typer.echo(f"- [{hit.score:.3f}] [{printable(place)}] {printable(' '.join(hit.text.split()))}")
+        if hit.parts:
+            typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
+    if not reply.hits:
+        typer.echo("nothing found")
+
+
+def _searched_or_not(reply: "SearchReplyV2") -> Ending:
+    if reply.degraded:
+        typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
+    return Ending.DONE
+
+
+def _show_change(reply: "UpdateReplyV2") -> None:
+    _show_fact(reply)
+    show_candidates(reply.candidates)
+
+
+def _show_named(reply: "GetReplyV1") -> None:
+    _show_fact(reply)
+    if message := reply.message:
+        typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {message.name or message.role}  ", dim=True, nl=False)
+        typer.echo(printable(message.content))
+    if document := reply.document:
+        typer.echo(printable(document.text))
+        if document.next_offset is not None:
+            rest = f"of {document.length:,} characters; go on with --offset {document.next_offset}"
+            typer.secho(f"{document.offset:,} to {document.next_offset:,} {rest}", dim=True, err=True)
+
+    if summary := reply.summary:
+        covers = f"messages at positions {summary.from_seq:,} to {summary.to_seq:,} of {summary.conversation}"
+        typer.secho(f"{summary.at:%Y-%m-%d %H:%M}  {printable(covers)}  ", dim=True, nl=False)
+        typer.echo(printable(summary.text))
+
+
+def _show_fact(reply: "FactReplyV1") -> None:
+    from mnemon_contracts.fact_lines import fact_line
+
+    if reply.fact is not None:
+        typer.echo(printable(fact_line(reply.fact)))
+    for version in reply.versions:
+        typer.secho(f"  was: {printable(' '.join(version.text.split()))}", dim=True)

@@ -1,0 +1,84 @@
+"""`mnemon forget`."""
+
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.memory.candidates import can_ask, choose_candidate, show_candidates
+from mnemon.cli.memory.requests import TenantOption, UserOption, ask
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending
+from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.text import printable
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.tools import ForgetReplyV1, SaveV1
+    from mnemon_producers.client import MemoryClient
+
+
+def forget(
+    tenant: TenantOption,
+    user: UserOption,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
+    query: Annotated[
+        str | None, typer.Option(help="Or words that name the fact; asks where they may mean several.")
+    ] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove one fact: by its id, or by words that clearly mean one fact.
+
+    Where they do not, it asks which fact is meant; without a terminal, or with --json, it shows the
+    candidates and removes nothing. Shows the command that brings the fact back.
+
+    Ends with 1 when nothing is removed.
+
+    Example: `mnemon forget pf_001 --tenant acme --user u42`
+    """
+    whose = f"--tenant {quote(tenant)} --user {quote(user)}" + (f" --data {quote(str(data))}" if data else "")
+
+    async def question(memory: "MemoryClient") -> "ForgetReplyV1":
+        reply = await memory.forget(user, id_, query=query)
+        if reply.candidates and can_ask(as_json):
+            reply = await memory.forget(user, choose_candidate(reply.candidates, "nothing is forgotten"))
+        return reply
+
+    def show(reply: "ForgetReplyV1") -> None:
+        if reply.id is None:
+            show_candidates(reply.candidates)
+            return
+        typer.echo(f"forgotten: {reply.id} {printable(reply.text or '')}")
+        if reply.restore is not None:
+            typer.secho(f"  to bring it back: {restoring_command(reply.restore, whose)}", dim=True)
+
+    def ending(reply: "ForgetReplyV1") -> Ending:
+        if reply.id is not None:
+            return Ending.DONE
+        typer.echo("mnemon: nothing is forgotten: the query may mean several facts, or another one", err=True)
+        typer.echo(f"  Forget one by its id: mnemon forget {reply.candidates[0].id} {whose}", err=True)
+        return Ending.NOT_SO
+
+    ask(
+        question,
+        show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        ending=ending,
+        absent=f"mnemon read --tenant {tenant} --user {user}",
+    )
+
+
+def restoring_command(restore: "SaveV1", whose: str) -> str:
+    """Return the command that saves a fact again; `whose` are the options that name the user."""
+    options = [
+        whose,
+        f"--kind {restore.kind}",
+        f"--tier {restore.tier}",
+        f"--importance {restore.importance}",
+    ]
+    if restore.expires_at is not None:
+        options.append(f"--expires {restore.expires_at:%Y-%m-%dT%H:%M:%S}")
+    # A text that begins with a dash is no option.
+    return f"mnemon save {' '.join(options)} -- {quote(printable(restore.text))}"

@@ -1,0 +1,55 @@
+"""`mnemon history`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.memory.requests import AsOfOption, TenantOption, as_of, ask
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.text import printable
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.ask import HistoryReplyV1
+
+
+def history(
+    tenant: TenantOption,
+    user: Annotated[str | None, typer.Option(help="Whose conversation.")] = None,
+    named: Annotated[
+        str | None, typer.Argument(help="The user, as before there was --user.", hidden=True)
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="Which conversation; without it: the current one.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many messages.")] = 30,
+    as_of_: AsOfOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a user's last messages, oldest first.
+
+    Example: `mnemon history --tenant acme --user u42 --data ./memory`
+    """
+    whose = user or named
+    if whose is None or (user and named):
+        refuse(Ending.WRONG_USE, "say whose conversation it is, once", "Such as: --user u42")
+    then = as_of(as_of_)
+    ask(
+        lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def _show(reply: "HistoryReplyV1") -> None:
+    typer.secho(f"conversation {reply.conversation}, as of log position {reply.seen_seq}", dim=True)
+    for message in reply.messages:
+        speaker = message.name or message.role
+        typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}  ", dim=True, nl=False)
+        typer.echo(printable(message.content))
+    if not reply.messages:
+        typer.echo("no messages")

@@ -1,0 +1,57 @@
+"""`mnemon profile`."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.memory.requests import TenantOption, UserOption, ask
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.ask import ProfileReplyV1
+
+
+def profile(
+    tenant: TenantOption,
+    user: UserOption,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME=VALUE", help="Fields to set: a value is JSON, or else a text; null removes it."
+        ),
+    ] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the user's data, or set fields of them.
+
+    Example: `mnemon profile name=Anna age=34 --tenant acme --user u42`
+    """
+    fields = dict(map(_field, assignments or []))
+    ask(
+        lambda memory: memory.set_profile(user, fields) if fields else memory.profile(user),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+def _field(assignment: str) -> tuple[str, Any]:
+    name, equals, value = assignment.partition("=")
+    if not equals or not name:
+        refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "Such as: city=Lisbon")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _show(reply: "ProfileReplyV1") -> None:
+    for name, value in reply.profile.items():
+        typer.echo(f"- {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
+    if not reply.profile:
+        typer.echo("no data")

@@ -1,0 +1,110 @@
+"""`mnemon tasks`."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, ask
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon_contracts.verbs.tools import TasksReplyV1
+
+app = typer.Typer(no_args_is_help=True, help="See and change a user's tasks.")
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The task.")]
+
+
+@app.command("list")
+def list_(
+    tenant: TenantOption,
+    user: UserOption,
+    min_seq: MinSeqOption = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the tasks, oldest first.
+
+    Example: `mnemon tasks list --tenant acme --user u42`
+    """
+    ask(lambda memory: memory.tasks(user, min_seq=min_seq), _show, tenant=tenant, data=data, as_json=as_json)
+
+
+@app.command("add")
+def add(
+    text: Annotated[str, typer.Argument(help="What is to be done.")],
+    tenant: TenantOption,
+    user: UserOption,
+    due: Annotated[datetime | None, typer.Option(help="By when, UTC.")] = None,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Note a task, and show all.
+
+    Example: `mnemon tasks add "Buy train tickets" --due 2026-12-01 --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.add_task(user, text, due_at=due),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
+
+
+@app.command("done")
+def done(
+    task_id: IdArgument,
+    tenant: TenantOption,
+    user: UserOption,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Mark a task as done, and show all.
+
+    Ends with 1 when there is no such task.
+
+    Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.finish_task(user, task_id),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        absent=f"mnemon tasks list --tenant {tenant} --user {user}",
+    )
+
+
+@app.command("remove")
+def remove(
+    task_id: IdArgument,
+    tenant: TenantOption,
+    user: UserOption,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a task off the list, and show what is left.
+
+    Ends with 1 when there is no such task.
+
+    Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
+    """
+    ask(
+        lambda memory: memory.remove_task(user, task_id),
+        _show,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+        absent=f"mnemon tasks list --tenant {tenant} --user {user}",
+    )
+
+
+def _show(reply: "TasksReplyV1") -> None:
+    for task in reply.tasks:
+        due = f" [due:{task.due_at:%Y-%m-%d}]" if task.due_at else ""
+        typer.echo(f"- [{'x' if task.done else ' '}] [id:{task.task_id}]{due} {' '.join(task.text.split())}")
+    if not reply.tasks:
+        typer.echo("no tasks")

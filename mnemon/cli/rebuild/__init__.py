@@ -1,0 +1,1 @@
+"""`mnemon rebuild` and `mnemon reindex`."""

@@ -1,0 +1,249 @@
+"""What `mnemon rebuild` does."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+
+from mnemon.cli.rebuild.replay_progress import Watcher, watched
+from mnemon.cli.rebuild.verification import as_json_value, show_verdict
+from mnemon.cli.target import served
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import Figure, show_table
+
+if TYPE_CHECKING:
+    from mnemon_infra.rebuild.generations import Site
+
+_KINDS: Mapping[str, str] = {
+    "live": "in use",
+    "former": "in use before",
+    "next": "being rebuilt",
+    "as of": "as of then",
+}
+
+
+class Alone(NamedTuple):
+    """Where nobody else rebuilds.
+
+    Attributes:
+        place: where.
+        is_running: the stack runs without this command.
+        progress: who watches.
+        is_finished: the vectors of an earlier switch were still to be exchanged, and are now.
+    """
+
+    place: "Site"
+    is_running: bool
+    progress: Watcher
+    is_finished: bool
+
+
+@asynccontextmanager
+async def alone(data: Path | None) -> AsyncIterator[Alone]:
+    """The servers, as long as the block lasts; a switch that was cut off is completed.
+
+    Raises:
+        InTheWay: somebody else rebuilds.
+        And what the servers raise.
+    """
+    from mnemon.operations.rebuild.swap import finish
+    from mnemon_infra.rebuild.generations import site_alone
+
+    async with served(data, "broker", "database") as servers, site_alone(servers.deployment) as place:
+        with watched() as progress:
+            is_finished = await finish(place, progress)
+            if is_finished:
+                progress.say("a switch had been cut off before the vectors: they are exchanged now")
+            yield Alone(place, servers.is_running, progress, is_finished)
+
+
+async def rebuild(data: Path | None, as_json: bool) -> Ending:
+    """Make a generation, and put it in the place of the live one."""
+    from mnemon.operations.rebuild.generations import made
+    from mnemon.operations.rebuild.swap import finish, take_over
+    from mnemon_infra.database.generations.generation_repository import name_of
+    from mnemon_infra.rebuild.generations import catch_up
+
+    async with alone(data) as (place, _, progress, is_finished):
+        former = name_of(place.live, "former")
+        if is_finished:
+            tell(as_json, {"live": place.live, "former": former}, f"{place.live} has what was rebuilt.")
+            return Ending.DONE
+        await require_no_former(place)
+        async with made(place, "next", progress) as generation:
+            rows, vectors = generation
+            begun = perf_counter()
+            await catch_up(place, rows, progress)
+            events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
+            await generation.catch_up(place, progress)
+            vector_seconds = perf_counter() - begun
+            await take_over(place, generation, progress)
+        await finish(place, progress)
+    indexed = f"\nIts vectors were made in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
+    tell(
+        as_json,
+        {
+            "live": place.live,
+            "former": former,
+            "position": rows.reached,
+            "events": events,
+            "seconds": round(seconds, 3),
+            "events_per_second": round(events / seconds),
+            "vector_seconds": round(vector_seconds, 3) if vectors else None,
+        },
+        f"{events:,} events replayed into rows in {seconds:.1f} s, {events / seconds:,.0f} a second.\n"
+        f"{place.live} has what was rebuilt, up to position {rows.reached:,} and on.{indexed}\n"
+        f"What was in use before is {former}: `mnemon rebuild --back` goes back to it, `mnemon rebuild"
+        " --drop before` drops it.",
+    )
+    return Ending.DONE
+
+
+async def require_no_former(place: "Site") -> None:
+    """Stop before what could be gone back to would be lost.
+
+    Raises:
+        InTheWay: the former generation is there.
+    """
+    from mnemon_infra.database.generations.generation_repository import name_of
+    from mnemon_infra.rebuild.generations import InTheWay
+
+    former = name_of(place.live, "former")
+    if await place.found(former):
+        raise InTheWay(
+            f"the former generation, {former}, is still there",
+            "Drop it: mnemon rebuild --drop before. Or go back to it: mnemon rebuild --back",
+        )
+
+
+async def back(data: Path | None, as_json: bool) -> Ending:
+    """Put the former generation back."""
+    from mnemon.operations.rebuild.swap import finish, former, take_over
+
+    async with alone(data) as (place, _, progress, _):
+        async with former(place, progress) as generation:
+            await take_over(place, generation, progress)
+        await finish(place, progress)
+    rows, vectors = generation
+    tell(
+        as_json,
+        {"live": place.live, "former": rows.schema, "position": rows.reached, "vectors": vectors is not None},
+        f"{place.live} has the former rows {'and vectors ' if vectors else ''}again, up to position"
+        f" {rows.reached:,} and on. The others are {rows.schema} now.",
+    )
+    return Ending.DONE
+
+
+async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
+    """Compare what is live with what the log gives."""
+    from mnemon.operations.rebuild.generations import made
+    from mnemon.operations.rebuild.live_vectors import live_pages
+    from mnemon.operations.rebuild.verification import VerifyingAll
+    from mnemon_infra.database.generations.generation_repository import drop
+    from mnemon_infra.rebuild.verification import PATIENCE
+    from mnemon_infra.vectors.generations import drop_generation, of_generation
+
+    async with alone(data) as (place, is_running, progress, _):
+        async with made(place, "next", progress) as generation, live_pages(place) as live:
+            patience = PATIENCE if is_running else 0
+            verdict = await VerifyingAll(place, generation, live, progress, patience=patience).verdict()
+        schema = generation.rows.schema
+        if not keep:
+            await drop_generation(of_generation(place.deployment, "next"))
+            await drop(place.database, schema)
+    if as_json:
+        typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
+    else:
+        show_verdict(verdict)
+        typer.echo(f"What was rebuilt is {'kept as' if keep else 'dropped:'} {schema}.")
+    return Ending.NOT_SO if verdict.differences else Ending.DONE
+
+
+async def until(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
+    """Make a generation as of then."""
+    from mnemon.operations.rebuild.generations import made
+    from mnemon_infra.broker.streams.stream_reader import position_at
+
+    async with alone(data) as (place, _, progress, _):
+        up_to = moment if isinstance(moment, int) else await position_at(place.connection, moment)
+        end = await place.log_end()
+        if not 0 < up_to <= end:
+            refuse(
+                Ending.WRONG_USE,
+                f"there is nothing to show as of position {up_to:,}",
+                f"The log goes from 1 to {end:,}" if end else "The log is empty",
+            )
+        async with made(place, "as of", progress, up_to) as generation:
+            await generation.reach(up_to, progress)
+            await generation.rows.forget_later()
+    schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
+    tell(
+        as_json,
+        {"generation": schema, "position": up_to, "vectors": generation.vectors is not None},
+        f"{schema} has the {what} as of position {up_to:,}: ask with `--as-of {up_to}`. Nothing writes"
+        f" there;\nremove it with `mnemon rebuild --drop {schema}`.",
+    )
+    return Ending.DONE
+
+
+async def list_generations(data: Path | None, as_json: bool) -> Ending:
+    """Show what is there."""
+    from mnemon.operations.rebuild.listing import listed
+    from mnemon.operations.rebuild.live_vectors import counted
+    from mnemon_infra.rebuild.generations import site
+
+    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+        rows: list[dict[str, Any]] = [
+            {
+                "generation": each.generation.schema,
+                "kind": each.generation.kind,
+                "position": each.position,
+                "complete": each.generation.is_complete,
+                "bytes": each.generation.bytes,
+                "points": await counted(place, each.vectors),
+                "vector_bytes": each.vector_bytes,
+            }
+            for each in await listed(place)
+        ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return Ending.DONE
+    show_table(
+        ("generation", "what it is", "up to position", "MB of rows", "points", "MB of vectors"),
+        [
+            (
+                row["generation"],
+                _KINDS[row["kind"]] + ("" if row["complete"] else ", not complete"),
+                row["position"],
+                _megabytes(row["bytes"]),
+                "-" if row["points"] is None else row["points"],
+                _megabytes(row["vector_bytes"]),
+            )
+            for row in rows
+        ],
+    )
+    return Ending.DONE
+
+
+async def drop(data: Path | None, name: str, as_json: bool) -> Ending:
+    """Remove a generation."""
+    from mnemon.operations.rebuild.listing import dropped
+
+    async with alone(data) as (place, _, _, _):
+        schema = await dropped(place, name)
+    tell(as_json, {"dropped": schema}, f"{schema} is removed.")
+    return Ending.DONE
+
+
+def _megabytes(number: int | None) -> Figure | str:
+    return "-" if number is None else Figure(f"{number / 1e6:,.1f}")
+
+
+def tell(as_json: bool, values: Mapping[str, Any], words: str) -> None:
+    """Say how it ended."""
+    typer.echo(json.dumps(values) if as_json else words)

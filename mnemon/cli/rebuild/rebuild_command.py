@@ -1,0 +1,132 @@
+"""`mnemon rebuild`."""
+
+from collections.abc import Coroutine
+from itertools import zip_longest
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand
+
+from mnemon.cli.moment import moment
+from mnemon.cli.rebuild import generations
+from mnemon.cli.rebuild import redecide as redeciding
+from mnemon.cli.rebuild import reembed as reembedding
+from mnemon.cli.target import DataOption
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+_REDECIDE = "--redecide"
+
+
+class RebuildCommand(TyperCommand):
+    """A command whose option `--redecide` may stand alone, which typer does not offer."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give `--redecide` a value where none follows it."""
+        completed = list[str]()
+        for argument, following in zip_longest(args, args[1:]):
+            completed.append(argument)
+            if argument == _REDECIDE and (following is None or following.startswith("-")):
+                completed.append(redeciding.CURRENT)
+        return super().parse_args(ctx, completed)
+
+
+def rebuild(
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Compare with what is live, row for row and vector for vector, and switch nothing.",
+        ),
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="With --verify: what was rebuilt stays, for the next rebuild.")
+    ] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEQ|TIME",
+            help="Beside what is live, make a generation as of a log position, or a time such as"
+            " 2026-11-21T10:00:00Z.",
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="Show the generations that are there.")] = False,
+    back: Annotated[
+        bool, typer.Option("--back", help="Put the former generation back, with what came since.")
+    ] = False,
+    drop: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Remove a generation that --list names, such as `before`."),
+    ] = None,
+    reembed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROVIDER[/MODEL]",
+            help="On a stopped stack: make the vectors with another embedding model, show what that changes,"
+            " and switch once it is confirmed.",
+        ),
+    ] = None,
+    redecide: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=VALUE]",
+            help="Decide again on all proposed facts: show the changes, and make them once confirmed."
+            " Alone, it takes the rules of this version and the settings in force; with a setting such as"
+            " dedupe.update_threshold=0.8, it changes that setting, too. May be given several times.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="With --reembed or --redecide: do it without being asked.")
+    ] = False,
+    data: DataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make all rows and vectors anew from the log, beside those that are in use, and then switch.
+
+    Bots notice nothing: readers are served throughout, and no language model is asked. Run it again after it
+    was interrupted, and it goes on from where it was. The former ones stay until `--drop before`. With --data
+    it works on a stack that is stopped, too.
+
+    Ends with 1 when `--verify` finds a difference.
+
+    Example: `mnemon rebuild --verify --data ./memory`
+    """
+    chosen = [verify, until is not None, show, back, drop is not None, reembed is not None, bool(redecide)]
+    if sum(chosen) > 1:
+        refuse(
+            Ending.WRONG_USE,
+            "one of --verify, --until, --list, --back, --drop, --reembed and --redecide at a time",
+        )
+    if keep and not verify:
+        refuse(Ending.WRONG_USE, "--keep goes with --verify")
+    if yes and reembed is None and not redecide:
+        refuse(Ending.WRONG_USE, "--yes goes with --reembed or --redecide")
+    if redecide:
+        _perform(redeciding.redecide(data, redecide, yes, as_json))
+    if reembed is not None:
+        _perform(reembedding.reembed(data, reembed, yes, as_json))
+    if show:
+        _perform(generations.list_generations(data, as_json))
+    if drop is not None:
+        _perform(generations.drop(data, drop, as_json))
+    if until is not None:
+        _perform(generations.until(data, moment("--until", until), as_json))
+    if verify:
+        _perform(generations.verify(data, keep, as_json))
+    _perform(generations.back(data, as_json) if back else generations.rebuild(data, as_json))
+
+
+def _perform(work: "Coroutine[Any, Any, Ending]") -> NoReturn:
+    perform(_unhindered(work))
+
+
+async def _unhindered(work: "Coroutine[Any, Any, Ending]") -> Ending:
+    from mnemon_infra.database.generations.generation_repository import NameTooLong
+    from mnemon_infra.rebuild.generations import InTheWay
+
+    try:
+        return await work
+    except InTheWay as error:
+        refuse(Ending.WRONG_USE, str(error), error.next_step)
+    except NameTooLong as error:
+        refuse(Ending.WRONG_USE, str(error), "Choose a shorter MNEMON_DATABASE_SCHEMA")

@@ -1,0 +1,179 @@
+"""What `mnemon rebuild --redecide` does."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mnemon.cli.rebuild.generations import tell
+from mnemon.cli.settings import name_and_value
+from mnemon.cli.target import served
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import show_table
+
+if TYPE_CHECKING:
+    from mnemon.operations.rebuild.redecide import Outcome, Redeciding
+    from mnemon_contracts.settings.document import Document
+
+CURRENT = "current"
+"""In place of an assignment: the rules of this version and the settings in force."""
+
+_GROUP = "dedupe."
+
+_KINDS = {
+    "merged": "becomes part of another fact",
+    "apart": "becomes a fact of its own",
+    "rewritten": "is put in other words",
+    "evicted": "gives way: there is no room",
+}
+
+
+async def redecide(
+    data: Path | None, assignments: Sequence[str], is_confirmed: bool, as_json: bool
+) -> Ending:
+    """Show the changes that the rules of this version and some settings would make, and make them.
+
+    Args:
+        data: the folder of `mnemon up`.
+        assignments: settings of dedupe to change, or `CURRENT`.
+        is_confirmed: make the changes without asking.
+        as_json: one JSON value instead of a table.
+    """
+    from mnemon.operations.rebuild.embedding import embedding_of
+    from mnemon.operations.rebuild.redecide import Redeciding
+    from mnemon_contracts.base import InvalidBody
+    from mnemon_contracts.settings.document import in_force
+    from mnemon_infra.models.embedder_choice import open_embedder
+    from mnemon_infra.rebuild.generations import site
+    from mnemon_infra.settings.store import SettingsContended, change, documents
+
+    changed_settings = [each for each in assignments if each != CURRENT]
+    edit = _edit(changed_settings)
+    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+        try:
+            in_force(edit((await documents(place.connection))[0]))
+        except InvalidBody as error:
+            refuse(Ending.WRONG_USE, str(error), "See what there is: mnemon settings get dedupe")
+        embedding = await embedding_of(place, place.deployment)
+        async with open_embedder(embedding, place.deployment) as embedder:
+            if embedder is None:
+                refuse(Ending.WRONG_USE, "by the settings nothing embeds: nothing is decided by likeness")
+            redeciding = Redeciding(place.connection, place.database, embedder, edit)
+            if not is_confirmed:
+                with _watched() as progress:
+                    outcome = await redeciding.preview(progress)
+                if as_json or not _confirmed(outcome):
+                    _leave(outcome, changed_settings, as_json)
+                    return Ending.DONE
+            revision = None
+            if changed_settings:
+                # First, so that proposals that come meanwhile are decided by them.
+                try:
+                    revision = await change(place.connection, edit)
+                except SettingsContended as error:
+                    refuse(Ending.NOT_SO, str(error))
+            outcome = await _make(redeciding)
+    if not as_json:
+        _show(outcome)
+    tell(as_json, {**_values(outcome), "changed": True, "revision": revision}, _conclusion(outcome, revision))
+    return Ending.DONE
+
+
+async def _make(redeciding: "Redeciding") -> "Outcome":
+    try:
+        with _watched() as progress:
+            return await redeciding.make(progress)
+    except asyncio.CancelledError:
+        typer.echo("mnemon: cut off; some users are done. The same command goes on", err=True)
+        raise
+
+
+def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
+    from mnemon_contracts.settings.document import with_value
+
+    for each in assignments:
+        if not each.startswith(_GROUP):
+            refuse(
+                Ending.WRONG_USE,
+                f"--redecide {each.partition('=')[0]}: facts are decided anew by the settings of dedupe only",
+                "Such as: --redecide dedupe.update_threshold=0.8",
+            )
+    pairs = [name_and_value(each) for each in assignments]
+
+    def edit(document: "Document") -> "Document":
+        for name, value in pairs:
+            document = with_value(document, name, value)
+        return document
+
+    return edit
+
+
+@contextmanager
+def _watched() -> Iterator[Callable[[int, int], None]]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("users")
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _confirmed(outcome: "Outcome") -> bool:
+    _show(outcome)
+    return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Change it?")
+
+
+def _leave(outcome: "Outcome", changed_settings: Sequence[str], as_json: bool) -> None:
+    options = " ".join(f"--redecide {each}" for each in changed_settings) or "--redecide"
+    if changed_settings:
+        advice = f" To change the facts and the settings: mnemon rebuild {options} --yes"
+    elif outcome.changed:
+        advice = f" To change the facts: mnemon rebuild {options} --yes"
+    else:
+        advice = ""
+    tell(as_json, {**_values(outcome), "changed": False}, f"Nothing is changed.{advice}")
+
+
+def _conclusion(outcome: "Outcome", revision: int | None) -> str:
+    facts = "The facts are changed" if outcome.changed else "No fact needed a change"
+    if revision is None:
+        return f"{facts}; the settings stay as they are."
+    return f"{facts}; the settings are in force as revision {revision}."
+
+
+def _values(outcome: "Outcome") -> dict[str, Any]:
+    return {
+        "users": outcome.users,
+        "users_changed": outcome.changed,
+        **{kind: outcome.counts[kind] for kind in _KINDS},
+        "first": [
+            {"tenant": owner[0], "user": owner[1], **change._asdict()} for owner, change in outcome.first
+        ],
+        "left": [{"tenant": owner[0], "user": owner[1], "reason": reason} for owner, reason in outcome.left],
+    }
+
+
+def _show(outcome: "Outcome") -> None:
+    typer.echo(f"users with facts: {outcome.users:,}; of whom something changes: {outcome.changed:,}")
+    for (tenant, user), reason in outcome.left:
+        typer.secho(f"{user} of {tenant} stays as it is: {reason}", fg="yellow", err=True)
+    if not outcome.changed:
+        return
+    show_table(("a fact", "facts"), [(words, outcome.counts[kind]) for kind, words in _KINDS.items()])
+    typer.echo("")
+    show_table(
+        ("user", "fact", "", "text", "fact", "then"),
+        [
+            (
+                f"{tenant}/{user}",
+                *(change.fact_id, change.kind, change.text),
+                *(change.other or "", change.becomes or ""),
+            )
+            for (tenant, user), change in outcome.first
+        ],
+    )

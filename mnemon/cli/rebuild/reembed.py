@@ -1,0 +1,148 @@
+"""What `mnemon rebuild --reembed` does."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mnemon.cli.rebuild.generations import alone, require_no_former, tell
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import Figure, show_table
+
+if TYPE_CHECKING:
+    from mnemon.operations.rebuild.reembed import Preview
+    from mnemon_contracts.settings.groups import Embedding
+    from mnemon_infra.vectors.vector_index import Finding
+
+
+async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: bool) -> Ending:
+    """Make the vectors with another model, show what changes, and switch."""
+    from mnemon.operations.rebuild.embedding import embedding_of, is_embedding
+    from mnemon.operations.rebuild.generations import made
+    from mnemon.operations.rebuild.reembed import Preview, preview
+    from mnemon.operations.rebuild.swap import finish, take_over
+    from mnemon_infra.rebuild.generations import InTheWay
+    from mnemon_infra.vectors.embedding_metadata import MadeBy
+    from mnemon_infra.vectors.generations import are_there, made_by_of
+    from mnemon_infra.vectors.vector_index import opened
+
+    embedding = _embedding(spelled)
+    async with alone(data) as (place, _, progress, _):
+        if not await are_there(place.deployment):
+            raise InTheWay(
+                "there are no vectors yet",
+                f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
+            )
+        if await is_embedding(place):
+            raise InTheWay(
+                "mnemon runs, and embeds with the model that it was started with",
+                f"Stop it, then: mnemon rebuild --reembed {spelled} --data DIR; or, on servers of your own,"
+                " without --data",
+            )
+        await require_no_former(place)
+        async with made(place, "next", progress, embedding=embedding) as generation:
+            assert generation.vectors, "there are some"
+            await generation.catch_up(place, progress)
+            rebuilt = generation.vectors.finding
+            former = await embedding_of(place, place.deployment)
+            async with opened(place.deployment, former) as live:
+                shown = Preview(_named(live), _named(rebuilt), await _points(rebuilt))
+                await preview(place, live, rebuilt, shown)
+            if not as_json:
+                _show(shown)
+            if not (is_confirmed or _confirmed(as_json)):
+                _leave(shown, generation.rows.schema, spelled, as_json)
+                return Ending.DONE
+            await take_over(place, generation, progress)
+        await finish(place, progress)
+        made_by = await made_by_of(place.deployment)
+    tell(
+        as_json,
+        {**_values(shown), "switched": True},
+        f"The vectors are those of {made_by}, and the settings name it. `mnemon rebuild --back`, on a stopped"
+        " stack, goes back; `mnemon rebuild --drop before` drops the former ones.",
+    )
+    return Ending.DONE
+
+
+def _embedding(spelled: str) -> "Embedding":
+    from pydantic import ValidationError
+
+    from mnemon_contracts.settings.groups import Embedding
+    from mnemon_infra.vectors.embedding_metadata import provider_and_model
+
+    provider, model = provider_and_model(spelled)
+    try:
+        return Embedding.model_validate({"provider": provider, "model": model})
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"]
+        refuse(
+            Ending.WRONG_USE, f"--reembed {spelled!r}: {problem}", "Such as: wordllama, openai/MODEL, none"
+        )
+
+
+def _named(finding: "Finding") -> str:
+    model = finding.embedder
+    return f"{model.model} ({model.dimension} dimensions)" if model else "none (words only)"
+
+
+async def _points(finding: "Finding") -> int:
+    from mnemon_infra.vectors.port import Collection
+
+    return sum([await finding.vectors.count(each) for each in Collection])
+
+
+def _confirmed(as_json: bool) -> bool:
+    return not as_json and sys.stdin.isatty() and typer.confirm("Switch to these vectors?")
+
+
+def _leave(shown: "Preview", schema: str, spelled: str, as_json: bool) -> None:
+    tell(
+        as_json,
+        {**_values(shown), "switched": False},
+        f"Nothing is switched. What was made is kept as {schema}: mnemon rebuild --reembed {spelled} --yes"
+        " switches to it, `mnemon rebuild --drop next` drops it.",
+    )
+
+
+def _values(shown: "Preview") -> dict[str, Any]:
+    return {
+        "model": shown.model,
+        "new_model": shown.new_model,
+        "points": shown.points,
+        "facts": shown.facts,
+        "pairs": shown.pairs,
+        "changes": [
+            {"verdict": was, "new_verdict": will_be, "pairs": count}
+            for (was, will_be), count in sorted(shown.changes.items())
+        ],
+        "first": [each._asdict() for each in shown.first],
+    }
+
+
+def _show(shown: "Preview") -> None:
+    typer.echo(f"from {shown.model} to {shown.new_model}: {shown.points:,} points")
+    typer.echo(f"{shown.facts:,} facts, {shown.pairs:,} pairs of one user's facts were compared.")
+    if not shown.changes:
+        typer.echo("Of none of the pairs dedupe would think otherwise.")
+        return
+    typer.echo("Were they proposed now, dedupe would think otherwise of these pairs:")
+    changes = sorted(shown.changes.items())
+    show_table(
+        ("by the former model", "by the new one", "pairs"), [(*each, count) for each, count in changes]
+    )
+    typer.echo("")
+    show_table(
+        ("user", "fact", "fact", "alike", "then", "alike", "now"),
+        [
+            (
+                f"{each.tenant}/{each.user_id}",
+                *(each.one, each.other),
+                *(Figure(f"{each.similarity:.3f}"), each.verdict),
+                *(Figure(f"{each.new_similarity:.3f}"), each.new_verdict),
+            )
+            for each in shown.first
+        ],
+    )
+    typer.echo("What was decided stays as it is: it is in the log.")

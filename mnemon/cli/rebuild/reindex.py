@@ -1,0 +1,62 @@
+"""`mnemon reindex`."""
+
+import json
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.target import configured, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.output import JsonOption
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+
+
+def reindex(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The folder of a stack that is stopped; else what is configured."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have all vectors made anew from the log, such as after a change of the embedding model.
+
+    Stop the consumers first. The vectors are removed, and `index` begins at the start of the log the next
+    time it runs; what is kept is not touched. Until it is through, searches find less.
+
+    Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
+    """
+    if data is not None and not data.is_dir():
+        refuse(
+            Ending.PART_MISSING, f"there is no folder {data}", f"A stack begins with: mnemon up --data {data}"
+        )
+    perform(_reindex(data, configured() if data else target(None, "broker"), as_json))
+
+
+async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.provisioning.topology import begin_again
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.vectors.engines import reset_vectors
+
+    async with AsyncExitStack() as ends:
+        if data is not None:
+            deployment = (await ends.enter_async_context(embedded(data, deployment))).deployment
+        connection = await ends.enter_async_context(
+            await connect(str(deployment.nats_url), name="mnemon-reindex")
+        )
+        # First: cut off in between, it has too much to do, not too little.
+        events = await begin_again(connection, "LOG", "index")
+        await reset_vectors(deployment)
+    if as_json:
+        typer.echo(json.dumps({"to_index": events}))
+    else:
+        typer.echo(
+            f"The vectors are removed. {events:,} events of the log will be indexed when `index` runs."
+        )
+    return Ending.DONE

@@ -1,0 +1,62 @@
+"""How what `rebuild --verify` found is shown."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mnemon.cli.terminal.output import show_table
+
+if TYPE_CHECKING:
+    from mnemon_infra.database.generations.comparison import Difference
+    from mnemon_infra.rebuild.verification import Verdict
+
+_LONGEST_VALUE = 60
+"""Characters of a value that are shown in a table."""
+
+
+def as_json_value(verdict: "Verdict", kept: str | None) -> dict[str, Any]:
+    """For a program. `kept` is the schema that can be looked at."""
+    return {
+        "position": verdict.position,
+        "is_settled": verdict.is_settled,
+        "rows": verdict.rows,
+        "differences": verdict.differences,
+        "by_table": verdict.counts,
+        "first": [each._asdict() for each in verdict.first],
+        "kept": kept,
+    }
+
+
+def show_verdict(verdict: "Verdict") -> None:
+    """For a person."""
+    if not verdict.is_settled:
+        typer.echo(
+            "`persist` or `index` is behind, or does not run: what they have not come to was not compared.",
+            err=True,
+        )
+    show_table(
+        ("what", "rows or points", "differences"),
+        [(name, rows, verdict.counts.get(name, 0)) for name, rows in verdict.rows.items()],
+    )
+    if verdict.first:
+        typer.echo("")
+        rows = [(each.table, " ".join(each.key.values()), _difference(each)) for each in verdict.first]
+        show_table(("table", "key", "what differs: live | rebuilt"), rows)
+        if verdict.differences > len(verdict.first):
+            typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
+        typer.echo("Put what was rebuilt in the place of what is live: mnemon rebuild")
+    else:
+        typer.echo(f"Up to position {verdict.position:,}, what is live is what the log says.")
+
+
+def _difference(difference: "Difference") -> str:
+    live, rebuilt = difference.live, difference.rebuilt
+    if live is None or rebuilt is None:
+        return "missing in the live one" if live is None else "missing in the rebuilt one"
+    return "; ".join(f"{name}: {_short(live[name])} | {_short(rebuilt[name])}" for name in live)
+
+
+def _short(value: object) -> str:
+    spelled = json.dumps(value, ensure_ascii=False)
+    return spelled if len(spelled) <= _LONGEST_VALUE else f"{spelled[: _LONGEST_VALUE - 3]}..."

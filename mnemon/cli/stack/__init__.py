@@ -1,0 +1,1 @@
+"""Commands that run processes: the stack, consumers, and what starts a stack for itself."""

@@ -1,0 +1,87 @@
+"""`mnemon chat`."""
+
+import asyncio
+import getpass
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.memory.requests import connected
+from mnemon.cli.stack.temporary_stack import StartedDataOption, servers
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.signals import Stop
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.models.language.openai.model import OpenAIModel
+
+
+def chat(
+    tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")] = "chat",
+    user: Annotated[str | None, typer.Option(help="Who talks; without it: the name of this account.")] = None,
+    data: StartedDataOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MNEMON_MODEL",
+            help="Who answers: a model of the server at MNEMON_MODEL_URL, or of OpenAI's. `offline`, or "
+            "nothing configured: nobody; you see what one would be given.",
+        ),
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of a context at most; without it: as the settings say.")
+    ] = None,
+) -> None:
+    """Talk to a bot that has memory, and look into the memory: /help shows how.
+
+    Where no stack runs in the folder, one is started for as long as you talk; what is said stays. In a pipe
+    each line is something said, or a command; it ends with 1 if something could not be done.
+
+    Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon chat --data ./memory`
+    """
+    perform(_chat(tenant, user or getpass.getuser(), data, model, budget))
+
+
+async def _chat(tenant: str, user: str, data: Path | None, model: str | None, budget: int | None) -> Ending:
+    from rich.console import Console
+
+    from mnemon.chat.conversation import EXIT, Talk
+    from mnemon.chat.line_input import piped, typed
+    from mnemon.chat.screen import Screen
+
+    screen = Screen(Console(highlight=False))
+    async with AsyncExitStack() as ends:
+        ends.enter_context(Stop())  # also where the terminal is closed, what was started here is ended
+        deployment = await ends.enter_async_context(servers(data, screen.note, screen.busy))
+        answering = await ends.enter_async_context(_model(deployment, model))
+        memory = await ends.enter_async_context(connected(deployment, tenant))
+        talk = Talk(memory, user, answering, screen, budget)
+        if screen.is_terminal and sys.stdin.isatty():
+            who = f"{answering.model} answers" if answering else "nobody answers: MNEMON_MODEL_URL is not set"
+            screen.note(f"You are {user} of {tenant}; {who}. /help shows what there is, Ctrl-D ends.")
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
+            await talk.go_on(typed([*talk.commands, EXIT], lambda: talk.standing))
+            return Ending.DONE
+        await talk.go_on(piped())
+        return Ending.NOT_SO if talk.failed else Ending.DONE
+
+
+@asynccontextmanager
+async def _model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
+    """Who answers; None where nobody is configured."""
+    if name == "offline" or not (deployment.model_url or deployment.model_api_key):
+        yield None
+        return
+    from mnemon_infra.models.language.openai.model import open_openai
+    from mnemon_infra.models.language.port import ModelNotConfigured
+
+    try:
+        async with open_openai(name, deployment) as model:
+            yield model
+    except ModelNotConfigured as error:
+        refuse(Ending.WRONG_USE, str(error))

@@ -1,0 +1,109 @@
+"""`mnemon mcp`."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.memory.requests import TenantOption, connected
+from mnemon.cli.target import DataOption, target
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.signals import Stop
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+
+TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
+SHORTEST_TOKEN = 16
+"""Characters."""
+
+
+def mcp(
+    tenant: TenantOption,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose memory; over HTTP without it: whom each request's header Mnemon-User names."
+        ),
+    ] = None,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            "--http",
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Serve streamable HTTP there, 0: on a free port. Without it: standard input and output.",
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Where to listen for HTTP.")] = "127.0.0.1",
+    data: DataOption = None,
+) -> None:
+    """Serve a user's memory to clients of the Model Context Protocol, as tools, a resource and a prompt.
+
+    A client starts it as a process and speaks to it by standard input and output; or it serves HTTP at
+    `/mcp`, to whoever sends `Authorization: Bearer TOKEN` with the token in MNEMON_MCP_TOKEN, or else with
+    the one that it makes and shows.
+
+    Example: `mnemon mcp --tenant acme --user u42 --data ./memory`
+    """
+    if user is None and http is None:
+        refuse(Ending.WRONG_USE, "whose memory is it?", "Say --user NAME, or serve several by --http PORT")
+    deployment = target(data, "broker")
+    perform(
+        _stdio(deployment, tenant, str(user)) if http is None else _http(deployment, tenant, user, host, http)
+    )
+
+
+async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
+    import signal
+
+    from mnemon.mcp.server import memory_server
+    from mnemon.mcp.transports import serve_stdio
+    from mnemon_infra.telemetry.logging import configure_logging
+    from mnemon_producers.events import check_id
+
+    configure_logging()
+    # There is nothing to put in order, and a thread that reads standard input cannot be told to end.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    async with connected(deployment, tenant) as memory:
+        check_id("user", user)
+        await serve_stdio(memory_server(memory, lambda _: user))
+    return Ending.DONE
+
+
+async def _http(deployment: "Deployment", tenant: str, user: str | None, host: str, port: int) -> Ending:
+    import secrets
+
+    from mnemon.http.server import serving
+    from mnemon.http.socket_binding import listening_on, shown
+    from mnemon.mcp.server import memory_server
+    from mnemon.mcp.transports import http_application, named_user
+    from mnemon_infra.telemetry.logging import configure_logging
+    from mnemon_producers.events import check_id
+
+    configure_logging()
+    given = os.environ.get(TOKEN)
+    if given and len(given) < SHORTEST_TOKEN:
+        refuse(
+            Ending.WRONG_USE,
+            f"{TOKEN} has {len(given)} characters, at least {SHORTEST_TOKEN} are needed",
+            "Make one with: openssl rand -base64 32",
+        )
+    token = given or secrets.token_urlsafe(24)
+    try:
+        listening = listening_on(host, port)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{host}:{port}: {error.strerror}", "Choose another: --http PORT")
+    with Stop() as stop:
+        async with connected(deployment, tenant) as memory:
+            if user is not None:
+                check_id("user", user)
+            server = memory_server(memory, named_user if user is None else lambda _: user)
+            async with serving(http_application(server, host, token), listening):
+                typer.echo(f"mnemon mcp answers at {shown(listening)}/mcp")
+                if not given:
+                    typer.echo(f"  Authorization: Bearer {token}  (of this run; {TOKEN} sets one)")
+                typer.echo("  Ctrl-C stops it.")
+                await stop.asked()
+    return Ending.DONE

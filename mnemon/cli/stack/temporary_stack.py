@@ -1,0 +1,61 @@
+"""The servers of a command that may be given none: a stack is started for as long as it lasts."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.target import DEFAULT_DATA, configured, target
+from mnemon.cli.terminal.exit_code import Ending, refuse
+
+if TYPE_CHECKING:
+    from mnemon_infra.config import Deployment
+
+StartedDataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help=f"The folder of a stack, started if it does not run; without it: the configured servers, "
+        f"or else {DEFAULT_DATA}.",
+    ),
+]
+
+
+@asynccontextmanager
+async def servers(
+    data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
+) -> AsyncIterator["Deployment"]:
+    """What is configured, or what runs in a folder; started where nothing does.
+
+    Args:
+        data: the folder.
+        note: told that a stack is started.
+        busy: shows a sign of life while it starts.
+    """
+    from mnemon.chat.temporary_stack import LOG, NotStarted, new_log, started
+    from mnemon_infra.embedded.folder import Endpoints
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    if data is None and configured().nats_url:
+        yield target(None, "broker")
+        return
+    folder = data or DEFAULT_DATA
+    if Endpoints.read(folder) is not None:
+        yield target(folder, "broker")
+        return
+    note(f"Starting a stack in {folder}: it ends with this command, and what is said stays.")
+    try:
+        log = new_log(folder)
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{folder}: {error.strerror}", "Choose another: --data DIR")
+    try:
+        async with AsyncExitStack() as ends:
+            with busy("nats-server, PostgreSQL and the consumers"):
+                await ends.enter_async_context(started(folder, log))
+            yield target(folder, "broker")
+    except NotStarted as error:
+        refuse(Ending.PART_MISSING, f"no stack starts in {folder}: {error}", f"See {folder / LOG}")

@@ -1,0 +1,146 @@
+"""`mnemon try`."""
+
+import json
+from contextlib import AsyncExitStack, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from mnemon.cli.imports.progress import Files, found_in
+from mnemon.cli.memory.requests import connected
+from mnemon.cli.stack.temporary_stack import StartedDataOption, servers
+from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.terminal.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mnemon_contracts.verbs.tools import StoredFact
+    from mnemon_infra.config import Deployment
+    from mnemon_producers.client import MemoryClient
+
+PATIENCE = 60.0
+"""Seconds for facts of a file to be decided on."""
+
+TEXT = "Keeps a spare key under the third flowerpot"
+QUESTION = "Where is the spare key?"
+
+
+def try_(
+    user: Annotated[
+        str, typer.Argument(metavar="USER", help="Of whom something is remembered.")
+    ] = "test-user",
+    tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")] = "try",
+    text: Annotated[str, typer.Option(help="The fact.")] = TEXT,
+    query: Annotated[
+        str | None, typer.Option(help="What is searched for; without it: the fact's words.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="First bring in this file of the user's facts, a line each."),
+    ] = None,
+    data: StartedDataOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Save a fact, read it, search for it and forget it: one user, once through.
+
+    Where no stack runs in the folder, one is started, with its tables, for as long as this takes. Facts that
+    the user had before stay, and so do those of `--file`, which is read as `mnemon import markdown` does.
+    Ends with 1 when a step does not give what it should, or a line of the file is refused.
+
+    Example: `mnemon try anna --data ./memory`
+
+    Example: `mnemon try 42 --file data/memory/42.md --data ./memory`
+    """
+    from mnemon.operations.imports.markdown import Markdown
+
+    files = Files([file], Markdown(tenant, user).read) if file else None
+    query = query or (QUESTION if text == TEXT else text)
+    perform(_try(user, tenant, text, query, files, data, as_json))
+
+
+class Step(NamedTuple):
+    """What a step gave, and whether that is what it should give."""
+
+    name: str
+    result: str
+    is_well: bool
+
+
+async def _try(
+    user: str, tenant: str, text: str, query: str, files: Files | None, data: Path | None, as_json: bool
+) -> Ending:
+    from mnemon_producers.errors import AskFailed
+
+    def say(line: str) -> None:
+        typer.echo(line, err=as_json)
+
+    async with AsyncExitStack() as ends:
+        ends.enter_context(Stop())
+        deployment = await ends.enter_async_context(servers(data, say, lambda _: nullcontext()))
+        memory = await ends.enter_async_context(connected(deployment, tenant))
+        try:
+            steps = [await _import_file(deployment, files, tenant)] if files else []
+            steps += await _steps(memory, user, text, query)
+        except AskFailed as failed:
+            typer.echo(f"mnemon: {failed}", err=True)
+            return Ending.NOT_SO
+    if as_json:
+        typer.echo(json.dumps([step._asdict() for step in steps], ensure_ascii=False))
+    else:
+        show_table(("step", "result"), [(step.name, step.result) for step in steps])
+    return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
+
+
+async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> Step:
+    """Bring in a file, and wait until its facts are decided on."""
+    from mnemon.operations.imports.report import Report
+    from mnemon.operations.imports.run import Bringing
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.broker.streams.applied_position import Position
+
+    report = Report()
+    connection = await connect(str(deployment.nats_url), name="mnemon-try")
+    try:
+        await Bringing(connection, tenant, report, lambda _: None).bring(found_in(files))
+        decided = await Position("dedupe").reach(connection.jetstream(), report.last_seq, PATIENCE)
+    finally:
+        await connection.close()
+    result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
+    for each in report.first:
+        result += f"\n{each.place}: {each.reason}"
+    if decided < report.last_seq:
+        return Step("import", f"{result}\nnot decided on within {PATIENCE:.0f} s", is_well=False)
+    return Step("import", result, is_well=not report.refused)
+
+
+async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[Step]:
+    saved = await memory.save(user, text)
+    if saved.id is None or saved.decision == "rejected":
+        return [Step("save", f"rejected: {saved.reason}", is_well=False)]
+    read = await memory.read(user, min_seq=saved.seen_seq)
+    found = await memory.search(user, query, min_seq=saved.seen_seq)
+    is_there = _has(read.facts, saved.id)
+    hits = [hit for hit in found.hits if hit.id == saved.id]
+    steps = [
+        Step("save", f"{saved.decision} as {saved.id}", is_well=True),
+        Step("read", f"{saved.id} is there" if is_there else "not there", is_well=is_there),
+        Step(
+            "search",
+            f"{hits[0].score:.2f} {printable(hits[0].text)}" if hits else "not found by the query",
+            is_well=bool(hits),
+        ),
+    ]
+    if saved.decision != "saved":
+        return [*steps, Step("forget", f"left: {saved.id} was there before", is_well=True)]
+    forgotten = await memory.forget(user, saved.id)
+    left = await memory.read(user, min_seq=forgotten.seen_seq)
+    is_gone = not _has(left.facts, saved.id)
+    return [*steps, Step("forget", f"{saved.id} is gone" if is_gone else "still there", is_well=is_gone)]
+
+
+def _has(facts: "Sequence[StoredFact]", fact_id: str) -> bool:
+    return any(each.id == fact_id for each in facts)

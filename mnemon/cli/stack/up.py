@@ -1,0 +1,192 @@
+"""`mnemon up`."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from mnemon.cli.consumer_names import consumers_named
+from mnemon.cli.stack.metrics_port import MetricsPort, addresses, shown_at, shown_beside
+from mnemon.cli.target import DEFAULT_DATA, configured
+from mnemon.cli.terminal.command_spelling import spelled
+from mnemon.cli.terminal.exit_code import Ending, perform, refuse, refuse_folder
+from mnemon.cli.terminal.signals import Stop
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from mnemon.admin.launcher import Page
+    from mnemon_infra.config import Deployment
+    from mnemon_infra.embedded.stack import Stack
+
+
+class Ports(NamedTuple):
+    """Ports that were chosen; None is as the part has it."""
+
+    nats: int | None
+    database: int | None
+    admin: int | None
+
+
+_PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
+
+
+def up(
+    data: Annotated[
+        Path, typer.Option("--data", metavar="DIR", help="Where everything is kept; made if absent.")
+    ] = DEFAULT_DATA,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", metavar="NAMES", help="Run these consumers, comma-separated; without it: all."
+        ),
+    ] = None,
+    nats_port: Annotated[
+        int | None,
+        typer.Option(
+            "--nats-port", help="Port of the broker; without it: as last time, or a free one.", **_PORT
+        ),
+    ] = None,
+    database_port: Annotated[
+        int | None,
+        typer.Option("--database-port", help="Port of the database; without it: a unix socket.", **_PORT),
+    ] = None,
+    admin_port: Annotated[
+        int | None,
+        typer.Option(
+            "--admin-port", help="Port of the admin page; without it: as last time, or a free one.", **_PORT
+        ),
+    ] = None,
+    metrics_port: MetricsPort = None,
+    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Whether there is an admin page.")] = True,
+) -> None:
+    """Start the whole stack here: broker, database, consumers and the admin page, until Ctrl-C.
+
+    Starts nats-server and PostgreSQL for this machine only, creates streams and tables, and runs the
+    consumers. What MNEMON_NATS_URL or DATABASE_URL names is used instead. While all of it answers,
+    DIR/endpoints.json says where.
+
+    The admin page is for a browser of this machine; the link that is printed logs in, once. After that it
+    asks for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. It takes nothing while nobody looks.
+
+    Example: `mnemon up --data ./memory --nats-port 4222`
+    """
+    _claim(data)
+    from mnemon_consumers.app import CONSUMERS
+
+    names = consumers_named(CONSUMERS if only is None else only.split(","))
+    perform(
+        _up(
+            data,
+            shown_at(configured(), metrics_port),
+            names,
+            Ports(nats_port, database_port, admin_port),
+            admin,
+        )
+    )
+
+
+def _claim(data: Path) -> None:
+    """Before the seconds that imports take: what a killed run left must not be taken for ours."""
+    from mnemon_infra.embedded.disk_space import FULL, NoRoom, require_room
+    from mnemon_infra.embedded.folder import FolderInUse, forget_killed
+
+    try:
+        forget_killed(data)
+        require_room(data)
+    except FolderInUse as error:
+        refuse_folder(error)
+    except NoRoom as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except OSError as error:
+        if error.errno in FULL:
+            refuse(
+                Ending.PART_MISSING,
+                f"the disk of {data} is full",
+                "Make room there, or choose another: --data DIR",
+            )
+        refuse(Ending.WRONG_USE, f"{data} cannot be used: {error.strerror}", "Choose another: --data DIR")
+
+
+async def _up(
+    data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
+) -> Ending:
+    from mnemon.admin.page_port import PortTaken
+    from mnemon_consumers.app import FRONT, running
+    from mnemon_consumers.background_process import BackgroundFailed, running_beside
+    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    begun = time.monotonic()
+    front = [name for name in names if name in FRONT]
+    behind = [name for name in names if name not in FRONT]
+    configure_logging()
+    try:
+        with Stop() as stop:
+            async with (
+                embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
+                _by_words(stack.deployment, names),
+                stack.surviving(lambda: running_beside(behind, shown_beside(stack.deployment))),
+                stack.surviving(lambda: running(front, stack.deployment)),
+                _page(stack, ports.admin) if has_admin else nullcontext() as page,
+            ):
+                with stack.announced(http=page and page.address):
+                    _show(stack, names, time.monotonic() - begun, page)
+                    await stop.asked()
+                typer.echo("stopping")
+    except BackgroundFailed as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except PortTaken as error:
+        refuse(Ending.WRONG_USE, str(error), "Choose another: --admin-port PORT, or do without: --no-admin")
+    return Ending.DONE
+
+
+@asynccontextmanager
+async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
+    """Vectors without meanings, where the settings say that nothing embeds any more."""
+    from mnemon.operations.embedding_change import drop_meanings
+    from mnemon_consumers.app import FRONT
+
+    if not FRONT.isdisjoint(names) and (events := await drop_meanings(deployment)) is not None:
+        typer.echo(f"Nothing embeds any more: {events:,} events of the log are indexed anew, by words alone.")
+    yield
+
+
+def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page]":
+    """The admin page. It is the operator's: consumers may neither ask nor change settings."""
+    from mnemon.admin.launcher import served_beside
+    from mnemon_infra.embedded.logins import FolderLogins
+
+    deployment = stack.deployment
+    if any(server.part == "broker" for server in stack.servers):
+        nats = FolderLogins(stack.data).at(stack.endpoints.nats, "operator")
+        deployment = deployment.model_copy(update={"nats_url": nats})
+    return served_beside(stack.data, deployment, port)
+
+
+def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | None") -> None:
+    """What runs where."""
+    from mnemon_consumers.app import FRONT
+    from mnemon_infra.broker.connection import shown
+
+    titles = {server.part: server.title for server in stack.servers}
+    database = stack.deployment.database_url
+    database = database and database.set(drivername="postgresql")  # its password is hidden when shown
+    lines = {
+        "broker": f"{shown(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
+        "database": f"{database}  ({titles.get('database', 'configured')})",
+        "consumers": ", ".join(names),
+        "folder": str(stack.data),
+    }
+    typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
+    beside = [] if FRONT.issuperset(names) else [shown_beside(stack.deployment)]
+    at = addresses(stack.deployment, *beside)
+    lines |= {"metrics": ", ".join(at)} if at else {}
+    lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
+    for name, value in lines.items():
+        typer.echo(f"  {name:<10} {value}")
+    look = spelled(f"mnemon status --data {stack.data}")
+    typer.echo(f"  Ctrl-C stops it. In another terminal: {look}")

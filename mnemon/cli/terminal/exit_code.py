@@ -1,0 +1,101 @@
+"""How a command ends: its exit code, and what it says when something is wrong."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from mnemon_infra.embedded.folder import FolderInUse
+
+
+class Ending(IntEnum):
+    """The exit codes, which other people's scripts rely on."""
+
+    DONE = 0
+    NOT_SO = 1
+    WRONG_USE = 2
+    PART_MISSING = 3
+
+
+REFUSED: Final[Mapping[str, Ending]] = {
+    "mnemon_infra.broker.connection.BrokerUnreachable": Ending.PART_MISSING,
+    "mnemon.operations.imports.reassignment.NotRecast": Ending.PART_MISSING,
+    "mnemon_infra.broker.provisioning.presence.StreamsMissing": Ending.PART_MISSING,
+    "mnemon_infra.broker.provisioning.topology.TooFewServers": Ending.PART_MISSING,
+    "mnemon_infra.database.engine.DatabaseNotConfigured": Ending.PART_MISSING,
+    "mnemon_infra.database.engine.DatabaseUnavailable": Ending.PART_MISSING,
+    "mnemon_infra.database.migration.SchemaTooNew": Ending.PART_MISSING,
+    "mnemon_infra.embedded.account.NoAccount": Ending.PART_MISSING,
+    "mnemon_infra.embedded.log_key.LogKeyRefused": Ending.WRONG_USE,
+    "mnemon_infra.embedded.process.ServerFailed": Ending.PART_MISSING,
+    "mnemon_infra.models.embedding.EmbeddingNotConfigured": Ending.PART_MISSING,
+    "mnemon_infra.models.embedding.EmbeddingUnavailable": Ending.PART_MISSING,
+    "mnemon_infra.consistency.log_identity.LogLost": Ending.PART_MISSING,
+    "mnemon_infra.settings.bucket.SettingsNotProvisioned": Ending.PART_MISSING,
+    "mnemon_infra.telemetry.endpoint.PortTaken": Ending.WRONG_USE,
+    "mnemon_infra.vectors.port.VectorsInUse": Ending.PART_MISSING,
+    "mnemon_infra.vectors.port.VectorsNotConfigured": Ending.PART_MISSING,
+    "mnemon_infra.vectors.port.VectorsOutdated": Ending.PART_MISSING,
+    "mnemon_infra.vectors.port.VectorsUnavailable": Ending.PART_MISSING,
+}
+"""What ends a command in its own words. By name: to import all of them takes half a second each time."""
+
+
+def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
+    """Say what is wrong and what to do about it, and end."""
+    typer.echo(f"mnemon: {problem}", err=True)
+    if next_step:
+        typer.echo(f"  {next_step}", err=True)
+    raise typer.Exit(ending)
+
+
+def refuse_folder(error: "FolderInUse") -> NoReturn:
+    """Say who has the folder, and end."""
+    stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
+    refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
+
+
+def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
+    """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
+    from mnemon_infra.process.cancellation import heed_cancellations
+    from mnemon_infra.process.fault import take_fault
+
+    heed_cancellations()
+    take_fault()  # of an earlier command of this process
+    try:
+        ending = asyncio.run(command)
+    except asyncio.CancelledError:
+        ending = Ending.DONE  # asked to end before it was up, it has ended
+    except (typer.Exit, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        _tell(error)
+        raise
+    if problem := take_fault():
+        refuse(Ending.PART_MISSING, problem)
+    raise typer.Exit(ending)
+
+
+def _tell(error: Exception) -> None:
+    """Refuse in words."""
+    import nats.errors
+    import nats.js.errors
+
+    from mnemon_infra.embedded.folder import FolderInUse
+
+    for each in type(error).__mro__:
+        if ending := REFUSED.get(f"{each.__module__}.{each.__qualname__}"):
+            refuse(ending, str(error))
+    match error:
+        case FolderInUse():
+            refuse_folder(error)
+        case nats.js.errors.ServiceUnavailableError():
+            next_step = "Start it with -js, or use `mnemon up`."
+            refuse(Ending.PART_MISSING, "the NATS server has no JetStream", next_step)
+        case nats.js.errors.APIError():
+            refuse(Ending.NOT_SO, f"the NATS server refuses: {error.description}")
+        case nats.errors.Error():
+            refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}")

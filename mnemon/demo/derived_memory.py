@@ -1,0 +1,137 @@
+"""What is learned while nobody asks: summaries of what was said, and facts drawn from it."""
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+from nats.aio.client import Client
+from nats.js import JetStreamContext
+from tenacity import retry, retry_if_result, wait_fixed
+
+from mnemon.demo.report import Drawn, Learned, Spent
+from mnemon.demo.sample import USERS
+from mnemon_consumers.app import running
+from mnemon_contracts.decode import decode
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import (
+    FactConfirmedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+    ModelCalledV1,
+    SummaryMergedV1,
+    SummaryWrittenV1,
+)
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction, Provider
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import event_filter, parse, thing_filter
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.log_reader import events, last_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+
+LEARNING: Final = ("compact", "extract")
+"""The consumers that ask a language model."""
+
+_WAITING: Final = ("work.compact.>", "work.extract.>", "schedule.extract.>")
+_DECISIONS: Final = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1 | FactRejectedV1
+
+PATIENCE: Final = 300.0
+"""Seconds for all of it: a model may run on this very machine."""
+
+
+class NotLearned(Exception):
+    """What was said was not read to its end in time."""
+
+
+async def learn(connection: Client, tenant: str, deployment: Deployment, model: str | None) -> Learned:
+    """Have everything that was said read by a model, and by rules where no model is named.
+
+    Raises:
+        NotLearned: it takes too long.
+    """
+    provider: Provider = "offline" if model is None else "openai"
+    settings = SettingsV1(
+        extraction=Extraction(provider=provider, model=model, mode="online", idle_seconds=1),
+        compaction=Compaction(provider=provider, model=model),
+    )
+    await write(connection, settings)
+    before = await log_end(connection.jetstream())
+    try:
+        async with asyncio.timeout(PATIENCE), running(LEARNING, deployment):
+            await _settled(connection)
+    except TimeoutError as error:
+        raise NotLearned("the conversations were not read to their end in time") from error
+    drawn, decisions = await _drawn(connection, tenant, before)
+    return Learned(
+        model=model,
+        summaries={user: await _summaries(connection, tenant, user) for user in USERS},
+        drawn=drawn,
+        decisions=decisions,
+        spent=await _spent(connection, before),
+        seq=await log_end(connection.jetstream()),
+    )
+
+
+async def _settled(connection: Client) -> None:
+    """Return when nothing is left to be read, and what was proposed is decided on."""
+    stream_context = connection.jetstream()
+    await _is_waiting(stream_context)
+    proposed = await last_position(connection, event_filter("fact.proposed"))
+    await Position("dedupe").reach(stream_context, proposed, PATIENCE)
+
+
+@retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))
+async def _is_waiting(stream_context: JetStreamContext) -> bool:
+    """Whether something waits to be read; asked again until nothing does."""
+    waiting = [await stream_context.stream_info(WORK, subjects_filter=pattern) for pattern in _WAITING]
+    return any(each.state.subjects for each in waiting)
+
+
+async def _summaries(connection: Client, tenant: str, user: str) -> list[str]:
+    """Those that no other stands for, oldest first."""
+    summaries: dict[str, str] = {}
+    async for _, _, event in events(connection, thing_filter(tenant, user, "summary"), 0):
+        if isinstance(event, SummaryMergedV1):
+            for merged in event.merged:
+                summaries.pop(merged, None)
+        assert isinstance(event, SummaryMergedV1 | SummaryWrittenV1)
+        summaries[event.summary_id] = event.text
+    return list(summaries.values())
+
+
+async def _drawn(connection: Client, tenant: str, after: int) -> tuple[list[Drawn], Counter[str]]:
+    """The facts that were new, with the words that they were drawn from; and how many ended in which way."""
+    drawn: list[Drawn] = []
+    decisions: Counter[str] = Counter()
+    for user in USERS:
+        async for _, address, event in events(connection, thing_filter(tenant, user, "fact"), after):
+            if isinstance(event, _DECISIONS):
+                decisions[address.name.removeprefix("fact.")] += 1
+            if isinstance(event, FactSavedV1):
+                source = await _source(connection, event.lineage.sources)
+                drawn.append(Drawn(user, event.fact_id, event.fact.text, source))
+    return drawn, decisions
+
+
+async def _source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | None:
+    if not sources:
+        return None
+    message = await connection.jetstream().get_msg(LOG, seq=sources[0], direct=True)
+    event = decode(parse(message.subject or ""), message.data or b"")
+    return event if isinstance(event, MessageV1) else None
+
+
+async def _spent(connection: Client, after: int) -> dict[str, Spent]:
+    """By purpose."""
+    spent: dict[str, Spent] = {}
+    async for _, _, event in events(connection, event_filter("model.called"), after):
+        assert isinstance(event, ModelCalledV1)
+        known = spent.get(event.purpose, Spent(f"{event.provider}/{event.model}"))
+        spent[event.purpose] = known._replace(
+            calls=known.calls + 1,
+            input_tokens=known.input_tokens + event.tokens.input,
+            output_tokens=known.output_tokens + event.tokens.output,
+        )
+    return spent

@@ -1,1 +1,0 @@
-"""How a deployment fares: what `mnemon status` and the admin page show."""

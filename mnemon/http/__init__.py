@@ -1,0 +1,1 @@
+"""HTTP in a process of mnemon: socket, server, slowed-down logins."""

@@ -1,1 +1,0 @@
-"""Folders and repositories as documents that a search finds."""

@@ -1,0 +1,1 @@
+"""Audit: every event of the log accounted for, and the stores compared with it."""

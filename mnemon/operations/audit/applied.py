@@ -1,0 +1,129 @@
+"""What `persist` must have made of every event, held against what the database has."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mnemon.operations.audit.ledger import Faults, Persisted
+from mnemon.operations.audit.positions import Positions
+from mnemon_consumers.persist.decide import end_of
+from mnemon_contracts.subjects import parse
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.outcomes import Ack, Dead
+from mnemon_infra.broker.streams.erasure_scope import Erasures
+from mnemon_infra.database.audit.events import Remark, Sample, erasures_of, is_erased, remarks
+from mnemon_infra.database.audit.removals import GoneSummary
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections.item_states import SUMMARIES
+from mnemon_infra.database.projections.rows import EventRow, MemoryRow, Row
+from mnemon_infra.database.tables import conversation_erasures, erasures
+
+_COPY: Final = "a copy of an event that came before it"
+_ERASED: Final = "it was erased"
+
+
+class Applied:
+    """Goes through the log page by page, and keeps account.
+
+    Attributes:
+        found: what became of the events.
+        matched: the log positions whose row is there.
+        summaries: those whose content is gone, and which nobody has looked at yet.
+    """
+
+    def __init__(
+        self, database: Database, up_to: int, dead: Mapping[int, str], sample: Sample, faults: Faults
+    ) -> None:
+        self.found = Persisted()
+        self.matched = Positions(up_to)
+        self.summaries: list[GoneSummary] = []
+        self._database = database
+        self._dead = dead
+        self._sample = sample
+        self._faults = faults
+
+    async def take(self, page: Sequence[Delivery]) -> None:
+        """Account for the events of a page.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+        """
+        self.found.events += len(page)
+        rows: list[Row] = []
+        for delivery in page:
+            row, outcome = end_of(delivery)
+            if row is not None:
+                rows.append(row)
+                continue
+            match outcome:
+                case Ack(reason):
+                    self.found.nothing[f"{parse(delivery.subject).name}: {reason}"] += 1
+                case Dead(reason, error):
+                    self._given_up(delivery.sequence, reason, error)
+        said = {each.seq: each for each in await remarks(self._database, rows, self._sample)}
+        lacking = [row for row in rows if (remark := said.get(row.seq)) and _lacks(row, remark)]
+        erased = await erasures_of(self._database, (row.key[:2] for row in lacking))
+        for row in rows:
+            if remark := said.get(row.seq):
+                self._noticed(row, remark, erased.get(row.key[:2], Erasures()))
+            else:
+                self._is_there(row)
+
+    def _given_up(self, seq: int, reason: str, error: str) -> None:
+        if letter := self._dead.get(seq):
+            self.found.dead[letter] += 1
+        else:
+            self._faults.add("no_letter", seq, "persist", "DEAD", f"{reason}: {error}")
+
+    def _is_there(self, row: Row) -> None:
+        self.found.applied += 1
+        if _table(row) != erasures.name:  # of which there is one for each user
+            self.matched.add(row.seq)
+        for seq in _stands_for(row):
+            self.matched.add(seq)
+
+    def _noticed(self, row: Row, remark: Remark, erased: Erasures) -> None:
+        if remark.stored is None and row.seq in self._dead:
+            self.found.dead[self._dead[row.seq]] += 1
+        elif _lacks(row, remark) and is_erased(row, erased):
+            self.found.nothing[_ERASED] += 1
+        elif remark.stored is None:
+            self._faults.add("absent", row.seq, "persist", _table(row))
+        elif remark.stored > row.seq:
+            later = f"its row is that of a later copy, {remark.stored}"
+            self._faults.add("absent", row.seq, "persist", _table(row), later)
+        elif remark.stored < row.seq:
+            self.found.nothing[_COPY] += 1
+        elif remark.differs:
+            self.matched.add(row.seq)
+            self._faults.add("differs", row.seq, "persist", _table(row), ", ".join(remark.differs))
+        else:
+            self._is_there(row)
+            self.found.removed += remark.is_gone
+            if isinstance(row, MemoryRow) and row.event in SUMMARIES:
+                self.summaries.append(_summary(row))
+
+
+def _lacks(row: Row, remark: Remark) -> bool:
+    """There is no row that could be the event's."""
+    return remark.stored is None or remark.stored > row.seq
+
+
+def _table(row: Row) -> str:
+    if isinstance(row, EventRow):
+        return row.table
+    return "memory_events" if isinstance(row, MemoryRow) else "messages"
+
+
+def _stands_for(row: Row) -> set[int]:
+    """Where the conversation began that an event erases: it stands for the starts."""
+    if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
+        return set()
+    begins = {int(each) for each in re.findall(r"\[(\d+),", row.values["spans"])}
+    return begins | {row.values["discarded"]} - {None}
+
+
+def _summary(row: MemoryRow) -> GoneSummary:
+    values = json.loads(row.values)
+    return GoneSummary(row.key[:2], row.seq, values["conversation"], values["body"]["from_seq"])

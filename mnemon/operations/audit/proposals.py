@@ -1,0 +1,96 @@
+"""What `dedupe` must have decided."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Final
+
+from nats.aio.client import Client
+
+from mnemon.operations.audit.ledger import Deduped, Faults
+from mnemon_consumers.dedupe.decide import decision_id
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
+from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
+from mnemon_contracts.subjects import InvalidSubject, parse, thing_filter
+from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.database.audit.events import erasures_of
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.decisions import Proposed, decisions, undecided
+from mnemon_infra.database.projections.rows import read
+
+LOOKED_FOR: Final = 1000
+"""Proposals without a projected decision that are looked for in the log too; the others are taken as read."""
+
+
+class Proposals:
+    """Goes through the log page by page, and remembers the proposals of which no decision is projected."""
+
+    def __init__(self, database: Database, position: int) -> None:
+        self.found = Deduped(position)
+        self._database = database
+        self._left: list[Proposed] = []
+
+    async def take(self, page: Sequence[Delivery]) -> None:
+        """Look for the decisions on a page's proposals.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+        """
+        proposed = [
+            each for delivery in page if delivery.sequence <= self.found.position if (each := _read(delivery))
+        ]
+        if proposed:
+            self.found.proposals += len(proposed)
+            self._left += await undecided(self._database, proposed)
+
+    async def finish(self, connection: Client, up_to: int, faults: Faults) -> None:
+        """Name what was never decided, or twice; a decision may be in the log, and not projected yet.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+            nats.errors.Error: the broker does not.
+        """
+        self.found.outcomes, twice = await decisions(self._database, up_to)
+        for seq in twice:
+            faults.add("decided_twice", seq, "dedupe", "memory_events")
+        # An erasure takes the decision, and a proposal that was read before it.
+        erased = await erasures_of(self._database, (each.owner for each in self._left))
+        left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
+        for place, proposal in enumerate(left):
+            if place >= LOOKED_FOR or not await _is_in_log(connection, proposal):
+                faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
+
+
+def _read(delivery: Delivery) -> Proposed | None:
+    """A proposal that can be read; of any other `persist` makes a dead letter."""
+    if ".fact.proposed." not in delivery.subject:
+        return None
+    try:
+        address, event, event_id = read(delivery)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return None
+    if not isinstance(event, FactProposedV1):
+        return None
+    owner = address.tenant, address.user
+    return Proposed(delivery.sequence, owner, event_id, decision_id(event_id), event.lineage)
+
+
+async def _is_in_log(connection: Client, proposal: Proposed) -> bool:
+    pattern = thing_filter(*proposal.owner, "fact")
+    async with aclosing(pages(connection, pattern, proposal.seq)) as answers:
+        async for page in answers:
+            if any(proposal.event_id == _decides(delivery) for delivery in page):
+                return True
+    return False
+
+
+def _decides(delivery: Delivery) -> str | None:
+    """The id of the proposal that an event decides."""
+    try:
+        address = parse(delivery.subject)
+        event = upcast(contract_of(address), address.version, delivery.body)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return None
+    decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
+    return decision.proposal_id if decision else None

@@ -1,0 +1,150 @@
+"""An audit from its beginning to its end."""
+
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Final
+
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+
+from mnemon.operations.audit.applied import Applied
+from mnemon.operations.audit.content import examine_content, examine_summaries
+from mnemon.operations.audit.ledger import Audit, Durable, Faults
+from mnemon.operations.audit.positions import Positions
+from mnemon.operations.audit.proposals import Proposals
+from mnemon.operations.audit.vectors import Vectors
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_letters.origins import letters
+from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.orphans import count, highest_position, places
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.decisions import batches
+from mnemon_infra.vectors.port import Pages
+
+Progress = Callable[[int, int], None]
+"""Told how far the log is read, and up to where it will be."""
+
+
+SUMMARIES: Final = 1000
+"""Summaries without content that are looked at together."""
+
+
+class NotProvisioned(Exception):
+    """The log is there, and nobody has ever asked for it to be projected."""
+
+
+async def examine(
+    connection: Client,
+    database: Database,
+    sample: Sample,
+    progress: Progress,
+    pages: Pages | None = None,
+) -> Audit:
+    """Account for every event that `persist` has ended by now.
+
+    Args:
+        connection: where the broker is.
+        database: where the projections are.
+        sample: whose content is compared; whether there is a row is looked at for everybody.
+        progress: is told how far it is.
+        pages: the points in use; None where there are none.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+        VectorsUnavailable: the vectors cannot be read now.
+        nats.errors.Error: the broker does not.
+        NotProvisioned: the log, or its consumer `persist`, is not there.
+    """
+    begun = time.monotonic()
+    stream_context = connection.jetstream()
+    # First: what dedupe has ended then is decided in the log.
+    await _must_be_there(connection)
+    decided = await applied_position(stream_context, "dedupe")
+    up_to = await applied_position(stream_context)
+    # After the positions: the letter of whatever has ended is there.
+    dead = await letters(connection)
+    faults = Faults()
+    applied = Applied(database, up_to, dead.of_log.get("persist", {}), sample, faults)
+    proposals = Proposals(database, decided)
+    async with aclosing(whole(connection, LOG, up_to=up_to)) as log:
+        async for page in log:
+            deliveries = [delivery for _, delivery in page]
+            await applied.take(deliveries)
+            await proposals.take(deliveries)
+            if len(applied.summaries) >= SUMMARIES:
+                await examine_summaries(connection, database, applied.summaries, faults)
+                applied.summaries.clear()
+            progress(deliveries[-1].sequence, up_to)
+    await proposals.finish(connection, up_to, faults)
+    await examine_summaries(connection, database, applied.summaries, faults)
+    waiting = await examine_content(connection, database, up_to, faults)
+    applied.found.waiting = waiting
+    await _find_strays(database, up_to, applied.matched, faults)
+    await _find_beyond(connection, database, faults)
+    vectors = None
+    if pages is not None:
+        given_up = dead.of_log.get("persist", {})
+        vectors = await Vectors(connection, database, pages, given_up, faults).examine()
+    return Audit(
+        up_to=up_to,
+        beyond=max(0, await log_end(stream_context) - up_to),
+        every=sample.every,
+        seconds=time.monotonic() - begun,
+        persist=applied.found,
+        dedupe=proposals.found,
+        extract=await batches(database, up_to),
+        vectors=vectors,
+        letters=dead.by,
+        durables=[await _durable(connection, *each) for each in _names()],
+        faults=faults,
+    )
+
+
+async def _must_be_there(connection: Client) -> None:
+    try:
+        await connection.jetstream().consumer_info(LOG, "persist")
+    except NotFoundError as error:
+        raise NotProvisioned("the stream LOG, or its consumer persist, is not there") from error
+
+
+async def _find_strays(database: Database, up_to: int, matched: Positions, faults: Faults) -> None:
+    """Rows that no event of the log has made. Mostly there are as many rows as were met."""
+    if await count(database, up_to) == len(matched):
+        return
+    seen = Positions(up_to)
+    async with aclosing(places(database, up_to)) as pages:
+        async for page in pages:
+            for place in page:
+                if place.seq not in matched or place.seq in seen:
+                    faults.add("stray", place.seq, "persist", place.table, place.event_id)
+                else:
+                    seen.add(place.seq)
+
+
+async def _find_beyond(connection: Client, database: Database, faults: Faults) -> None:
+    """Rows beyond the end of the log: of one that was deleted, or of a newer copy of it."""
+    # In this order: what is written meanwhile is in the log before it is in the database.
+    highest = await highest_position(database)
+    end = await log_end(connection.jetstream())
+    if highest <= end:
+        return
+    async with aclosing(places(database, highest, after=end)) as pages:
+        async for page in pages:
+            for place in page:
+                faults.add("beyond_log", place.seq, "persist", place.table, place.event_id)
+
+
+def _names() -> list[tuple[str, str]]:
+    return [(stream, str(config.durable_name)) for stream, some in CONSUMERS.items() for config in some]
+
+
+async def _durable(connection: Client, stream: str, name: str) -> Durable:
+    try:
+        info = await connection.jetstream().consumer_info(stream, name)
+    except NotFoundError:
+        return Durable(stream, name, 0, 0, 0)
+    return Durable(stream, name, info.num_pending or 0, info.num_ack_pending or 0, info.num_redelivered or 0)

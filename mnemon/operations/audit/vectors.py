@@ -1,0 +1,160 @@
+"""Whether all that can be found has its points, and no point stands for what is gone."""
+
+from collections import Counter
+from collections.abc import Collection as Some
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing
+from typing import NamedTuple
+from uuid import UUID
+
+from nats.aio.client import Client
+
+from mnemon.operations.audit.ledger import Faults, Found
+from mnemon.operations.audit.positions import Positions
+from mnemon_consumers.index.chunks import chunks
+from mnemon_contracts.identity import point_id
+from mnemon_contracts.subjects import work_subject
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.memory.indexable import Shown, all_shown, shown_by
+from mnemon_infra.database.memory.summaries import summaries_by_id
+from mnemon_infra.database.messages.lookup import Wanted, visible
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.vectors.edge_owner import MOST
+from mnemon_infra.vectors.port import Collection, Pages, Point
+
+
+class _Piece(NamedTuple):
+    """A point that must be there: of a document one of its chunks, of anything else the only one."""
+
+    id: UUID
+    event_id: str
+
+
+class Vectors:
+    """Holds points against rows.
+
+    Args:
+        connection: where the broker is.
+        database: where the rows are.
+        pages: the points in use.
+        dead: log positions that `persist` gave up: of a message there may be a point all the same.
+        faults: where faults are put.
+    """
+
+    def __init__(
+        self, connection: Client, database: Database, pages: Pages, dead: Some[int], faults: Faults
+    ) -> None:
+        self._connection = connection
+        self._database = database
+        self._pages = pages
+        self._dead = dead
+        self._faults = faults
+
+    async def examine(self) -> Mapping[Collection, Found]:
+        """Look at all points, and at all rows.
+
+        Raises:
+            DatabaseUnavailable: the database cannot answer now.
+            VectorsUnavailable: the engine cannot.
+            nats.errors.Error: the broker does not.
+        """
+        # First: what is indexed by then has its points when they are read.
+        stream_context = self._connection.jetstream()
+        up_to = min(await applied_position(stream_context, "index"), await applied_position(stream_context))
+        return {each: await self._look_at(each, up_to) for each in Collection}
+
+    async def _look_at(self, collection: Collection, up_to: int) -> Found:
+        found = Found()
+        met = Positions(up_to)
+        pieces: Counter[int] = Counter()
+        begin: UUID | None = None
+        while True:
+            page = await self._pages.page(collection, begin, MOST)
+            found.points += len(page.points)
+            rows = await shown_by(
+                self._database, collection, [(each.owner, _event(each)) for each in page.points]
+            )
+            for point in page.points:
+                seq = rows.get((point.owner, _event(point)))
+                if seq is None:
+                    await self._left(collection, point, found)
+                elif collection is Collection.DOCUMENTS:
+                    pieces[seq] += 1
+                elif seq <= up_to:
+                    met.add(seq)
+            if page.following is None:
+                break
+            begin = page.following
+        async with aclosing(all_shown(self._database, collection, up_to)) as some:
+            async for shown in some:
+                for each in shown:
+                    found.shown += 1
+                    if collection is Collection.DOCUMENTS:
+                        if pieces[each.seq] != len(list(_pieces(collection, each))):
+                            await self._lacking(collection, each, found)
+                    elif each.seq not in met:
+                        await self._lacking(collection, each, found)
+        return found
+
+    async def _left(self, collection: Collection, point: Point, found: Found) -> None:
+        """No row for a point: it is looked once more, sweeps go on meanwhile."""
+        seq = int(str(point.payload.get("seq", 0)))
+        if seq in self._dead:
+            found.dead += 1
+        elif await self._is_awaited(point.owner):
+            found.waiting += 1
+        elif await self._there(collection, point.id, _event(point)) and not await shown_by(
+            self._database, collection, [(point.owner, _event(point))]
+        ):
+            self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
+
+    async def _lacking(self, collection: Collection, shown: Shown, found: Found) -> None:
+        """No point for a row; there may be one by now, or the row may be gone."""
+        if not await self._is_shown(collection, shown) or all(
+            [await self._there(collection, *piece) for piece in _pieces(collection, shown)]
+        ):
+            return
+        if await self._is_awaited(shown.owner):
+            found.waiting += 1
+        else:
+            self._faults.add("no_point", shown.seq, "index", f"vectors of {collection}", shown.item)
+
+    async def _is_shown(self, collection: Collection, shown: Shown) -> bool:
+        """Whether a row counts still; below a floor it does not, though its content may be there yet."""
+        match collection:
+            case Collection.MESSAGES:
+                (seen,) = await self._database.read(visible([Wanted(*shown.owner, [shown.event_id])]))
+                return bool(seen)
+            case Collection.SUMMARIES:
+                (live,) = await self._database.read(summaries_by_id([(shown.owner, [shown.item])]))
+                return any(each.event_id == shown.event_id for each in live)
+        return bool(await shown_by(self._database, collection, [(shown.owner, shown.event_id)]))
+
+    async def _there(self, collection: Collection, place: UUID, event_id: str) -> bool:
+        page = await self._pages.page(collection, place, 1)
+        return any(each.id == place and _event(each) == event_id for each in page.points)
+
+    async def _is_awaited(self, owner: Owner) -> bool:
+        """The trigger of a sweep through the user's points lies there still."""
+        return bool(await waiting(self._connection, work_subject("index", *owner)))
+
+
+def _event(point: Point) -> str:
+    return str(point.payload["event_id"])
+
+
+def _pieces(collection: Collection, shown: Shown) -> Iterator[_Piece]:
+    match collection:
+        case Collection.MESSAGES:
+            yield _Piece(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
+        case Collection.MEMORIES:
+            yield _Piece(point_id(*shown.owner, "fact", shown.item), shown.event_id)
+        case Collection.SUMMARIES:
+            yield _Piece(point_id(*shown.owner, "summary", shown.item), shown.event_id)
+        case Collection.DOCUMENTS:
+            body = shown.body or {}
+            for number, _ in enumerate(chunks(body["text"], body.get("source"))):
+                place = point_id(*shown.owner, "chunk", shown.item, str(number))
+                yield _Piece(place, shown.event_id)

@@ -1,0 +1,46 @@
+"""What can be done about a dead letter."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nats.aio.msg import Msg
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.broker.dead_letters.listing import Letter
+from mnemon_infra.broker.streams.log_reader import delivery_of
+from mnemon_infra.database.projections.rows import row_of
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """Whether it is of use to give a letter back: `said` tells a person why, or why not."""
+
+    redrive: Literal["now", "after a fix", "never"]
+    said: str
+
+
+def prospect(letter: Letter, original: Msg | None) -> Prospect:
+    """What would become of a letter. `original` is the event it is about, as far as it is in the log."""
+    match letter.kind:
+        case "answer" if letter.is_given_up:
+            return Prospect("after a fix", "the model is asked once more about the same messages")
+        case "answer":
+            return Prospect("never", "facts of an answer that had too many; the others are proposed")
+        case "trigger" if letter.left_out:
+            return Prospect("never", "the trigger is not known in full, and cannot be given back")
+        case "trigger":
+            return Prospect("after a fix", "a trigger is handled again as it was")
+    if original is None:
+        return Prospect("never", "the log no longer has the event")
+    try:
+        row_of(delivery_of(original))
+    except (InvalidSubject, UnknownEvent, InvalidBody) as error:
+        return Prospect("after a fix", f"this version cannot read it ({error})")
+    return Prospect("now", "this version can read it, and the consumers too if they are of this version")
+
+
+def body_of(letter: Letter, original: Msg | None) -> bytes:
+    """What the letter is about, in full where the log has it."""
+    return original.data if original is not None and letter.left_out else letter.body

@@ -1,0 +1,68 @@
+"""A change of the embedding model: what follows from it, and the one that needs nobody's doing."""
+
+from nats.aio.client import Client
+
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.effective import shown
+from mnemon_infra.vectors.engines import open_vectors, reset_vectors
+from mnemon_infra.vectors.port import VectorsOutdated
+
+
+async def embedding_in_force(connection: Client) -> Embedding:
+    """The embedding model that the settings name.
+
+    Raises:
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings is not there.
+        nats.errors.Error: the server does not answer.
+    """
+    values = (await shown(connection, None)).values
+    return Embedding(provider=values["embedding.provider"], model=values["embedding.model"])
+
+
+def what_follows(before: Embedding, after: Embedding) -> str | None:
+    """Say what a change of the embedding model asks for; None where there is none."""
+    if before == after:
+        return None
+    goes_on = f"Processes that run go on with {_named(before)}. "
+    back = f"embedding.provider={before.provider} embedding.model={before.model or 'null'}"
+    if after.provider == "none":
+        return (
+            f"{goes_on}From the next `mnemon up` on, searches go by words alone: it makes the vectors anew, "
+            "which asks no model. On servers of your own, stop the consumers and run `mnemon reindex`. "
+            f"The way back: mnemon settings set {back}"
+        )
+    return (
+        f"{goes_on}They do not start again before the vectors are made by {_named(after)}: stop them and run "
+        "`mnemon reindex` (with --data DIR for the stack of a folder), which embeds everything anew. "
+        f"The way back: mnemon settings set {back}"
+    )
+
+
+async def drop_meanings(deployment: Deployment) -> int | None:
+    """Have the vectors made anew by words alone, where the settings say that nothing embeds any more.
+
+    Returns:
+        How many events of the log `index` has to read again; None where nothing had to be done.
+
+    Raises:
+        mnemon_infra.broker.connection.BrokerUnreachable: there is no server.
+        And what `mnemon_infra.vectors.engines.open_vectors` raises besides `VectorsOutdated`.
+    """
+    async with await connect(str(deployment.nats_url), name="mnemon-up") as connection:
+        if (await embedding_in_force(connection)).provider != "none":
+            return None
+        try:
+            async with open_vectors(deployment, model="none", dimension=None):
+                return None
+        except VectorsOutdated:
+            # First: cut off in between, it has too much to do, not too little.
+            events = await begin_again(connection, "LOG", "index")
+            await reset_vectors(deployment)
+            return events
+
+
+def _named(embedding: Embedding) -> str:
+    return f"{embedding.provider}/{embedding.model}" if embedding.model else embedding.provider

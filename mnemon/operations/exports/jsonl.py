@@ -1,0 +1,201 @@
+"""A user's memory as lines that `mnemon import jsonl` takes (`mnemon.operations.memory_lines`).
+
+First what was said, with each summary right after the last message that it is about; then what is known: so
+an import has a summary in the log as soon as its messages, and nobody writes it anew. Lines have the same
+order whenever they are written: what an export brings in gives the same export again.
+"""
+
+import heapq
+import json
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from mnemon.operations.memory_lines import HEADER, Positions, portable_id, renamed, start_id
+from mnemon_contracts.base import Event
+from mnemon_contracts.events.chat import ToolCall
+from mnemon_contracts.events.memory import FactEvent
+from mnemon_contracts.identity import started_conversation
+from mnemon_contracts.registry import EVENTS
+from mnemon_infra.database.memory.export import KeptField, KeptMemory, KeptMessage, Turn, WholeMemory
+from mnemon_infra.database.projections.rows import Owner
+
+Told = KeptMessage | Turn | KeptMemory
+Placed = tuple[tuple[int, int], Told]
+"""Something, and where it comes: by log position, and of those at one position in an order of their own."""
+
+
+def header() -> str:
+    """The first line."""
+    return json.dumps(HEADER)
+
+
+async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
+    """The lines of one user.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    writing = _Writing(owner)
+    async with aclosing(_said(memory)) as said:
+        async for each in said:
+            match each:
+                case KeptMessage():
+                    yield writing.message(each)
+                case Turn():
+                    yield writing.turn(each)
+                case KeptMemory() if line := writing.memory(each):
+                    yield line
+    async with aclosing(memory.memories()) as memories:
+        async for kept in memories:
+            if line := writing.memory(kept):
+                yield line
+    fields = [each async for each in memory.fields()]
+    for _, together in groupby(fields, key=attrgetter("event_id")):
+        yield writing.fields(list(together))
+
+
+async def _said(memory: WholeMemory) -> AsyncGenerator[Told, None]:
+    """What was said, and what was made of it.
+
+    What is about messages follows the last of them that is left, whatever happened to the conversation since.
+    Where the message is gone that a conversation started with, its start is named: later ones may be on `-`.
+    """
+    held: list[Turn] = []
+    async with aclosing(_merged(_turns(memory), _messages(memory), _stretches(memory))) as merged:
+        async for each in merged:
+            if isinstance(each, Turn):
+                held.append(each)
+                continue
+            if isinstance(each, KeptMessage):
+                for turn in held:
+                    if turn.event != "named" or turn.seq != each.seq:
+                        yield turn
+                held = []
+            yield each
+    for turn in held:
+        yield turn
+
+
+async def _turns(memory: WholeMemory) -> AsyncGenerator[Placed, None]:
+    async for turn in memory.turns():
+        yield (turn.seq, 0), turn
+
+
+async def _messages(memory: WholeMemory) -> AsyncGenerator[Placed, None]:
+    async for message in memory.messages():
+        yield (message.seq, 1), message
+
+
+async def _stretches(memory: WholeMemory) -> AsyncGenerator[Placed, None]:
+    async for to_seq, stretch in memory.stretches():
+        yield (to_seq, 2), stretch
+
+
+async def _merged(*streams: AsyncGenerator[Placed, None]) -> AsyncGenerator[Told, None]:
+    """Streams as one, each of which is in order."""
+    heads: list[tuple[tuple[int, int], int, Told]] = []
+
+    async def pull(number: int) -> None:
+        async for place, told in streams[number]:
+            heapq.heappush(heads, (place, number, told))
+            return
+
+    for number in range(len(streams)):
+        await pull(number)
+    while heads:
+        _, number, told = heapq.heappop(heads)
+        yield told
+        await pull(number)
+
+
+def _calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
+    """Uses of tools, with what the contract knows of them: the row has them as the bot sent them."""
+    if kept is None:
+        return None
+    calls = (ToolCall.model_validate(each) for each in kept)
+    return [each.model_dump(mode="json", exclude_none=True) for each in calls]
+
+
+class _Writing:
+    """Writes the lines of one user, in order, and numbers the messages."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._whose = dict(zip(("tenant", "user"), owner, strict=True))
+        self._seqs = array("q")
+        self._numbers = Positions(self._exactly, self._first, self._last)
+
+    def message(self, kept: KeptMessage) -> str:
+        self._seqs.append(kept.seq)
+        body = {
+            "id": portable_id(*self._owner, kept.event_id, kept.content),
+            "role": kept.role,
+            "content": kept.content,
+            "sent_at": kept.sent_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            "name": kept.name,
+            "task_id": kept.task_id,
+            "tool_calls": _calls(kept.tool_calls),
+            "metadata": kept.metadata,
+        }
+        body = {name: value for name, value in body.items() if value is not None}
+        return self._line("message.v1", body, kept.conversation, len(self._seqs))
+
+    def turn(self, turn: Turn) -> str:
+        conversation, event_id = turn.conversation, portable_id(*self._owner, turn.event_id)
+        if turn.event == "named":
+            event_id = start_id(*self._owner, str(conversation))
+        elif conversation == started_conversation(*self._owner, turn.event_id) and event_id == turn.event_id:
+            conversation = None  # on the current one: it is named after the event
+        body: dict[str, Any] = {"id": event_id}
+        if turn.discard_previous:
+            body["discard_previous"] = True
+        return self._line("cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation)
+
+    def memory(self, kept: KeptMemory) -> str | None:
+        """None where it is about messages of which there are none any more."""
+        contract = EVENTS[kept.event]
+        # As JSON: that is how the contract has times. The database has it with more white space than it came.
+        event: Event | None = contract.latest.model_validate_json(json.dumps(kept.body))
+        assert event is not None
+        changes: dict[str, Any] = {"id": portable_id(*self._owner, kept.event_id)}
+        if isinstance(event, FactEvent):
+            changes["at"] = kept.at.astimezone(UTC)
+        event = renamed(event.model_copy(update=changes), self._numbers)
+        if event is None:
+            return None
+        body = event.model_dump(mode="json", exclude_none=True)
+        return self._line(f"{kept.event}.v{len(contract.versions)}", body)
+
+    def fields(self, together: list[KeptField]) -> str:
+        body = {
+            "id": portable_id(*self._owner, together[0].event_id),
+            "fields": {each.name: each.value for each in together},
+        }
+        return self._line("profile.set.v1", body)
+
+    def _line(
+        self, event: str, body: dict[str, Any], conversation: str | None = None, n: int | None = None
+    ) -> str:
+        record: dict[str, Any] = {**self._whose, "event": event}
+        if conversation is not None:
+            record["conversation"] = conversation
+        if n is not None:
+            record["n"] = n
+        return json.dumps({**record, "body": body}, ensure_ascii=False, separators=(",", ":"))
+
+    def _exactly(self, seq: int) -> int | None:
+        place = bisect_left(self._seqs, seq)
+        return place + 1 if place < len(self._seqs) and self._seqs[place] == seq else None
+
+    def _first(self, seq: int) -> int | None:
+        place = bisect_left(self._seqs, seq)
+        return place + 1 if place < len(self._seqs) else None
+
+    def _last(self, seq: int) -> int | None:
+        return bisect_right(self._seqs, seq) or None

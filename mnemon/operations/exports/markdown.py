@@ -1,0 +1,95 @@
+"""A user's facts, data and tasks as Markdown that `mnemon import markdown` takes."""
+
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from mnemon.operations.markdown_lines import fact_written, field_written, owner_written, task_written
+from mnemon_contracts.events.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
+from mnemon_contracts.events.merging import FactMergedV1
+from mnemon_contracts.registry import EVENTS
+from mnemon_infra.database.memory.export import KeptMemory, WholeMemory
+from mnemon_infra.database.projections.rows import Owner
+
+_HEADINGS: Final[dict[Tier, str]] = {
+    "profile": "Profile memory",
+    "working": "Working memory",
+    "archive": "Archive",
+}
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of a user, as it stands."""
+
+    facts: dict[str, Fact] = field(default_factory=dict)
+    tasks: dict[str, TaskAddedV1] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, kept: KeptMemory) -> None:
+        event = EVENTS[kept.event].latest.model_validate_json(json.dumps(kept.body))
+        match event:
+            case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
+                self.facts[event.fact_id] = event.fact
+            case TaskAddedV1():
+                self.tasks[event.task_id] = event
+            case TaskDoneV1():
+                self.done.add(event.task_id)
+
+
+async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
+    """The lines of one user; none where nothing is known. Facts whose time is over are not shown.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    known = _Known()
+    async with aclosing(memory.memories()) as memories:
+        async for kept in memories:
+            known.take(kept)
+    known.data = {each.name: each.value async for each in memory.fields()}
+    sections = [
+        *((heading, _facts(known, tier)) for tier, heading in _HEADINGS.items()),
+        ("User data", [field_written(*each) for each in sorted(known.data.items())]),
+        ("Tasks", _tasks(known)),
+    ]
+    if not any(written for _, written in sections):
+        return
+    yield f"# {' '.join(' / '.join(owner).split())}"
+    yield ""
+    yield owner_written(*owner)
+    yield ""
+    for heading, written in sections:
+        if written:
+            yield f"## {heading}"
+            yield ""
+            for line in written:
+                yield line
+            yield ""
+
+
+def _facts(known: _Known, tier: Tier) -> list[str]:
+    now = datetime.now(UTC)
+    facts = [
+        (fact_id, fact)
+        for fact_id, fact in known.facts.items()
+        if fact.tier == tier and (fact.expires_at is None or fact.expires_at > now)
+    ]
+    return [fact_written(*each) for each in sorted(facts, key=lambda each: _by_number(each[0]))]
+
+
+def _tasks(known: _Known) -> list[str]:
+    return [
+        task_written(each.task_id, each.text, each.due_at, done=each.task_id in known.done)
+        for each in known.tasks.values()
+    ]
+
+
+def _by_number(fact_id: str) -> tuple[int, str]:
+    number = re.search(r"\d+\Z", fact_id)
+    return int(number[0]) if number else 0, fact_id

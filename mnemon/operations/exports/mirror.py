@@ -1,0 +1,197 @@
+"""A live copy of memory as Markdown: each user's file is written anew when what it shows has changed.
+
+The log says whose memory changed; the rows, once they have those events, say what it is now. Many changes of
+one user that arrive together are one writing of the file.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon.operations.exports.markdown import lines
+from mnemon.operations.exports.mirror_folder import MirrorFolder, Scope
+from mnemon.operations.exports.run import everybody
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse, tenant_events, user_filters
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.log_tail import log_tail
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.memory.export import whole_memory
+from mnemon_infra.database.projections.rows import Owner
+
+log = structlog.get_logger("export")
+
+SHOWN_EVENTS: Final = frozenset(
+    {
+        "fact.saved",
+        "fact.updated",
+        "fact.merged",
+        "fact.forgotten",
+        "fact.expired",
+        "fact.evicted",
+        "profile.set",
+        "task.added",
+        "task.done",
+        "task.removed",
+        "user.erased",
+    }
+)
+"""Events after which a user's file may say something else."""
+
+PATIENCE: Final = 60.0
+"""Seconds without an answer of the database before the mirror gives up."""
+
+_PAUSE: Final = 1.0
+_REPORTED_USERS: Final = 1000
+_PROJECTION_WAIT: Final = 30.0
+"""Seconds for the rows to have an event before a line says that they are behind."""
+
+
+@dataclass(slots=True)
+class Mirrored:
+    """What a mirror has done.
+
+    Attributes:
+        position: the log position up to which all changes are in the folder.
+        written: files written.
+        removed: files removed.
+    """
+
+    position: int = 0
+    written: int = 0
+    removed: int = 0
+
+
+class Mirror:
+    """Keeps a folder as the memory of a scope is."""
+
+    def __init__(
+        self,
+        connection: Client,
+        database: Database,
+        folder: MirrorFolder,
+        scope: Scope,
+        report: Callable[[Mirrored], None],
+    ) -> None:
+        self.done = Mirrored()
+        self._connection = connection
+        self._database = database
+        self._folder = folder
+        self._scope = scope
+        self._report = report
+        self._applied = Position()
+        self._log = ""
+
+    async def catch_up(self) -> None:
+        """Bring a folder that was not written for this log as it is now to it.
+
+        A folder that was stays as it is: `follow` goes on where it ended.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: no answer.
+            OSError: a file cannot be written.
+        """
+        self._log = await self._log_identity()
+        end = await log_end(self._connection.jetstream())
+        state = self._folder.load_state()
+        if state is not None and state.log == self._log and state.position <= end:
+            self.done.position = state.position
+            return
+        await self._reach(end)
+        kept = set()
+        async with aclosing(_owners(self._database, self._scope)) as owners:
+            async for owner in owners:
+                await self._show(owner, end)
+                kept.add(self._folder.path_of(owner))
+                if len(kept) % _REPORTED_USERS == 0:
+                    self._report(self.done)
+        for path in self._folder.files():
+            if path not in kept:
+                self.done.removed += self._folder.remove_memory(path)
+        self._save(end)
+
+    async def follow(self) -> None:
+        """Write and remove files as the log goes on, without an end.
+
+        Raises:
+            DatabaseUnavailable, nats.errors.Error: no answer for a minute.
+            OSError: a file cannot be written.
+        """
+        async with aclosing(log_tail(self._connection, _filter(self._scope), self.done.position)) as pages:
+            async for page in pages:
+                changed = set(_changed(each.subject for each in page))
+                if changed:
+                    await self._reach(page[-1].sequence)
+                    for owner in sorted(changed):
+                        await self._show(owner, page[-1].sequence)
+                self._save(page[-1].sequence)
+                if changed:
+                    self._report(self.done)
+
+    async def _show(self, owner: Owner, position: int) -> None:
+        """Write a user's file as of a log position; remove it where nothing is known of the user."""
+        text = "".join(f"{line}\n" for line in await self._lines(owner, position))
+        if text:
+            self.done.written += self._folder.write_memory(owner, text)
+        else:
+            self.done.removed += self._folder.remove_memory(self._folder.path_of(owner))
+
+    async def _lines(self, owner: Owner, position: int) -> list[str]:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + PATIENCE
+        while True:
+            try:
+                async with (
+                    whole_memory(self._database, owner, position) as memory,
+                    aclosing(lines(memory, owner)) as written,
+                ):
+                    return [line async for line in written]
+            except DatabaseUnavailable as error:
+                if loop.time() > end:
+                    raise
+                log.warning("database read failed, retrying", error=str(error))
+                await asyncio.sleep(_PAUSE)  # no database tells when it is back
+
+    async def _reach(self, position: int) -> None:
+        """Wait until the rows have all events up to a log position."""
+        streams = self._connection.jetstream()
+        while (reached := await self._applied.reach(streams, position, _PROJECTION_WAIT)) < position:
+            log.warning("persist is behind, waiting", position=position, persisted=reached)
+
+    async def _log_identity(self) -> str:
+        info = await self._connection.jetstream().stream_info(LOG)
+        return str(info.created)
+
+    def _save(self, position: int) -> None:
+        self._folder.save_state(position, self._log)
+        self.done.position = position
+
+
+def _filter(scope: Scope) -> str:
+    if scope.tenant is None:
+        return "memory.>"
+    _, derived = tenant_events(scope.tenant) if scope.user is None else user_filters(scope.tenant, scope.user)
+    return derived
+
+
+def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
+    for subject in subjects:
+        try:
+            address = parse(subject)
+        except InvalidSubject:
+            continue  # a dead letter, which no row is of
+        if address.name in SHOWN_EVENTS:
+            yield address.tenant, address.user
+
+
+async def _owners(database: Database, scope: Scope) -> AsyncGenerator[Owner, None]:
+    if scope.tenant is not None and scope.user is not None:
+        yield scope.tenant, scope.user
+        return
+    async for owner in everybody(database, scope.tenant):
+        yield owner

@@ -1,0 +1,193 @@
+"""A folder with one Markdown file for each user: `<folder>/<tenant>/<user>.md`.
+
+Names of files are the ids, percent-encoded where a file system may not take them as they are, or may take
+two of them for one. Each file is replaced as a whole, so that a reader finds the old text or the new one.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from string import ascii_lowercase, digits
+from typing import Final
+from urllib.parse import unquote
+
+from mnemon_infra.database.projections.rows import Owner
+
+STATE: Final = ".mnemon-follow.json"
+"""The file that has the log position up to which the folder is written."""
+
+_LOCK: Final = ".mnemon-follow.lock"
+_DRAFT: Final = ".mnemon-follow.part"
+_OWN_FILES: Final = {STATE, _LOCK, _DRAFT}
+_VERSION: Final = 1
+
+_PLAIN: Final = set(f"{ascii_lowercase}{digits}-_.@+=".encode())
+_NAME_LIMIT: Final = 200
+"""Characters of a name without its ending; file systems take 255."""
+_DIGEST_LENGTH: Final = 32
+
+
+class FolderNotUsable(Exception):
+    """The folder is not for this mirror; `next_step` says what to do."""
+
+    def __init__(self, problem: str, next_step: str) -> None:
+        super().__init__(problem)
+        self.next_step = next_step
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memory a mirror shows: one user's, one tenant's, or all."""
+
+    tenant: str | None
+    user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorState:
+    """How far a mirror is.
+
+    Attributes:
+        scope: whose memory it shows.
+        position: the log position up to which all changes are written.
+        log: when the log was made; at another log a position means nothing.
+    """
+
+    scope: Scope
+    position: int
+    log: str
+
+
+class MirrorFolder:
+    """The files of a mirror. Only this account may read them."""
+
+    def __init__(self, path: Path, scope: Scope) -> None:
+        self.path = path
+        self._scope = scope
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Hold the folder, created if absent, as long as the block lasts.
+
+        Raises:
+            FolderNotUsable: it has other files, another mirror, or another process that writes it.
+            OSError: it cannot be written.
+        """
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._require_own_files()
+        with os.fdopen(os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FolderNotUsable(
+                    f"another process follows into {self.path}", "Stop it, or choose another folder: -o DIR"
+                ) from None
+            self.path.chmod(0o700)
+            self._require_scope()
+            (self.path / _DRAFT).unlink(missing_ok=True)
+            yield
+
+    def load_state(self) -> MirrorState | None:
+        """Return how far the folder is written; None where all of it is to be written."""
+        try:
+            kept = json.loads((self.path / STATE).read_text(encoding="utf-8"))
+            if kept["version"] != _VERSION:
+                return None
+            return MirrorState(Scope(**kept["scope"]), int(kept["position"]), str(kept["log"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def save_state(self, position: int, log: str) -> None:
+        """Note up to which log position the folder is written."""
+        state = MirrorState(self._scope, position, log)
+        self._replace(self.path / STATE, json.dumps({"version": _VERSION, **asdict(state)}))
+
+    def write_memory(self, owner: Owner, text: str) -> bool:
+        """Write a user's file; False where it says that already."""
+        path = self.path_of(owner)
+        with suppress(FileNotFoundError):
+            if path.read_bytes() == text.encode():
+                return False
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        self._replace(path, text)
+        return True
+
+    def remove_memory(self, path: Path) -> bool:
+        """Remove a user's file; False where there is none."""
+        try:
+            path.unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        with suppress(OSError):  # other users of the tenant have files
+            path.parent.rmdir()
+        return True
+
+    def path_of(self, owner: Owner) -> Path:
+        """Where a user's file is."""
+        tenant, user = owner
+        return self.path / file_name(tenant) / f"{file_name(user)}.md"
+
+    def files(self) -> Iterator[Path]:
+        """All users' files."""
+        yield from self.path.glob("[!.]*/*.md")
+
+    def _require_own_files(self) -> None:
+        if (self.path / STATE).exists() or (self.path / _LOCK).exists():
+            return
+        if other := next((each.name for each in self.path.iterdir() if each.name not in _OWN_FILES), None):
+            raise FolderNotUsable(
+                f"{self.path} has files of its own, such as {other!r}",
+                "Name a new or an empty folder: -o DIR",
+            )
+
+    def _require_scope(self) -> None:
+        state = self.load_state()
+        if state is not None and state.scope != self._scope:
+            raise FolderNotUsable(
+                f"{self.path} has the memory of {_in_words(state.scope)}, not of {_in_words(self._scope)}",
+                "Name the same, or another folder: -o DIR",
+            )
+
+    def _replace(self, path: Path, text: str) -> None:
+        draft = self.path / _DRAFT
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+
+
+def file_name(identifier: str) -> str:
+    """Spell an id as a name that every file system takes, and takes for no other id's.
+
+    Capital letters are encoded too: some file systems do not tell them from small ones. Of an id that
+    becomes too long the name has the beginning and a digest after a `~`.
+    """
+    raw = identifier.encode()
+    name = "".join(
+        chr(byte) if byte in _PLAIN and not (place == 0 and byte == ord(".")) else f"%{byte:02X}"
+        for place, byte in enumerate(raw)
+    )
+    if len(name) <= _NAME_LIMIT:
+        return name
+    beginning = name[: _NAME_LIMIT - _DIGEST_LENGTH - 1]
+    if (cut := beginning.rfind("%", -2)) >= 0:
+        beginning = beginning[:cut]
+    return f"{beginning}~{sha256(raw).hexdigest()[:_DIGEST_LENGTH]}"
+
+
+def named_by(name: str) -> str | None:
+    """The id that `file_name` spelled so; None where the name has only its beginning."""
+    return None if "~" in name else unquote(name)
+
+
+def _in_words(scope: Scope) -> str:
+    if scope.tenant is None:
+        return "all tenants"
+    return f"tenant {scope.tenant!r}" + ("" if scope.user is None else f", user {scope.user!r}")

@@ -1,0 +1,75 @@
+"""Decides what an index of a folder lacks and what it has too much. No I/O."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from mnemon_contracts.base import ID_LIMIT
+from mnemon_contracts.events.memory import Origin
+from mnemon_contracts.verbs.tools import DocumentInfo
+
+MOST_GONE: Final = 0.5
+"""Share of a collection's files that may be gone before removing them has to be confirmed: the folder may be
+another one of the same name, or not be there."""
+
+
+class FolderChanges(NamedTuple):
+    """What to send. Files are named by their path, documents by their id."""
+
+    added: list[str]
+    changed: list[str]
+    unchanged: list[str]
+    removed: list[str]
+
+    @property
+    def removes_most(self) -> bool:
+        """Whether more of the collection's files would go than usually do."""
+        known = len(self.changed) + len(self.unchanged) + len(self.removed)
+        return len(self.removed) > MOST_GONE * known
+
+
+def document_id_of(collection: str, path: str) -> str:
+    """The id of a file's document: the collection and the path, or a digest of them if that is too long."""
+    name = f"{collection}/{path}"
+    if len(name.encode()) <= ID_LIMIT:
+        return name
+    return f"sha256:{sha256(name.encode()).hexdigest()}"
+
+
+def compare(
+    collection: str,
+    origin: Origin,
+    digests: Mapping[str, str],
+    left_out: Iterable[str],
+    known: Iterable[DocumentInfo],
+) -> FolderChanges:
+    """Compare the files of a folder with the documents of its collection.
+
+    Documents that were added to the collection in another way are left alone.
+
+    Args:
+        collection: what the documents belong to.
+        origin: the kind of folder.
+        digests: of each file to be indexed, by its path.
+        left_out: paths of files that are there, and whose former documents stay: they cannot be read now.
+        known: the documents of the collection.
+    """
+    documents = {
+        each.document_id: each
+        for each in known
+        if each.origin and each.source and each.document_id == document_id_of(collection, each.source)
+    }
+    added: list[str] = []
+    changed: list[str] = []
+    unchanged: list[str] = []
+    for path, digest in digests.items():
+        document = documents.pop(document_id_of(collection, path), None)
+        if document is None:
+            added.append(path)
+        elif (document.digest, document.origin) == (digest, origin):
+            unchanged.append(path)
+        else:
+            changed.append(path)
+    for path in left_out:
+        documents.pop(document_id_of(collection, path), None)
+    return FolderChanges(added, changed, unchanged, sorted(documents))

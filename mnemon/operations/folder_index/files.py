@@ -1,0 +1,112 @@
+"""The text files of a folder, without those that git ignores."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from mnemon_contracts.events.memory import Origin
+
+MAX_BYTES: Final = 262_144
+"""The largest file that is indexed unless another limit is given. Larger ones mostly are no prose or code."""
+
+_GIT_LIST: Final = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
+_NO_HOOK: Final = ("-c", "core.fsmonitor=false")
+"""A repository's own configuration must not name a program that listing its files runs."""
+
+SkipReason = Literal["binary", "empty", "too_large", "unreadable", "link"]
+
+
+class NotIndexed(Exception):
+    """A file is left out."""
+
+    def __init__(self, reason: SkipReason) -> None:
+        super().__init__(reason)
+        self.reason: SkipReason = reason
+
+
+class FolderFiles(NamedTuple):
+    """The files of a folder: their paths below it, with `/`, in order."""
+
+    origin: Origin
+    paths: list[str]
+
+
+class FolderText(NamedTuple):
+    """The text of a file, and its SHA-256 in hexadecimal."""
+
+    text: str
+    digest: str
+
+
+def list_files(folder: Path) -> FolderFiles:
+    """List the files of a folder.
+
+    Of a git repository, or a folder in one, these are the tracked files and those that nothing ignores. Of
+    any other folder, hidden files and what its `.gitignore` files name are left out.
+    """
+    tracked = _listed_by_git(folder)
+    if tracked is not None:
+        return FolderFiles("repository", tracked)
+    origin: Origin = "repository" if (folder / ".git").exists() else "folder"
+    return FolderFiles(origin, sorted(_walk(folder, folder, ())))
+
+
+def read_file(path: Path, max_bytes: int) -> FolderText:
+    """Read a text file.
+
+    Raises:
+        NotIndexed: it is no text in UTF-8, is empty, too large, cannot be read, or is a link, which may lead
+            out of the folder.
+    """
+    if path.is_symlink():
+        raise NotIndexed("link")
+    try:
+        if not path.is_file():
+            raise NotIndexed("unreadable")
+        if path.stat().st_size > max_bytes:
+            raise NotIndexed("too_large")
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotIndexed("binary") from error
+    except OSError as error:
+        raise NotIndexed("unreadable") from error
+    if "\0" in text:
+        raise NotIndexed("binary")
+    if not text.strip():
+        raise NotIndexed("empty")
+    return FolderText(text, sha256(text.encode()).hexdigest())
+
+
+def _listed_by_git(folder: Path) -> list[str] | None:
+    """What git lists; None where the folder is in no repository, or there is no git."""
+    command = ("git", *_NO_HOOK, "-C", str(folder), *_GIT_LIST)
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+    # A tracked file that was deleted is listed until that is committed.
+    return sorted(name for name in names if os.path.lexists(folder / name))
+
+
+def _walk(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[str]:
+    rules = folder / ".gitignore"
+    if rules.is_file():
+        lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
+        ignored = (*ignored, (folder, GitIgnoreSpec.from_lines(lines)))
+    for entry in folder.iterdir():
+        is_folder = entry.is_dir() and not entry.is_symlink()
+        slash = "/" if is_folder else ""
+        if entry.name.startswith(".") or any(
+            spec.match_file(entry.relative_to(base).as_posix() + slash) for base, spec in ignored
+        ):
+            continue
+        if is_folder:
+            yield from _walk(entry, root, ignored)
+        else:
+            yield entry.relative_to(root).as_posix()

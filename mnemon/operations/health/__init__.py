@@ -1,0 +1,1 @@
+"""Health of a deployment, as `mnemon status` and the admin page show it."""

@@ -1,0 +1,60 @@
+"""Which tenants say more than is meant for them."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.log_reader import delivery_of, stored
+from mnemon_infra.settings.store import read
+
+NEWEST: Final = 1000
+"""Events of the log that are looked at: what counts is who said them, and how long ago the first was said."""
+
+SHORTEST: Final = 1.0
+"""Seconds over which events are counted, at least."""
+
+
+async def events_per_second(connection: Client) -> dict[str, float]:
+    """What each tenant's bots say just now, by the newest events of the log.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    after = max(0, await log_end(connection.jetstream()) - NEWEST)
+    counts: Counter[str] = Counter()
+    first = now = datetime.now(UTC).timestamp()
+    async for page in stored(connection, LOG, "chat.>", after):
+        for delivery in map(delivery_of, page):
+            try:
+                counts[parse(delivery.subject).tenant] += 1
+            except InvalidSubject:
+                continue
+            first = min(first, delivery.stored_at)
+    seconds = max(SHORTEST, now - first)
+    return {tenant: count / seconds for tenant, count in counts.items()}
+
+
+async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, float]:
+    """Of those the tenants that say more than `rates.events_per_second`, each with what that is.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket is absent.
+    """
+    bounds = {tenant: (await read(connection, tenant)).rates.events_per_second for tenant in busy}
+    return {tenant: most for tenant, most in bounds.items() if most is not None and busy[tenant] > most}
+
+
+def too_much(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
+    """The same in words."""
+    for tenant, most in bounds.items():
+        yield (
+            f"tenant {tenant} says {busy[tenant]:,.0f} events a second, and {most:g} are meant for it "
+            "(rates.events_per_second): all are kept, and those of others wait behind them"
+        )

@@ -1,0 +1,178 @@
+"""Language models that do not answer, and the windows that were given up because of them."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from nats.aio.client import Client
+from pydantic import BaseModel, ConfigDict
+
+from mnemon.operations.health.services import replies
+from mnemon_consumers.model_reports import SUBJECT, read_reports
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.streams import DEAD
+from mnemon_contracts.subjects import decode_token
+from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.models.language.circuit_breaker import FailingModel
+
+PASSING: Final = timedelta(minutes=5)
+"""For so long a model that does not answer, and does not refuse, is no problem yet."""
+
+GIVEN_UP: Final = frozenset({"refused", "no_answer", "cut_off", "unreadable", "no_summary"})
+"""Reasons of dead letters that a model is the cause of."""
+
+_CONSUMERS: Final = ("extract", "compact")
+
+
+class FailingModelState(BaseModel):
+    """A model that does not answer, and the known tenants whose settings lead to it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tenants: tuple[str, ...]
+    model: str
+    reason: str
+    is_refused: bool
+    since: datetime
+    next_step: str
+
+    @property
+    def problem(self) -> str:
+        whom = f" of {', '.join(self.tenants)}" if self.tenants else ""
+        return (
+            f"{self.model}{whom} does not answer since {_shown(self.since)}: {self.reason}. {self.next_step}"
+        )
+
+
+class GivenUpState(BaseModel):
+    """Windows of a tenant that were given up for the same reason, and whose dead letters are still there."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tenant: str
+    consumer: str
+    model: str | None
+    reason: str
+    windows: int
+    since: datetime
+    next_step: str
+
+    @property
+    def problem(self) -> str:
+        asked = f"{self.model}, " if self.model else ""
+        return (
+            f"{self.windows:,} windows of {self.tenant} were given up by {self.consumer} since "
+            f"{_shown(self.since)} ({asked}{self.reason}). {self.next_step}"
+        )
+
+
+async def failing_models(
+    connection: Client,
+    tenants: Collection[str],
+    settings_of: Callable[[str], SettingsV1],
+    default: SettingsV1,
+) -> tuple[FailingModelState, ...]:
+    """Ask the processes that run consumers which models fail that settings lead to.
+
+    Args:
+        connection: to the server.
+        tenants: those with settings of their own, or of whom something waits.
+        settings_of: the settings in force for one.
+        default: those of everybody else.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    now = datetime.now(UTC)
+    failing = read_reports(await replies(connection, SUBJECT))
+    found = []
+    for each in failing:
+        whose = tuple(tenant for tenant in sorted(tenants) if _leads_to(settings_of(tenant), each))
+        if not whose and not _leads_to(default, each):
+            continue
+        if each.is_refused or now - each.since >= PASSING:
+            found.append(_failing(each, whose))
+    return tuple(found)
+
+
+async def given_up(connection: Client) -> tuple[GivenUpState, ...]:
+    """Count the dead letters of windows by tenant, model and reason.
+
+    Raises:
+        nats.errors.Error: the server does not answer, or has no such stream.
+    """
+    last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
+    since: dict[tuple[str, str, str | None, str], list[float]] = {}
+    for consumer in _CONSUMERS:
+        reading = whole(connection, DEAD, up_to=last, headers_only=True, subject=f"dead.{consumer}.>")
+        async with aclosing(reading) as pages:
+            async for page in pages:
+                for message, delivery in page:
+                    headers = message.headers or {}
+                    reason, tenant = (
+                        headers.get("Mnemon-Reason", ""),
+                        _tenant(headers.get("Mnemon-Subject", "")),
+                    )
+                    if reason in GIVEN_UP and tenant is not None:
+                        key = tenant, consumer, headers.get("Mnemon-Model"), reason
+                        since.setdefault(key, []).append(delivery.stored_at)
+    return tuple(
+        GivenUpState(
+            tenant=tenant,
+            consumer=consumer,
+            model=model,
+            reason=reason,
+            windows=len(moments),
+            since=datetime.fromtimestamp(min(moments), UTC),
+            next_step=_next_step(tenant, consumer, reason),
+        )
+        for (tenant, consumer, model, reason), moments in sorted(since.items(), key=str)
+    )
+
+
+def problems(failing: Iterable[FailingModelState], lost: Iterable[GivenUpState]) -> Iterator[str]:
+    """Say in words what is not as it should be."""
+    yield from (each.problem for each in failing)
+    yield from (each.problem for each in lost)
+
+
+def _leads_to(settings: SettingsV1, failing: FailingModel) -> bool:
+    named = {failing.model, failing.setting}
+    return any(
+        of.enabled and of.provider == failing.provider and of.model in named
+        for of in (settings.extraction, settings.compaction)
+    )
+
+
+def _failing(each: FailingModel, tenants: tuple[str, ...]) -> FailingModelState:
+    step = (
+        "Mend the key, the address or the setting of the model; what waits is kept, and it is asked again "
+        "every minute: docs/models.md#when-a-model-does-not-answer"
+        if each.is_refused
+        else "It is asked again by itself, and what waits is kept; see whether the provider works"
+    )
+    return FailingModelState(
+        tenants=tenants,
+        model=f"{each.provider}/{each.model or 'its usual model'}",
+        reason=each.error,
+        is_refused=each.is_refused,
+        since=each.since,
+        next_step=step,
+    )
+
+
+def _next_step(tenant: str, consumer: str, reason: str) -> str:
+    filters = f"--consumer {consumer} --tenant {tenant} --reason {reason}"
+    return f"See `mnemon dead list {filters}`; after a fix: `mnemon dead redrive --all {filters}`"
+
+
+def _tenant(subject: str) -> str | None:
+    match subject.split("."):
+        case ["memory", tenant, *_] | ["work", _, tenant, *_]:
+            return decode_token(tenant)
+    return None
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} (UTC)"

@@ -1,0 +1,324 @@
+"""What is found when the servers of a deployment are looked at."""
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import nats.errors
+from nats.aio.client import Client
+from pydantic import BaseModel, ConfigDict
+
+from mnemon.operations.health import failing_models
+from mnemon.operations.health.busy_tenants import beyond, events_per_second, too_much
+from mnemon.operations.health.lag import Lag, falling_behind, lags
+from mnemon.operations.health.models import ModelsState, examine_models
+from mnemon.operations.health.services import processes
+from mnemon.operations.health.streams import StreamState, streams_of
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.connection import BrokerUnreachable, connect
+from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
+from mnemon_infra.broker.provisioning.presence import StreamsMissing
+from mnemon_infra.broker.provisioning.topology import drift
+from mnemon_infra.config import Deployment
+from mnemon_infra.consistency.clock_skew import compare_clocks
+from mnemon_infra.consistency.log_identity import LogLost, require_same_log
+from mnemon_infra.consistency.missing_rows import first_missing
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, is_known
+from mnemon_infra.embedded.disk_space import LEAST, free_bytes, megabytes
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
+
+_PATIENCE = 5.0
+"""Seconds a server has to answer."""
+
+TIED = ("index", "dedupe", "retrieve")
+"""Consumers that the embedded vector engine ties together: it serves one process."""
+
+
+class _Finding(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class BrokerState(_Finding):
+    """The broker; `error` is set when it does not answer, and the rest is empty."""
+
+    error: str | None = None
+    version: str | None = None
+    streams: dict[str, StreamState] = {}
+    consumers: dict[str, Lag] = {}
+    services: dict[str, int] = {}
+    """Processes that answer requests, by the name of the service."""
+    dead_letters: int = 0
+    drift: dict[str, str] = {}
+    """What differs from what `mnemon provision` would make."""
+    events_per_second: dict[str, float] = {}
+    """What the bots of each tenant say just now."""
+    events_meant: dict[str, float] = {}
+    """Of those the tenants that say more than is meant for them, each with what that is."""
+
+
+class DatabaseState(_Finding):
+    """The database; `error` is set when it does not answer. `version` is known once it is migrated."""
+
+    error: str | None = None
+    version: str | None = None
+    schema_name: str
+    revision: str | None = None
+    head: str
+
+
+class VectorsState(_Finding):
+    """The vector engine; `one_process` names the consumers that have to run in one process because of it."""
+
+    engine: Literal["server", "embedded"]
+    one_process: tuple[str, ...] = ()
+
+
+class FolderState(_Finding):
+    """The folder of a stack that `mnemon up` runs, and what its disk has left."""
+
+    path: str
+    free_bytes: int
+    is_full: bool
+    """Too little is free for anything to be stored, or soon will be."""
+
+
+class Health(_Finding):
+    """All of it. `problems` says in words what is not as it should be."""
+
+    broker: BrokerState
+    database: DatabaseState
+    vectors: VectorsState
+    folder: FolderState | None = None
+    """None where the servers are configured ones."""
+    models: ModelsState | None = None
+    """None where it cannot be looked at: a server does not answer, or the schema is not of this version."""
+    reachable: bool
+    healthy: bool
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    """What may become one if it stays as it is."""
+
+
+async def examine(deployment: Deployment, data: Path | None = None) -> Health:
+    """Look at the servers of a deployment; one that does not answer is part of the finding.
+
+    Args:
+        deployment: which servers.
+        data: the folder that they keep their data in, where they are those of `mnemon up`.
+    """
+    broker, database = await asyncio.gather(_broker(deployment), _database(deployment))
+    can_be_seen = not broker.error and not database.error and database.revision == database.head
+    models = await examine_models(deployment) if can_be_seen else None
+    folder = _folder(data) if data else None
+    of_log = await _log_problems(deployment) if can_be_seen else []
+    problems = (*_problems(broker, database, folder, models), *of_log)
+    return Health(
+        broker=broker,
+        database=database,
+        vectors=_vectors(deployment),
+        folder=folder,
+        models=models,
+        reachable=broker.error is None and database.error is None,
+        healthy=not problems,
+        problems=problems,
+        warnings=(
+            *falling_behind(broker.consumers),
+            *too_much(broker.events_per_second, broker.events_meant),
+        ),
+    )
+
+
+def examine_silent(data: Path, holder: str, schema: str) -> Health:
+    """Describe a stack that runs while not all of its servers answer: it has not said where they are.
+
+    Args:
+        data: its folder.
+        holder: the process that runs it, in words.
+        schema: of the projections.
+    """
+    folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer now"
+    server_logs = (
+        f"{error}: it starts, or a server ended and cannot start. Its log says why, and {data / 'logs'}"
+    )
+    return Health(
+        broker=BrokerState(error=error),
+        database=DatabaseState(error=error, schema_name=schema, head=head_revision()),
+        vectors=_vectors(Deployment()),
+        folder=folder,
+        reachable=False,
+        healthy=False,
+        problems=(*_folder_problems(folder), server_logs),
+    )
+
+
+def _folder_problems(folder: FolderState | None) -> list[str]:
+    if folder is None or not folder.is_full:
+        return []
+    problem = (
+        f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
+        "not stored, and they are told so. Make room, and all goes on by itself"
+    )
+    return [problem]
+
+
+def _problems(
+    broker: BrokerState, database: DatabaseState, folder: FolderState | None, models: ModelsState | None
+) -> list[str]:
+    found = _folder_problems(folder)
+    if broker.error:
+        found.append(broker.error)
+    if database.error:
+        found.append(f"the database does not answer: {database.error}")
+    elif database.revision and not is_known(database.revision):
+        found.append(str(SchemaTooNew(database.schema_name, database.revision)))
+    elif database.revision != database.head:
+        at = f"at revision {database.revision}" if database.revision else "not there"
+        found.append(
+            f"schema {database.schema_name} is {at}, this version needs {database.head}: run `mnemon migrate`"
+        )
+    if models and models.error:
+        found.append(f"what models have to do cannot be seen: {models.error}")
+    if models:
+        found += failing_models.problems(models.failing, models.given_up)
+    if broker.error is None and LOG not in broker.streams:
+        # Of the rest nothing is said: `mnemon provision` would make a new log, too.
+        found.append(str(StreamsMissing([LOG])))
+    else:
+        found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
+    found += [
+        f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
+        for name, lag in broker.consumers.items()
+        if not lag.is_read and not lag.paused_until
+    ]
+    found += [_paused(name, lag) for name, lag in broker.consumers.items() if lag.paused_until]
+    return found
+
+
+def _paused(name: str, lag: Lag) -> str:
+    if lag.is_paused_by_dead_letters:
+        return (
+            f"{name} is stopped until {lag.paused_until} after too many dead letters:"
+            f" run `mnemon dead list --consumer {name}`"
+        )
+    return (
+        f"{name} was paused by hand until {lag.paused_until}:"
+        f" `nats consumer resume {lag.stream} {name}` has it go on"
+    )
+
+
+async def _broker(deployment: Deployment) -> BrokerState:
+    try:
+        connection = await connect(str(deployment.nats_url), name="mnemon-status")
+    except BrokerUnreachable as error:
+        return BrokerState(error=str(error))
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await _broker_state(connection, deployment.replicas)
+    except (nats.errors.Error, TimeoutError) as error:
+        return BrokerState(error=f"the NATS server does not answer: {error or 'time out'}")
+    finally:
+        await connection.close()
+
+
+async def _broker_state(connection: Client, replicas: int) -> BrokerState:
+    jetstream = connection.jetstream()
+    streams = await streams_of(jetstream)
+    version = connection.connected_server_version
+    busy = await events_per_second(connection) if LOG in streams else {}
+    return BrokerState(
+        version=f"{version.major}.{version.minor}.{version.patch}",
+        streams=streams,
+        consumers=await _with_causes(connection, await lags(jetstream, streams)),
+        services=await processes(connection),
+        dead_letters=streams[DEAD].messages if DEAD in streams else 0,
+        drift={
+            change.what: change.detail or "is not there"
+            for change in await drift(connection, replicas)
+            if change.action != "unchanged"
+        },
+        events_per_second=busy,
+        events_meant=await _meant(connection, busy),
+    )
+
+
+async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
+    """Tell a consumer that too many dead letters have paused from one that somebody has."""
+    return consumers | {
+        name: lag.model_copy(update={"is_paused_by_dead_letters": True})
+        for name, lag in consumers.items()
+        if lag.paused_until
+        and await is_paused_by_dead_letters(connection, name, datetime.fromisoformat(lag.paused_until))
+    }
+
+
+async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]:
+    try:
+        return await beyond(connection, busy)
+    except SettingsNotProvisioned:  # the drift says so
+        return {}
+
+
+def _folder(data: Path) -> FolderState:
+    free = free_bytes(data)
+    return FolderState(path=str(data), free_bytes=free, is_full=free < LEAST)
+
+
+def _vectors(deployment: Deployment) -> VectorsState:
+    if deployment.qdrant_url:
+        return VectorsState(engine="server")
+    return VectorsState(engine="embedded", one_process=TIED)
+
+
+async def _database(deployment: Deployment) -> DatabaseState:
+    url, schema, head = deployment.database_url, deployment.database_schema, head_revision()
+    assert url, "a command that looks at the database was given one"
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            revision = await asyncio.to_thread(current_revision, url, schema)
+            version = await _version(deployment) if revision else None
+    except (DatabaseUnavailable, TimeoutError) as error:
+        return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
+    return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
+
+
+async def _log_problems(deployment: Deployment) -> list[str]:
+    """What is to be said where the rows are not those of the log, or the clocks of the servers differ."""
+    # Of servers that do not answer it was said.
+    with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
+        async with (
+            asyncio.timeout(_PATIENCE),
+            await connect(str(deployment.nats_url), name="mnemon-status") as connection,
+            Database(deployment, name="mnemon-status") as database,
+        ):
+            clocks = (await compare_clocks(connection, database)).problem
+            return [*filter(None, [clocks, await _rows_problem(connection, database)])]
+    return []
+
+
+async def _rows_problem(connection: Client, database: Database) -> str | None:
+    try:
+        await require_same_log(connection, database)
+    except LogLost as error:
+        return str(error)
+    missing = await first_missing(connection, database)
+    if missing is None:
+        return None
+    return (
+        f"the event at position {missing:,} of the log has no row, though persist has ended it: "
+        "the database is older than the log. Start mnemon again, and it replays the log"
+    )
+
+
+async def _version(deployment: Deployment) -> str:
+    async def read(connection: Any) -> str:
+        return "{}.{}".format(*divmod(connection.info.server_version, 10_000))
+
+    database = Database(deployment, name="mnemon-status")
+    try:
+        await database.open()
+        return await database.read(read)
+    finally:
+        await database.close()

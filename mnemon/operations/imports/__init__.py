@@ -1,0 +1,1 @@
+"""Import of chats and facts from other systems."""

@@ -1,0 +1,32 @@
+"""From what a reader found to an event of the log: its subject, its body and its id."""
+
+from mnemon.operations.imports.records import Incoming, Refused
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.identity import scoped
+from mnemon_contracts.registry import EVENTS
+from mnemon_contracts.subjects import InvalidId, memory_subject
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_producers.events import ChatEvent, encode
+
+_NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
+
+
+def name_of(event: Event) -> str:
+    """The name of an event, such as `fact.saved`."""
+    return _NAMES[type(event)]
+
+
+def spelled(tenant: str, incoming: Incoming) -> LogEvent | Refused:
+    """The event for the log, or why it cannot be one: an id that is none, a body that is too large."""
+    event, event_id = incoming.event, str(incoming.event.id)
+    try:
+        if isinstance(event, MessageV1 | StartedV1 | ClearedV1):
+            sent = encode(tenant, ChatEvent(incoming.user, event, incoming.conversation), event_id)
+            return LogEvent(sent.subject, sent.body, sent.message_id)
+        subject = memory_subject(tenant, incoming.user, name_of(event), len(EVENTS[name_of(event)].versions))
+        return LogEvent(subject, event.body(), scoped(tenant, incoming.user, event_id))
+    except InvalidBody as error:
+        return Refused(incoming.place, error.field, error.problem, incoming.source)
+    except InvalidId as error:
+        return Refused(incoming.place, "user", str(error), incoming.source)

@@ -1,0 +1,83 @@
+"""What the log has of a user already, so that an import can be repeated, and go on where it was cut off."""
+
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from nats.aio.client import Client
+
+from mnemon.operations.memory_lines import portable_id, start_id
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import FactSavedV1
+from mnemon_contracts.subjects import InvalidSubject, tenant_events, user_filters
+from mnemon_infra.broker.streams.log_reader import last_position, pages
+from mnemon_infra.database.projections.rows import Owner, read
+
+
+@dataclass(slots=True)
+class There:
+    """Of one user.
+
+    Attributes:
+        events: log positions by event id; of copies the first.
+        facts: ids of facts that were ever saved, each with the event that saved it.
+        own: those of them that the source has too.
+        numbers: log positions of the messages that have come in, by their numbers in the source.
+    """
+
+    events: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    numbers: dict[int, int] = field(default_factory=dict)
+
+    def is_of_another(self, event: Event) -> bool:
+        """Whether an event is about a fact whose id another fact of the user's has here."""
+        fact_id = getattr(event, "fact_id", None)
+        if fact_id is None:
+            return False
+        if isinstance(event, FactSavedV1) and self.facts.setdefault(fact_id, str(event.id)) == event.id:
+            self.own.add(fact_id)
+        return fact_id in self.facts and fact_id not in self.own
+
+    def has_room_for(self, event: Event) -> bool:
+        """Whether a fact may keep its id: the user has none but those that came in as it does."""
+        fact_id, kind = getattr(event, "fact_id", None), str(event.id).partition(":")[0]
+        is_taken = self.facts.get(str(fact_id), event.id) != event.id
+        return not is_taken and all(by.startswith(f"{kind}:") for by in self.facts.values())
+
+
+async def there(connection: Client, owner: Owner) -> There:
+    """What the log has of a user.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    found = There()
+    for pattern in user_filters(*owner):
+        async with aclosing(pages(connection, pattern, 0)) as answers:
+            async for page in answers:
+                for delivery in page:
+                    try:
+                        address, event, event_id = read(delivery)
+                    except (InvalidSubject, UnknownEvent, InvalidBody):
+                        continue  # persist made a dead letter of it
+                    content = event.content if isinstance(event, MessageV1) else ""
+                    event_id = portable_id(*owner, event_id, content)
+                    found.events.setdefault(event_id, delivery.sequence)
+                    if address.conversation is not None:
+                        # It has started with this at the latest: its start does not come in once more.
+                        start = start_id(*owner, address.conversation)
+                        found.events.setdefault(start, delivery.sequence)
+                    if isinstance(event, FactSavedV1):
+                        found.facts.setdefault(event.fact_id, event_id)
+    return found
+
+
+async def is_empty(connection: Client, tenant: str) -> bool:
+    """Whether the log has nothing of a tenant: then nothing of any user has to be looked for.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    return not any([await last_position(connection, each) for each in tenant_events(tenant)])

@@ -1,0 +1,36 @@
+"""Large files of JSON as a stream, which is given up where it is nested too deeply.
+
+The prefixes of ijson grow with the square of the depth: a file of brackets alone would take all the memory.
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+import ijson
+
+from mnemon.operations.imports.records import NotReadable
+
+DEEPEST: Final = 200
+"""Lists and objects within each other, at most; an export of a chat has a dozen."""
+
+
+def events(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
+    """What `ijson.parse` yields: prefix, event and value.
+
+    Raises:
+        NotReadable: it is nested too deeply.
+        JSONError, UnicodeDecodeError: it is no JSON.
+    """
+    yield from ijson.parse(_shallow(file))
+
+
+def _shallow(file: BinaryIO) -> Iterator[tuple[str, Any]]:
+    depth = 0
+    for event, value in ijson.basic_parse(file, use_float=True):
+        if event in ("start_map", "start_array"):
+            depth += 1
+            if depth > DEEPEST:
+                raise NotReadable(f"it is nested too deeply: more than {DEEPEST} lists and objects")
+        elif event in ("end_map", "end_array"):
+            depth -= 1
+        yield event, value

@@ -1,0 +1,184 @@
+"""Lines of an export of mnemon (`mnemon.operations.memory_lines`), as events."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, BinaryIO, Final
+
+from mnemon.operations.imports.records import Found, Incoming, NotReadable, Refused, import_id
+from mnemon.operations.memory_lines import CHAT, EVENTS, VERSION
+from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
+from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.events.chat import StartedV1
+from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.registry import EVENTS as REGISTRY
+from mnemon_contracts.subjects import Address, InvalidId, encode_token
+
+_LONGEST: Final = 2 * BODY_LIMIT
+"""Bytes of a line that are read, at most: a longer one cannot be an event."""
+
+
+class _Wrong(ValueError):
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(reason)
+        self.name = name
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Lines:
+    """How to read an export.
+
+    Attributes:
+        tenant: whose all of it becomes; None: as the lines say.
+        user: the same of the one user that is in it.
+    """
+
+    tenant: str | None = None
+    user: str | None = None
+    _seen: str | None = None
+    _conversations: dict[str, str] = field(default_factory=dict)
+    _without_id: Counter[str] = field(default_factory=Counter)
+
+    def read(self, file: BinaryIO) -> Iterator[Found]:
+        """The events of an export, in its order.
+
+        Raises:
+            NotReadable: it is none, of a newer mnemon, or there are several users where one is named.
+        """
+        number = 0
+        while line := file.readline(_LONGEST):
+            number += 1
+            place = f"line {number}"
+            if not line.endswith(b"\n") and len(line) == _LONGEST:
+                while not line.endswith(b"\n") and (line := file.readline(_LONGEST)):
+                    pass
+                yield Refused(place, "line", f"has more than {_LONGEST:,} bytes")
+                continue
+            if not line.strip():
+                continue
+            try:
+                record = _object(line)
+                if "mnemon" in record:
+                    _check_header(record)
+                    continue
+                yield self._event(place, record)
+            except _Wrong as error:
+                yield Refused(place, error.name, error.reason, _shown(line))
+            except RecursionError:
+                yield Refused(place, "line", "is nested too deeply", _shown(line))
+
+    def _event(self, place: str, record: dict[str, Any]) -> Incoming:
+        name, version = _named(record.get("event"))
+        source = _id(record, "tenant", self.tenant), _id(record, "user", self.user)
+        if self.user is not None and self._seen not in (None, source[1]):
+            raise NotReadable(f"{place}: there are several users in it, and --user names one for them")
+        self._seen = source[1]
+        owner = self.tenant or source[0], self.user or source[1]
+        conversation = record.get("conversation")
+        if conversation is not None:
+            conversation = _id(record, "conversation", None)
+        body = record.get("body")
+        if not isinstance(body, dict):
+            raise _Wrong("body", "is missing, or no JSON object")
+        contract = REGISTRY[name]
+        address = Address(contract.space, *owner, conversation, name, version)
+        try:
+            event = decode(address, _encoded(body))
+        except UnknownEvent as error:
+            raise _Wrong("event", str(error)) from error
+        except InvalidBody as error:
+            raise _Wrong(f"body.{error.field}", error.problem) from error
+        if event.id is None:
+            event = event.model_copy(update={"id": self._made_id(record)})
+        if owner != source:
+            conversation, event = self._moved(source, owner, conversation, event)
+        n = record.get("n")
+        if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
+            raise _Wrong("n", "must be a number from 1 on")
+        return Incoming(place, owner[1], event, record, conversation, owner[0], n)
+
+    def _made_id(self, record: dict[str, Any]) -> str:
+        """The same each time the file is read; who says the same twice has said it twice."""
+        digest = sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+        self._without_id[digest] += 1
+        return import_id("jsonl", digest, self._without_id[digest])
+
+    def _moved(
+        self, source: tuple[str, str], owner: tuple[str, str], conversation: str | None, event: Event
+    ) -> tuple[str | None, Event]:
+        """Conversations that are named after their user are named after the new one."""
+        names = self._conversations
+        names.setdefault(first_conversation(*source), first_conversation(*owner))
+        if isinstance(event, StartedV1) and conversation is None:
+            names[started_conversation(*source, str(event.id))] = started_conversation(*owner, str(event.id))
+        changes: dict[str, Any] = {}
+        if (own := getattr(event, "conversation", None)) in names:
+            changes["conversation"] = names[str(own)]
+        lineage = getattr(event, "lineage", None)
+        if lineage is not None and lineage.conversation in names:
+            changes["lineage"] = lineage.model_copy(update={"conversation": names[lineage.conversation]})
+        moved = None if conversation is None else names.get(conversation, conversation)
+        return moved, event.model_copy(update=changes) if changes else event
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").rstrip("\n")
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise _Wrong("line", f"is no JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise _Wrong("line", "is no JSON object")
+    return record
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    """A body as it goes on the wire. JSON can name half a character, which is no text."""
+    try:
+        return _wire(body)
+    except UnicodeEncodeError as error:
+        for name, value in body.items():
+            try:
+                _wire({name: value})
+            except UnicodeEncodeError:
+                field = name if name.isprintable() else ascii(name)[1:-1]
+                raise _Wrong(f"body.{field}", "holds a lone surrogate, which is not Unicode text") from error
+        raise
+
+
+def _wire(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _check_header(record: dict[str, Any]) -> None:
+    if record["mnemon"] != "memory" or not isinstance(record.get("version"), int):
+        raise NotReadable("it is no export of mnemon's memory")
+    if record["version"] > VERSION:
+        raise NotReadable(
+            f"it has version {record['version']}, and {VERSION} is the latest known: upgrade mnemon"
+        )
+
+
+def _named(event: object) -> tuple[str, int]:
+    name, _, version = str(event).rpartition(".v")
+    if name not in EVENTS or not version.isdecimal() or int(version) < 1:
+        known = ", ".join(sorted(EVENTS - CHAT | CHAT))
+        raise _Wrong("event", f"{event!r} is no event of a memory, such as message.v1: {known}")
+    return name, int(version)
+
+
+def _id(record: dict[str, Any], field: str, instead: str | None) -> str:
+    given = record.get(field, instead)
+    if not isinstance(given, str):
+        raise _Wrong(field, "is missing")
+    try:
+        encode_token(given)
+    except InvalidId as error:
+        raise _Wrong(field, str(error)) from error
+    return given

@@ -1,0 +1,177 @@
+"""ChatGPT's export: `conversations.json`, each conversation a tree of messages, of which one branch counts.
+
+The export has the newest conversation first. They come in from the oldest on, so that what was said last is
+the user's current conversation, and what is learned of it is learned last; meanwhile they wait in a file.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Final
+
+import ijson
+from ijson.common import JSONError
+
+from mnemon.operations.imports.json_stream import events
+from mnemon.operations.imports.records import Found, Left, NotReadable, Refused, Speaker, at_second, import_id
+
+_ROLES: Final = {"user", "assistant", "tool", "system"}
+_NOT_SAID: Final = {
+    "thoughts": "what the model thought",
+    "reasoning_recap": "what the model thought",
+    "user_editable_context": "instructions of the user's",
+    "model_editable_context": "what the model was to remember",
+}
+
+
+def read(file: BinaryIO, user: str) -> Iterator[Found]:
+    """The messages of an export, conversation by conversation, the oldest first.
+
+    Raises:
+        NotReadable: it is no such file, breaks off, or is nested too deeply.
+    """
+    with TemporaryFile("w+b") as aside:
+        begins: list[tuple[float, int]] = []
+        try:
+            for conversation in ijson.items(events(file), "item"):
+                if not isinstance(conversation, dict):
+                    raise NotReadable("an item of the list is no conversation")
+                begins.append((_begun(conversation), aside.tell()))
+                aside.write(json.dumps(conversation).encode() + b"\n")
+        except (JSONError, UnicodeDecodeError) as error:
+            said = str(error).partition("\n")[0]
+            raise NotReadable(f"no JSON, or it breaks off: {said}") from error
+        if not begins:
+            raise NotReadable("there are no conversations: is it conversations.json of the export?")
+        for _, position in sorted(begins):
+            aside.seek(position)
+            yield from conversation_of(json.loads(aside.readline()), user)
+
+
+def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[Found]:
+    """What was said in one conversation, as it was shown last: not what was written anew since."""
+    name = str(conversation.get("conversation_id") or conversation.get("id") or "")
+    title = conversation.get("title")
+    place = f"conversation {name or title!r}"
+    mapping = conversation.get("mapping")
+    if not name or not isinstance(mapping, dict):
+        field = "mapping" if name else "id"
+        yield Refused(place, field, "is missing", {"id": name, "title": title})
+        return
+    speaker = Speaker(user, f"openai-{name}")
+    said_at: datetime | None = None
+    try:
+        branch = _branch(mapping, conversation.get("current_node"))
+    except ValueError as error:
+        yield Refused(place, "mapping", str(error), {"id": name, "title": title})
+        return
+    for node in branch:
+        message = node.get("message")
+        if not isinstance(message, dict):
+            continue  # the root of the tree says nothing
+        message = {"id": node.get("id"), **message}
+        where = f"{place}, message {message.get('id')}"
+        try:
+            # A message without a time was said after the one before it.
+            said_at = at_second(message.get("create_time")) or said_at or _start(conversation)
+            yield _message(speaker, where, name, title, message, said_at)
+        except ValueError as error:
+            yield Refused(where, "create_time", str(error), message)
+        title = None  # once is enough
+
+
+def _branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
+    """The nodes from the root to the current one; where none is named, to the one that was added last.
+
+    Raises:
+        ValueError: something among them is no node.
+    """
+    if not isinstance(leaf, str) or leaf not in mapping:
+        leaves = [key for key in mapping if not _node(mapping, key).get("children")]
+        leaf = leaves[-1] if leaves else None
+    branch: list[dict[str, Any]] = []
+    seen: set[object] = set()
+    while isinstance(leaf, str) and leaf in mapping and leaf not in seen:
+        seen.add(leaf)
+        branch.append(_node(mapping, leaf))
+        leaf = branch[-1].get("parent")
+    return branch[::-1]
+
+
+def _node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
+    node = mapping[key]
+    if not isinstance(node, dict):
+        raise ValueError(f"{key!r} is no node of the tree")
+    return node
+
+
+def _message(
+    speaker: Speaker,
+    place: str,
+    conversation: str,
+    title: str | None,
+    message: dict[str, Any],
+    said_at: datetime | None,
+) -> Found:
+    content = message.get("content")
+    author = message.get("author")
+    role = author.get("role") if isinstance(author, dict) else None
+    if str(role) not in _ROLES:
+        return Refused(place, "author.role", f"{role!r} is none of {', '.join(sorted(_ROLES))}", message)
+    if not isinstance(content, dict):
+        return Refused(place, "content", "is missing", message)
+    about = message.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    kind = str(content.get("content_type"))
+    if kind in _NOT_SAID:
+        return Left(place, _NOT_SAID[kind])
+    if about.get("is_visually_hidden_from_conversation") or message.get("weight") == 0:
+        return Left(place, "hidden in the conversation")
+    text = _text(content)
+    if not text.strip():
+        return Left(place, "nothing is said in it")
+    recipient = message.get("recipient")
+    is_call = role == "assistant" and recipient not in (None, "all")
+    named = {"title": title, "model": about.get("model_slug")}
+    metadata = {name: value for name, value in named.items() if value}
+    return speaker.says(
+        place,
+        message,
+        id=import_id("openai", conversation, message.get("id")),
+        role=role,
+        content="" if is_call else text,
+        tool_calls=({"name": str(recipient), "arguments": text},) if is_call else None,
+        name=(author or {}).get("name") or None,
+        sent_at=said_at,
+        metadata={"openai": metadata} if metadata else None,
+    )
+
+
+def _text(content: dict[str, Any]) -> str:
+    """What was said, with a note for each part that is no text."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        return str(content.get("text") or content.get("result") or "")
+    return "\n".join(filter(None, map(_part, parts)))
+
+
+def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return ""
+    kind = str(part.get("content_type", "attachment")).removesuffix("_asset_pointer").replace("_", " ")
+    return str(part.get("text") or "") or f"[{kind}]"
+
+
+def _begun(conversation: dict[str, Any]) -> float:
+    try:
+        return float(conversation.get("create_time") or 0)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _start(conversation: dict[str, Any]) -> datetime | None:
+    begun = _begun(conversation)
+    return at_second(begun) if begun else None

@@ -1,0 +1,154 @@
+"""Chats of bots that kept them in PostgreSQL, row by row, as events."""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from hashlib import sha256
+from typing import Any, Final
+
+from mnemon.operations.imports.records import (
+    Found,
+    Incoming,
+    NotReadable,
+    Refused,
+    Speaker,
+    import_id,
+    in_zone,
+)
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.chat import StartedV1
+from mnemon_contracts.events.memory import FactProposedV1, Kind, Lineage
+from mnemon_infra.database.messages.external_chats import AskedRow, ChatLogs, KnownRow, SaidRow
+
+_STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
+"""What such a bot puts before what a user says; here it is put there when it is shown to a model."""
+
+_AFTER: Final = timedelta(milliseconds=1)
+"""An answer has the time of its question."""
+
+_KINDS: Final[dict[str, Kind]] = {"key_facts": "user_fact", "summaries": "conversation_summary"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read rows.
+
+    Attributes:
+        user: whose all of it becomes; None: as the rows say.
+        zone: of times without one.
+    """
+
+    user: str | None = None
+    zone: tzinfo = UTC
+
+    async def conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[Found]:
+        """Messages, each conversation after an event that starts it."""
+        last = None
+        async with aclosing(rows):
+            async for row in rows:
+                if row.conversation != last:
+                    last = row.conversation
+                    started = StartedV1(id=import_id("pg", row.conversation, "start"))
+                    place = f"conversation {row.conversation}"
+                    user = self.user or row.user
+                    yield Incoming(place, user, started, row._asdict(), row.conversation)
+                if row.id is not None:
+                    yield self.message(row)
+
+    async def chat_logs(self, logs: ChatLogs) -> AsyncIterator[Found]:
+        """Questions and answers, then what was known.
+
+        Raises:
+            NotReadable: nothing says whose they are.
+        """
+        if self.user is None and not logs.names_users:
+            raise NotReadable("chat_logs does not say whose a question is: --user names one for all")
+        async with aclosing(logs.asked()) as asked:
+            async for row in asked:
+                for found in self.exchange(row):
+                    yield found
+        async with aclosing(logs.known()) as known:
+            async for memory in known:
+                for found in self.known(memory):
+                    yield found
+
+    def message(self, row: SaidRow) -> Found:
+        """One message."""
+        content = row.content or ""
+        if row.role == "user":
+            content = _STAMP.sub("", content)
+        return Speaker(self.user or row.user, row.conversation).says(
+            f"message {row.id}",
+            row._asdict(),
+            id=import_id("pg", row.conversation, row.id),
+            role=row.role,
+            content=content,
+            sent_at=self._at(row.created_at),
+        )
+
+    def exchange(self, row: AskedRow) -> Iterator[Found]:
+        """A question, and its answer where there is one."""
+        named = row.id or _digest(row.session, row.created_at, row.question)
+        place = f"chat_logs {named}"
+        user = self.user or row.user or row.session
+        if user is None:
+            yield Refused(place, "user_id", "is missing", row._asdict())
+            return
+        speaker = Speaker(user, f"session-{row.session}" if row.session else None)
+        at = self._at(row.created_at)
+        for role, content, later in ("user", row.question, 0), ("assistant", row.response, 1):
+            if content:
+                yield speaker.says(
+                    place,
+                    row._asdict(),
+                    id=import_id("pg", "chat_logs", row.session or "", named, role),
+                    role=role,
+                    content=_STAMP.sub("", content) if role == "user" else content,
+                    sent_at=at and at + later * _AFTER,
+                )
+
+    def known(self, row: KnownRow) -> Iterator[Found]:
+        """Key facts, and summaries, as facts that are proposed."""
+        place = f"chat_sessions {row.session or ''}".strip()
+        user = self.user or row.user or row.session
+        memory = row.memory
+        if user is None or not isinstance(memory, dict):
+            field = "user_id" if user is None else "memory"
+            yield Refused(place, field, "is missing, or no JSON object", row._asdict())
+            return
+        for name, kind in _KINDS.items():
+            texts = memory.get(name) or []
+            if not isinstance(texts, list):
+                yield Refused(place, f"memory.{name}", "is no list", row._asdict())
+                continue
+            for number, text in enumerate(texts):
+                yield _proposed(f"{place}, {name} {number + 1}", user, kind, _text(text), row)
+
+    def _at(self, written: datetime | None) -> datetime | None:
+        return None if written is None else in_zone(written, self.zone)
+
+
+def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> Found:
+    try:
+        proposed = FactProposedV1.strictly(
+            id=import_id("pg", "chat_sessions", row.session or "", _digest(kind, text)),
+            text=text,
+            kind=kind,
+            lineage=Lineage(extractor="import"),
+        )
+    except InvalidBody as error:
+        return Refused(place, error.field, error.problem, text)
+    return Incoming(place, user, proposed, text)
+
+
+def _text(written: Any) -> str:
+    """A fact, which some write as an object with a text."""
+    if isinstance(written, dict):
+        return str(written.get("text") or written.get("content") or "")
+    return str(written)
+
+
+def _digest(*parts: object) -> str:
+    return sha256("\0".join(map(str, parts)).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,94 @@
+"""A chat that came in with another assistant is forgotten, so that it can come in with the right one."""
+
+from contextlib import aclosing
+from typing import Final
+
+from nats.aio.client import Client
+from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
+
+from mnemon.operations.imports.records import Recast
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.subjects import InvalidSubject, conversation_filter
+from mnemon_infra.broker.streams.log_reader import last_position, pages
+from mnemon_infra.database.projections.rows import Owner, read
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
+
+PAUSE: Final = 0.2
+"""Seconds between two looks whether the log has removed a conversation."""
+
+PATIENCE: Final = 60.0
+"""Seconds until the log has removed it."""
+
+
+class NotRecast(Exception):
+    """A chat could not be forgotten; nothing of it has come in again."""
+
+
+async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> list[str]:
+    """Forget a chat for each user whose it came in as with other speakers.
+
+    Facts that only it has taught are forgotten with it. A conversation with messages of another source stays.
+
+    Returns:
+        What was done, and what was not, in words; empty where the chat is new, or came in as it is.
+
+    Raises:
+        NotRecast: `retrieve` does not answer, or the log does not remove it in time.
+        nats.errors.Error: the server does not answer.
+    """
+    done = []
+    for user in sorted(recast.users):
+        owner = tenant, user
+        messages = await _messages(connection, owner, recast.conversation)
+        if not any(_is_miscast(message, user, recast) for message in messages.values()):
+            continue
+        where = f"conversation {recast.conversation!r} of user {user!r}"
+        # What is said on `-` may belong to this conversation: it would be forgotten, too.
+        on_current = await last_position(connection, conversation_filter(*owner, None))
+        is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
+        if is_mixed or on_current > min(messages):
+            done.append(f"{where} came in with other speakers, and has messages of another source: it stays")
+            continue
+        await _forget(connection, owner, recast.conversation)
+        done.append(f"{where} came in with other speakers: it is forgotten, and comes in anew")
+    return done
+
+
+async def _messages(connection: Client, owner: Owner, conversation: str) -> dict[int, MessageV1]:
+    """The messages of a conversation that name it, by log position."""
+    found = {}
+    async with aclosing(pages(connection, conversation_filter(*owner, conversation), 0)) as answers:
+        async for page in answers:
+            for delivery in page:
+                try:
+                    _, event, event_id = read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # persist made a dead letter of it
+                if isinstance(event, MessageV1):
+                    found[delivery.sequence] = event.model_copy(update={"id": event_id})
+    return found
+
+
+def _is_miscast(message: MessageV1, user: str, recast: Recast) -> bool:
+    telegram = (message.metadata or {}).get("telegram")
+    sender = telegram.get("from_id") if isinstance(telegram, dict) else None
+    is_assistant = str(sender) == recast.assistant
+    return sender is not None and (user != recast.user or is_assistant != (message.role == "assistant"))
+
+
+async def _forget(connection: Client, owner: Owner, conversation: str) -> None:
+    tenant, user = owner
+    waiting = AsyncRetrying(
+        retry=retry_if_result(bool), stop=stop_after_delay(PATIENCE), wait=wait_fixed(PAUSE)
+    )
+    where = f"conversation {conversation!r} of user {user!r}"
+    try:
+        await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
+        await waiting(last_position, connection, conversation_filter(*owner, conversation))
+    except AskFailed as failed:
+        raise NotRecast(f"{where} cannot be forgotten: {failed}") from failed
+    except RetryError as error:
+        raise NotRecast(f"{where} is being forgotten; import again in a minute") from error

@@ -1,0 +1,264 @@
+"""Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
+
+A chat is a conversation. Of a chat with a bot the person is the user, and the bot the assistant. `bot` names
+the assistant; without it, of a chat with one person the other side is taken for the assistant, with a doubt.
+In a group whoever else speaks keeps the name. Read as a stream: such files have hundreds of megabytes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any, BinaryIO, Final
+
+from ijson.common import JSONError, ObjectBuilder
+
+from mnemon.operations.imports.json_stream import events
+from mnemon.operations.imports.records import (
+    Doubt,
+    Found,
+    Left,
+    NotReadable,
+    Recast,
+    Refused,
+    Speaker,
+    at_second,
+    import_id,
+    in_zone,
+)
+
+_OF_ONE_PERSON: Final = {"bot_chat", "personal_chat", "saved_messages"}
+_MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
+_LOOKED_FOR: Final = 50
+"""Messages that are kept aside until both sides of a chat have spoken."""
+
+
+@dataclass(slots=True)
+class _Chat:
+    """What is said of a chat before its messages, and those that wait for its user."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+    speaker: Speaker | None = None
+    assistant: dict[str, Any] | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self.about.get("id", ""))
+
+    @property
+    def place(self) -> str:
+        return f"chat {self.id}"
+
+    @property
+    def has_two_sides(self) -> bool:
+        """Whether the chat has the id of the side that the export is not of."""
+        return self.about.get("type") in ("bot_chat", "personal_chat")
+
+
+@dataclass(frozen=True, slots=True)
+class Telegram:
+    """How to read an export.
+
+    Attributes:
+        bot: the sender who is the assistant: an id such as `user123456`, or the name as it is shown.
+        user: whose all of it becomes; None: each chat's own.
+        zone: of times without one, as old exports have them.
+    """
+
+    bot: str | None = None
+    user: str | None = None
+    zone: tzinfo = UTC
+
+    def read(self, file: BinaryIO) -> Iterator[Found]:
+        """The messages of an export, in its order.
+
+        Raises:
+            NotReadable: it is no such file, breaks off, or is nested too deeply.
+        """
+        chat, seen = _Chat(), False
+        builder: ObjectBuilder | None = None
+        inside = skipped = ""
+        try:
+            for prefix, event, value in events(file):
+                if skipped:
+                    skipped = "" if event == "end_array" and prefix == skipped else skipped
+                    continue
+                if builder is not None:
+                    if event == "map_key" and value == "text_entities" and prefix == inside:
+                        skipped = f"{inside}.text_entities"  # the text once more, in its parts
+                        continue
+                    builder.event(event, value)
+                    if event == "end_map" and prefix == inside:
+                        yield from self._take(chat, builder.value)
+                        builder = None
+                    continue
+                parent, _, name = prefix.rpartition(".")
+                if event == "start_map" and (parent == "messages" or parent.endswith(".messages")):
+                    seen, inside, builder = True, prefix, ObjectBuilder()
+                    builder.event(event, value)
+                elif event == "start_map" and prefix in ("", "chats.list.item", "left_chats.list.item"):
+                    chat = _Chat()
+                elif event == "end_array" and name == "messages":
+                    yield from self._end(chat)
+                    seen = True
+                elif event in ("string", "number") and name in ("id", "name", "type") and _is_of_chat(prefix):
+                    chat.about[name] = value
+        except (JSONError, UnicodeDecodeError) as error:
+            said = str(error).partition("\n")[0]
+            raise NotReadable(f"no JSON, or it breaks off: {said}") from error
+        if not seen:
+            raise NotReadable("there are no messages: is it result.json, exported in the JSON format?")
+
+    def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[Found]:
+        if chat.assistant is None and self._is_bot(chat, message):
+            chat.assistant = message
+        if chat.speaker is not None:
+            yield self._message(chat, chat.speaker, message)
+            return
+        chat.waiting.append(message)
+        user = self._known_user(chat)
+        have_spoken = user is not None and (chat.assistant is not None or not chat.has_two_sides)
+        if have_spoken or len(chat.waiting) >= _LOOKED_FOR:
+            yield from self._begin(chat, user)
+
+    def _end(self, chat: _Chat) -> Iterator[Found]:
+        if chat.waiting:
+            yield from self._begin(chat, self._known_user(chat))
+        if self.bot is not None and chat.speaker is not None and chat.assistant is None:
+            yield Doubt(chat.place, f"nobody in it is {self.bot!r}: all that was said is the user's")
+
+    def _begin(self, chat: _Chat, user: str | None) -> Iterator[Found]:
+        """It is clear, or will not be, whose the chat is."""
+        chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
+        if chat.assistant is not None:
+            yield from self._cast(chat, speaker, chat.assistant)
+        for message in chat.waiting:
+            yield self._message(chat, speaker, message)
+        chat.waiting = []
+
+    def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[Found]:
+        """Say who is taken for the assistant, or that somebody said so."""
+        sender = str(assistant["from_id"])
+        if self.bot is not None:
+            people = {_person(each["from_id"]) for each in chat.waiting if each.get("from_id") is not None}
+            users = frozenset({speaker.user, f"chat{chat.id}", *people})
+            ids = import_id("telegram", chat.id, "")
+            yield Recast(chat.place, speaker.user, f"telegram-{chat.id}", sender, users, ids)
+        elif chat.about.get("type") == "personal_chat":
+            yield Doubt(
+                chat.place,
+                f"nobody said who the assistant is: taken for it is {assistant.get('from')!r} ({sender}). "
+                "Where it is the other one, import again with --bot, which corrects it",
+            )
+
+    def _known_user(self, chat: _Chat) -> str | None:
+        users = (self._user(chat, message) for message in chat.waiting)
+        return next((user for user in users if user is not None), None)
+
+    def _user(self, chat: _Chat, message: dict[str, Any]) -> str | None:
+        if self.user is not None:
+            return self.user
+        if chat.about.get("type") not in _OF_ONE_PERSON:
+            return f"chat{chat.id}"
+        sender = message.get("from_id")
+        is_said = message.get("type") == "message" and sender is not None
+        if not is_said or self._is_bot(chat, message):
+            return None
+        return _person(sender)
+
+    def _is_bot(self, chat: _Chat, message: dict[str, Any]) -> bool:
+        sender = str(message.get("from_id", ""))
+        if self.bot is not None:
+            return self.bot in (sender, _person(sender), message.get("from"))
+        return chat.has_two_sides and _person(sender) == chat.id
+
+    def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> Found:
+        place = f"{chat.place}, message {message.get('id')}"
+        if message.get("type") != "message":
+            return Left(place, f"a notice of the service: {message.get('action', message.get('type'))}")
+        if "id" not in message:
+            return Refused(place, "id", "is missing", message)
+        try:
+            sent_at = self._sent_at(message)
+            content = _text(message.get("text", ""))
+        except ValueError as error:
+            name, _, reason = str(error).partition(": ")
+            return Refused(place, name, reason, message)
+        kind = _media(message)
+        if kind:
+            content = f"{content}\n[{kind}]".strip()
+        if not content.strip():
+            return Left(place, "nothing is said in it")
+        return speaker.says(
+            place,
+            message,
+            id=import_id("telegram", chat.id, message["id"]),
+            role="assistant" if self._is_bot(chat, message) else "user",
+            content=content,
+            name=message.get("from") or None,
+            sent_at=sent_at,
+            metadata=_metadata(chat, message),
+        )
+
+    def _sent_at(self, message: dict[str, Any]) -> datetime:
+        try:
+            if (moment := at_second(message.get("date_unixtime"))) is not None:
+                return moment
+        except ValueError as error:
+            raise ValueError(f"date_unixtime: {error}") from error
+        try:
+            return in_zone(datetime.fromisoformat(str(message["date"])), self.zone)
+        except KeyError as error:
+            raise ValueError("date: is missing") from error
+        except ValueError as error:
+            raise ValueError(
+                f"date: {message['date']!r} is not a time such as 2026-03-01T10:00:00"
+            ) from error
+
+
+def _person(sender: object) -> str:
+    """A sender's id as a user's: old exports have it as a number."""
+    return str(sender).removeprefix("user")
+
+
+def _is_of_chat(prefix: str) -> bool:
+    """Whether a field says something of a chat, not of what is in it."""
+    place, _, _ = prefix.rpartition(".")
+    return place in ("", "chats.list.item", "left_chats.list.item")
+
+
+def _text(written: Any) -> str:
+    """A text, which is a list where parts of it are bold, or links."""
+    if isinstance(written, str):
+        return written
+    if not isinstance(written, list):
+        raise ValueError("text: must be a text or a list of its parts")
+    parts = [part.get("text") if isinstance(part, dict) else part for part in written]
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) < len(parts):
+        raise ValueError("text: a part of it has no text")
+    return "".join(texts)
+
+
+def _media(message: dict[str, Any]) -> str | None:
+    """What was sent beside the text, in a few words."""
+    for name in _MEDIA:
+        if name not in message:
+            continue
+        kind = str(message[name]) if name == "media_type" else name.removesuffix("_information")
+        shown = message.get("sticker_emoji") or message.get("file_name") or message.get("title")
+        return f"{kind.replace('_', ' ')}: {shown}" if shown else kind.replace("_", " ")
+    return None
+
+
+def _metadata(chat: _Chat, message: dict[str, Any]) -> dict[str, Any]:
+    wanted = {
+        "chat": chat.about.get("name"),
+        "message_id": message["id"],
+        "from_id": message.get("from_id"),
+        "reply_to": message.get("reply_to_message_id"),
+        "edited": message.get("edited_unixtime") or message.get("edited"),
+        "forwarded_from": message.get("forwarded_from"),
+        "via_bot": message.get("via_bot"),
+    }
+    return {"telegram": {name: value for name, value in wanted.items() if value is not None}}

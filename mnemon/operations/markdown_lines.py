@@ -1,0 +1,196 @@
+"""Facts, data and tasks as lines of Markdown, both ways.
+
+    - [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] Likes tea
+    - city: Lisbon
+    - [x] [id:3f0c] [due:2026-12-01] Call the bank
+
+A line has no room for all that a fact is: an importance is one of three words, a date is a day. What is
+written is read again as the same line.
+"""
+
+import json
+import re
+from datetime import UTC, date, datetime
+from typing import Any, Final, NamedTuple, get_args
+
+from mnemon_consumers.retrieve.verbs.facts.view import IMPORTANCE
+from mnemon_contracts.events.memory import Fact, Tier
+from mnemon_contracts.fact_lines import fact_line
+from mnemon_contracts.verbs.tools import StoredFact
+
+TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
+
+_MARK: Final = re.compile(r"\[(id|t|imp|exp|due):([^\[\]]*)\](?:\s+|\Z)")
+_LIKE_A_MARK: Final = re.compile(r"\\*\[(?:id|t|imp|exp|due):")
+_BULLET: Final = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+_BOX: Final = re.compile(r"\[([ xX])\]\s+")
+_OWNER: Final = re.compile(r"<!-- mnemon (\{.*\}) -->")
+
+
+class WrongMark(ValueError):
+    """A mark of a line says what cannot be: `mark` is its name."""
+
+    def __init__(self, mark: str, reason: str) -> None:
+        super().__init__(reason)
+        self.mark = mark
+        self.reason = reason
+
+
+class Line(NamedTuple):
+    """What a line says: its text, and its marks where it has them."""
+
+    text: str
+    id: str | None = None
+    tier: Tier | None = None
+    importance: int | None = None
+    expires_at: datetime | None = None
+    due_at: datetime | None = None
+
+
+def fact_written(fact_id: str, fact: Fact) -> str:
+    """A fact as a line."""
+    text = " ".join(fact.text.split())
+    return fact_line(StoredFact(id=fact_id, **fact.model_copy(update={"text": _plain(text)}).model_dump()))
+
+
+def field_written(name: str, value: Any) -> str:
+    """A field of a user's data as a line; JSON where a text would be read as something else."""
+    is_plain = isinstance(value, str) and value.isprintable() and _is_read_as_text(value)
+    if not name.isprintable() or field_read(f"{name}: 1") != (name, 1):
+        name = _json(name)
+    return f"- {name}: {value if is_plain else _json(value)}"
+
+
+def task_written(task_id: str, text: str, due_at: datetime | None, *, done: bool) -> str:
+    """A task as a line."""
+    due = f"[due:{_moment(due_at)}] " if due_at is not None else ""
+    return f"- [{'x' if done else ' '}] [id:{task_id}] {due}{_plain(' '.join(text.split()))}"
+
+
+def owner_written(tenant: str, user: str) -> str:
+    """Whose the lines are that follow, where a person does not see it."""
+    return f"<!-- mnemon {_json({'tenant': tenant, 'user': user}).replace('>', chr(92) + 'u003e')} -->"
+
+
+def owner_read(line: str) -> tuple[str, str] | None:
+    """The tenant and the user that a line names."""
+    if found := _OWNER.fullmatch(line.strip()):
+        try:
+            named = json.loads(found[1])
+            return str(named["tenant"]), str(named["user"])
+        except (ValueError, KeyError, RecursionError):
+            return None
+    return None
+
+
+def fact_read(line: str) -> Line:
+    """A fact, with marks or without.
+
+    Raises:
+        WrongMark: one of the marks says what cannot be.
+    """
+    rest = _BULLET.sub("", line, count=1).strip()
+    marks: dict[str, str] = {}
+    while (found := _MARK.match(rest)) and found[1] not in marks:
+        marks[found[1]] = found[2].strip()
+        rest = rest[found.end() :]
+    return Line(
+        text=_without_escape(rest.strip()),
+        id=marks.get("id") or None,
+        tier=_tier(marks["t"]) if "t" in marks else None,
+        importance=_importance(marks["imp"]) if "imp" in marks else None,
+        expires_at=_date("exp", marks["exp"]) if "exp" in marks else None,
+        due_at=_date("due", marks["due"]) if "due" in marks else None,
+    )
+
+
+def task_read(line: str) -> tuple[Line, bool]:
+    """A task, and whether it is done.
+
+    Raises:
+        WrongMark: one of the marks says what cannot be.
+    """
+    rest = _BULLET.sub("", line, count=1)
+    box = _BOX.match(rest)
+    return fact_read(f"- {rest[box.end() :] if box else rest}"), bool(box and box[1] != " ")
+
+
+def field_read(line: str) -> tuple[str, Any] | None:
+    """A field of a user's data; None where the line is none.
+
+    Raises:
+        WrongMark: its value is nested too deeply.
+    """
+    rest = _BULLET.sub("", line, count=1).strip()
+    if rest.startswith('"'):
+        try:
+            name, end = json.JSONDecoder().raw_decode(rest)
+        except ValueError:
+            return None
+        if not isinstance(name, str) or not rest[end:].startswith(": "):
+            return None
+        value = rest[end + 2 :]
+    else:
+        name, between, value = rest.partition(": ")
+        if not between or not name.strip():
+            return None
+        name = name.strip()
+    value = value.strip()
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+    except RecursionError as error:
+        raise WrongMark("line", "is nested too deeply") from error
+
+
+def _is_read_as_text(value: str) -> bool:
+    try:
+        return field_read(f"x: {value}") == ("x", value)
+    except WrongMark:
+        return False
+
+
+def _plain(text: str) -> str:
+    """A text that is not taken for a mark."""
+    return f"\\{text}" if _LIKE_A_MARK.match(text) else text
+
+
+def _without_escape(text: str) -> str:
+    return text[1:] if text.startswith("\\") and _LIKE_A_MARK.match(text) else text
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _moment(at: datetime) -> str:
+    at = at.astimezone(UTC)
+    is_day = at.time() == datetime.min.time()
+    return f"{at:%Y-%m-%d}" if is_day else at.isoformat().replace("+00:00", "Z")
+
+
+def _tier(written: str) -> Tier:
+    for tier in TIERS:
+        if written.lower() == tier:
+            return tier
+    raise WrongMark("t", f"{written!r} is none of {', '.join(TIERS)}")
+
+
+def _importance(written: str) -> int:
+    for word, number in IMPORTANCE.items():
+        if written.lower() == word:
+            return number
+    if written.isdecimal() and 1 <= int(written) <= 10:
+        return int(written)
+    raise WrongMark("imp", f"{written!r} is none of high, normal, low, or 1 to 10")
+
+
+def _date(mark: str, written: str) -> datetime:
+    try:
+        if len(written) == 10:
+            return datetime.combine(date.fromisoformat(written), datetime.min.time(), UTC)
+        at = datetime.fromisoformat(written)
+    except ValueError as error:
+        raise WrongMark(mark, f"{written!r} is no day such as 2026-12-31") from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""Rebuild of rows and vectors from the log."""

@@ -1,0 +1,47 @@
+"""Which model makes the vectors of a generation: the one that began them, whatever the settings say now."""
+
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_contracts.streams import LOG
+from mnemon_infra.config import Deployment
+from mnemon_infra.rebuild.generations import Site
+from mnemon_infra.settings.store import change, read
+from mnemon_infra.vectors.embedding_metadata import provider_and_model
+from mnemon_infra.vectors.generations import is_held, made_by_of
+
+
+async def embedding_of(place: Site, generation: Deployment) -> Embedding:
+    """The settings that name the model which made a generation's vectors; else those that are in force.
+
+    Raises:
+        VectorsUnavailable: the server does not answer.
+        nats.errors.Error: the broker does not answer.
+    """
+    made_by = await made_by_of(generation)
+    settings = (await read(place.connection)).embedding
+    if made_by is None:
+        return settings
+    provider, model = provider_and_model(made_by.model)
+    return Embedding.model_validate({"provider": provider, "model": model})
+
+
+async def set_embedding(place: Site, embedding: Embedding) -> None:
+    """Have the settings name a model, from the next start of those who embed.
+
+    Raises:
+        SettingsContended: others change them all the time.
+        nats.errors.Error: the broker does not answer.
+    """
+    named = embedding.model_dump(mode="json", exclude_none=True)
+    await change(place.connection, lambda document: {**document, "embedding": named})
+
+
+async def is_embedding(place: Site) -> bool:
+    """Whether somebody who embeds is at work: a change of the model under their hands would mix vectors.
+
+    Raises:
+        nats.errors.Error: the broker does not answer.
+    """
+    if is_held(place.deployment):
+        return True
+    context = place.connection.jetstream()
+    return any([(await context.consumer_info(LOG, name)).num_waiting or 0 for name in ("index", "dedupe")])

@@ -1,0 +1,117 @@
+"""Deciding anew on the facts of all users, one user after another."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from nats.aio.client import Client
+
+from mnemon_consumers.dedupe.redecide.corrections import Change
+from mnemon_consumers.dedupe.redecide.run import DecidingAnew
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings.document import Document, in_force
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.owners import how_many_own_facts, owners_of_facts
+from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.settings.store import documents
+
+FIRST: Final = 20
+"""Changes that are shown, at most."""
+
+
+class Changed(NamedTuple):
+    """What becomes of a fact, and whose it is."""
+
+    owner: Owner
+    change: Change
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is changed, or would be.
+
+    Attributes:
+        users: those who were looked at.
+        changed: those of whom something is changed.
+        counts: changes by kind.
+        first: some of them.
+        left: users of whom nothing can be decided anew, with the reason: they stay as they are.
+    """
+
+    users: int = 0
+    changed: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    first: list[Changed] = field(default_factory=list)
+    left: list[tuple[Owner, str]] = field(default_factory=list)
+
+    def add(self, owner: Owner, changes: Sequence[Change]) -> None:
+        self.changed += bool(changes)
+        self.counts.update(change.kind for change in changes)
+        self.first += [Changed(owner, change) for change in changes[: FIRST - len(self.first)]]
+
+
+class Redeciding:
+    """Decides anew by the settings that an edit gives; what a tenant has of its own holds for it."""
+
+    def __init__(
+        self,
+        connection: Client,
+        database: Database,
+        embedder: Embedder,
+        edit: Callable[[Document], Document],
+    ) -> None:
+        self._connection = connection
+        self._database = database
+        self._deciding = DecidingAnew(connection, database, embedder)
+        self._edit = edit
+
+    async def preview(self, progress: Callable[[int, int], None]) -> Outcome:
+        """What would change; nothing is changed.
+
+        Args:
+            progress: told how many users are done, and how many there are.
+
+        Raises:
+            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: not now.
+        """
+        return await self._all(self._deciding.changes, progress)
+
+    async def make(self, progress: Callable[[int, int], None]) -> Outcome:
+        """Change it. Cut off, some users are done and the others are not: again, it goes on with those.
+
+        Raises:
+            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: not now; some users are done.
+        """
+        return await self._all(self._deciding.change, progress)
+
+    async def _all(
+        self,
+        decide: Callable[[Owner, SettingsV1], Awaitable[Sequence[Change]]],
+        progress: Callable[[int, int], None],
+    ) -> Outcome:
+        found = Outcome()
+        count = await self._database.read(how_many_own_facts)
+        last: Owner | None = None
+        while owners := await self._database.read(owners_of_facts(last)):
+            for owner in owners:
+                if last is None or last[0] != owner[0]:
+                    settings = await self._settings(owner[0])
+                last = owner
+                try:
+                    found.add(owner, await decide(owner, settings))
+                except ValueError as error:
+                    found.left.append((owner, str(error)))
+                found.users += 1
+                progress(found.users, max(count, found.users))
+        return found
+
+    async def _settings(self, tenant: str) -> SettingsV1:
+        default, own = await documents(self._connection, tenant)
+        chosen = self._edit(default)
+        try:
+            return in_force(chosen, own)
+        except InvalidBody:
+            return in_force(chosen)  # as every process does

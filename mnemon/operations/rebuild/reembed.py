@@ -1,0 +1,139 @@
+"""What another embedding model would change: which of a user's facts come to lie near to each other."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon_contracts.settings.groups import Dedupe
+from mnemon_infra.database.facts.fact_repository import live_facts
+from mnemon_infra.database.facts.owners import owners_of_facts
+from mnemon_infra.rebuild.generations import Site
+from mnemon_infra.settings.store import read
+from mnemon_infra.vectors.port import Collection, Owner, Vectors
+from mnemon_infra.vectors.vector_index import Finding
+
+SHOWN: Final = 10
+"""Pairs that are shown; all are counted."""
+
+Verdict = Literal["apart", "rewritten", "the same"]
+"""What dedupe makes of two facts that are so near."""
+
+_VERDICTS: Final[tuple[Verdict, ...]] = ("apart", "rewritten", "the same")
+
+
+class Pair(NamedTuple):
+    """Two facts of a user of which dedupe would think otherwise."""
+
+    tenant: str
+    user_id: str
+    one: str
+    other: str
+    similarity: float
+    new_similarity: float
+    verdict: Verdict
+    new_verdict: Verdict
+
+
+@dataclass(slots=True)
+class Preview:
+    """What changes.
+
+    Attributes:
+        model, new_model: provider and name, with the dimension.
+        points: that are made by the new model.
+        facts, pairs: that were compared, within each user.
+        changes: pairs of which dedupe would think otherwise, by what it thought and would think.
+        first: some of them.
+    """
+
+    model: str
+    new_model: str
+    points: int
+    facts: int = 0
+    pairs: int = 0
+    changes: Counter[tuple[Verdict, Verdict]] = field(default_factory=Counter)
+    first: list[Pair] = field(default_factory=list)
+
+
+class _Side(NamedTuple):
+    finding: Finding
+    dedupe: Dedupe
+
+    def verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Of each similarity the place among `_VERDICTS`."""
+        model = self.finding.embedder
+        usual = (model.thresholds.update, model.thresholds.duplicate) if model else (None, None)
+        own = self.dedupe.update_threshold, self.dedupe.duplicate_threshold
+        update, duplicate = (
+            chosen if chosen is not None else of_model for chosen, of_model in zip(own, usual, strict=True)
+        )
+        found = np.zeros(similarities.shape, dtype=np.int64)
+        if model is None:
+            return found
+        for place, bound in (1, update), (2, duplicate):
+            if bound is not None:
+                found[similarities > bound] = place
+        return found
+
+
+async def preview(place: Site, live: Finding, rebuilt: Finding, shown: Preview) -> Preview:
+    """Compare the live facts of every user with each other, in the vectors of either model.
+
+    Args:
+        place: where.
+        live: the vectors in use.
+        rebuilt: those of the new model, as far as the log.
+        shown: filled.
+
+    Raises:
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable: a part does not answer.
+    """
+    settings: dict[str, Dedupe] = {}
+    after: Owner | None = None
+    while owners := await place.database.read(owners_of_facts(after)):
+        for owner in owners:
+            if owner[0] not in settings:
+                settings[owner[0]] = (await read(place.connection, owner[0])).dedupe
+            dedupe = settings[owner[0]]
+            await _compare(place, owner, _Side(live, dedupe), _Side(rebuilt, dedupe), shown)
+        after = owners[-1]
+    return shown
+
+
+async def _compare(place: Site, owner: Owner, live: _Side, rebuilt: _Side, shown: Preview) -> None:
+    (facts,) = await place.database.read(live_facts([owner]))
+    meanings = [await _meanings(side.finding.vectors, owner) for side in (live, rebuilt)]
+    common = [each for each in facts if all(each.id in known for known in meanings)]
+    shown.facts += len(facts)
+    if len(common) < 2:
+        return
+    vectors = [np.stack([known[each.id] for each in common]) for known in meanings]
+    near, new_near = (each @ each.T for each in vectors)
+    one, other = np.triu_indices(len(common), 1)
+    near, new_near = near[one, other], new_near[one, other]
+    verdicts, new_verdicts = live.verdicts(near), rebuilt.verdicts(new_near)
+    shown.pairs += len(one)
+    for pair in np.flatnonzero(verdicts != new_verdicts):
+        verdict, new_verdict = _VERDICTS[verdicts[pair]], _VERDICTS[new_verdicts[pair]]
+        shown.changes[verdict, new_verdict] += 1
+        if len(shown.first) < SHOWN:
+            texts = common[one[pair]].text, common[other[pair]].text
+            similarities = round(float(near[pair]), 3), round(float(new_near[pair]), 3)
+            shown.first.append(Pair(*owner, *texts, *similarities, verdict, new_verdict))
+
+
+async def _meanings(vectors: Vectors, owner: Owner) -> dict[str, NDArray[np.float32]]:
+    """By fact its vector; without one, it is near to nothing."""
+    found: dict[str, NDArray[np.float32]] = {}
+    begin = None
+    while True:
+        page = await vectors.page(Collection.MEMORIES, begin, owner=owner)
+        for point in page.points:
+            dense = np.zeros(1, dtype=np.float32) if point.dense is None else point.dense
+            found[str(point.payload["fact_id"])] = dense
+        begin = page.following
+        if begin is None:
+            return found

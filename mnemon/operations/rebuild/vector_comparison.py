@@ -1,0 +1,106 @@
+"""Two generations of vectors, point for point."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import numpy as np
+
+from mnemon_infra.database.generations.comparison import Difference
+from mnemon_infra.vectors.edge_owner import MOST
+from mnemon_infra.vectors.port import Collection, Dense, Pages, Point
+
+LEAST_ALIKE: Final = 0.9999
+"""The cosine of two vectors of one text: providers do not give the same digits twice, and engines round."""
+
+ALIKE: Final = 1e-6
+"""By how much the weight of a term may differ, as a share of it."""
+
+_FIRST: Final = 4
+"""Numbers of a vector that are shown."""
+
+
+class Compared(NamedTuple):
+    """A stretch of a collection.
+
+    Attributes:
+        points: how many of the live one were looked at.
+        differences: between the two.
+        following: where the next stretch begins; None at the end.
+    """
+
+    points: int
+    differences: list[Difference]
+    following: UUID | None
+
+
+def table_of(collection: Collection) -> str:
+    """What a collection is called among the tables."""
+    return f"vectors of {collection}"
+
+
+async def compared(collection: Collection, live: Pages, rebuilt: Pages, begin: UUID | None) -> Compared:
+    """What differs in the next points of a collection.
+
+    Raises:
+        VectorsUnavailable: one of the two does not answer.
+    """
+    pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
+    # Up to where both are known.
+    ends = [page.points[-1].id for page in pages if page.following is not None]
+    end = min(ends, default=None)
+    one, other = (
+        {point.id: point for point in page.points if end is None or point.id <= end} for page in pages
+    )
+    pairs = [(one.get(place), other.get(place)) for place in sorted(one.keys() | other.keys())]
+    found = [difference for pair in pairs if (difference := _difference(collection, *pair))]
+    return Compared(len(one), found, end and UUID(int=end.int + 1))
+
+
+def _difference(collection: Collection, live: Point | None, rebuilt: Point | None) -> Difference | None:
+    point = live or rebuilt
+    assert point is not None, "one of the two has it"
+    tenant, user = point.owner
+    key = {"tenant": tenant, "user_id": user, "id": str(point.id)}
+    if live is None or rebuilt is None:
+        sides = [_shown(each) if each else None for each in (live, rebuilt)]
+        return Difference(table_of(collection), key, *sides)
+    differing = [
+        name
+        for name, is_same in (
+            ("payload", (live.owner, live.payload) == (rebuilt.owner, rebuilt.payload)),
+            ("words", _same_words(live, rebuilt)),
+            ("meaning", _same_meaning(live.dense, rebuilt.dense)),
+        )
+        if not is_same
+    ]
+    if not differing:
+        return None
+    return Difference(
+        table_of(collection),
+        key,
+        {name: _shown(live)[name] for name in differing},
+        {name: _shown(rebuilt)[name] for name in differing},
+    )
+
+
+def _same_words(one: Point, other: Point) -> bool:
+    return list(one.sparse.indices) == list(other.sparse.indices) and np.allclose(
+        one.sparse.values, other.sparse.values, rtol=ALIKE, atol=0
+    )
+
+
+def _same_meaning(one: Dense | None, other: Dense | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other) or (len(one) == len(other) and float(one @ other) >= LEAST_ALIKE)
+
+
+def _shown(point: Point) -> Mapping[str, Any]:
+    terms = zip(point.sparse.indices, point.sparse.values, strict=True)
+    dense = None if point.dense is None else [round(float(each), 6) for each in point.dense[:_FIRST]]
+    return {
+        "payload": {"owner": list(point.owner), **point.payload},
+        "words": {str(index): round(float(value), 6) for index, value in terms},
+        "meaning": dense,
+    }

@@ -1,0 +1,127 @@
+"""Whether live rows and vectors are what the log says: each compared with what was just made from it."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from time import monotonic
+from typing import Final
+from uuid import UUID
+
+from mnemon.operations.rebuild.generations import Made, Watching
+from mnemon.operations.rebuild.live_vectors import unswept
+from mnemon.operations.rebuild.vector_comparison import Compared, compared, table_of
+from mnemon.operations.rebuild.vector_replay import VectorReplay
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.database.generations.comparison import Difference
+from mnemon_infra.rebuild.generations import Site
+from mnemon_infra.rebuild.verification import PATIENCE, ROUNDS, SHOWN, Verdict, Verifying
+from mnemon_infra.vectors.port import Collection, Pages
+
+_PAUSE: Final = 0.1
+
+
+class VerifyingAll:
+    """Compares rows, then vectors. Both sides may move: what differs is looked at again."""
+
+    def __init__(
+        self,
+        place: Site,
+        made: Made,
+        live: Pages | None,
+        progress: Watching,
+        *,
+        patience: float = PATIENCE,
+    ) -> None:
+        """`live` are the vectors in use; None where there are none. `patience`: for those that write them."""
+        self._place = place
+        self._made = made
+        self._live = live
+        self._progress = progress
+        self._patience = patience
+        self._rows = Verifying(place, made.rows, progress, patience=patience)
+
+    async def verdict(self) -> Verdict:
+        """Compare all that is made from the log.
+
+        Raises:
+            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
+                answer.
+        """
+        verdict = await self._rows.verdict()
+        if self._made.vectors and self._live:
+            verdict.is_settled &= await self._level(self._made.vectors)
+            for collection in Collection:
+                await self._compare(collection, self._made.vectors, self._live, verdict)
+        return verdict
+
+    async def _compare(
+        self, collection: Collection, rebuilt: VectorReplay, live: Pages, verdict: Verdict
+    ) -> None:
+        name = table_of(collection)
+        points = count = 0
+        begin: UUID | None = None
+        while True:
+            page = await self._page(collection, rebuilt, live, begin)
+            points += page.points
+            count += len(page.differences)
+            verdict.first += page.differences[: SHOWN - len(verdict.first)]
+            begin = page.following
+            if begin is None:
+                break
+        verdict.rows[name] = points
+        if count:
+            verdict.counts[name] = count
+
+    async def _page(
+        self, collection: Collection, rebuilt: VectorReplay, live: Pages, begin: UUID | None
+    ) -> Compared:
+        page = await compared(collection, live, rebuilt.finding.vectors, begin)
+        is_settled = True
+        for _ in range(ROUNDS):
+            if not page.differences:
+                return page
+            before = rebuilt.reached
+            is_settled = await self._level(rebuilt)
+            page = await compared(collection, live, rebuilt.finding.vectors, begin)
+            if is_settled and rebuilt.reached == before:
+                break
+        if page.differences and not is_settled:
+            return page._replace(differences=await self._at_rest(page.differences))
+        return page
+
+    async def _level(self, rebuilt: VectorReplay) -> bool:
+        """Bring both sides to the same position, if `index` gets there; whether it did."""
+        await self._rows.level()
+        end = monotonic() + self._patience
+        # As for `persist`: nobody tells.
+        while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
+        position = self._made.rows.reached
+        await rebuilt.reach(position, lambda reached: self._progress.vectors_at(reached, position))
+        return settled
+
+    async def _is_settled(self) -> bool:
+        return (
+            not await unswept(self._place.connection) and await self._indexed() >= await self._place.log_end()
+        )
+
+    async def _indexed(self) -> int:
+        return await applied_position(self._place.connection.jetstream(), "index")
+
+    async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
+        """Those of users of whom `index` has done all: what it has not come to is no difference."""
+        moving = await unswept(self._place.connection)
+        after = min(await self._indexed(), self._made.rows.reached)
+        reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
+        async with aclosing(reading) as pages:
+            async for page in pages:
+                for _, delivery in page:
+                    try:
+                        address = parse(delivery.subject)
+                    except InvalidSubject:
+                        continue
+                    moving.add((address.tenant, address.user))
+        return [each for each in differences if (each.key["tenant"], each.key["user_id"]) not in moving]

@@ -1,0 +1,100 @@
+"""Questions to the memory: a request, and a typed reply or a typed error."""
+
+import logging
+from typing import TypeVar
+
+import nats.errors
+from nats.aio.client import Client
+from pydantic import ValidationError
+
+from mnemon_contracts.base import BODY_LIMIT, Contract, InvalidBody
+from mnemon_contracts.subjects import ask_subject
+from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
+from mnemon_producers import tracing
+from mnemon_producers.connection import denied
+from mnemon_producers.errors import AskFailed
+from mnemon_producers.events import check_id
+from mnemon_producers.timeouts import Timeouts
+
+log = logging.getLogger("mnemon.client")
+
+ReplyT = TypeVar("ReplyT", bound=Reply)
+
+_SLOW = "save", "update", "forget", "erase"
+"""The memory itself waits before it answers them, or loads the words to compare a first query with."""
+
+
+class Questioner:
+    """Asks for users of one tenant.
+
+    Args:
+        connection: an open connection; it is not closed.
+        tenant: whose users they are.
+        timeouts: how long to wait.
+    """
+
+    def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._timeouts = timeouts
+
+    async def ask(
+        self,
+        user: str,
+        verb: str,
+        request: Contract,
+        expected: type[ReplyT],
+        version: int = 1,
+    ) -> ReplyT:
+        """Ask, and read the reply.
+
+        Raises:
+            InvalidId, InvalidBody: the request cannot be sent.
+            AskFailed: there is no result.
+        """
+        check_id("user", user)
+        subject = ask_subject(self._tenant, user, verb, version)
+        patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
+        try:
+            answer = await self._connection.request(
+                subject, _body(request), timeout=patience, headers=tracing.headers() or None
+            )
+        except nats.errors.NoRespondersError as error:
+            raise _failed("unavailable", f"nobody answers {verb}; is `retrieve` running?") from error
+        except TimeoutError as error:
+            if reason := denied(self._connection, subject):
+                raise _failed("refused", reason, retryable=False) from error
+            raise _failed("timeout", f"no reply to {verb} within {patience} s") from error
+        except nats.errors.Error as error:
+            raise _failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
+        return _read(verb, expected, answer.data)
+
+
+def _body(request: Contract) -> bytes:
+    """The JSON of a request, without defaults: a setting decides what a request leaves out.
+
+    Raises:
+        InvalidBody: it is larger than `BODY_LIMIT`.
+    """
+    body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
+    if len(body) > BODY_LIMIT:
+        raise InvalidBody("body", f"{len(body):,} bytes, the limit is {BODY_LIMIT:,}")
+    return body
+
+
+def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
+    try:
+        reply = expected.model_validate_json(body)
+    except ValidationError as error:
+        raise _failed("internal", f"this is no reply to {verb}: {error}") from error
+    if reply.error:
+        raise AskFailed(reply.error)
+    for warning in reply.warnings or ():
+        log.warning("%s", warning)
+    if "seen_seq" not in reply.model_fields_set:  # the one field that every reply states
+        raise _failed("internal", f"this is no reply to {verb}: it has no seen_seq")
+    return reply
+
+
+def _failed(code: ErrorCode, message: str, *, retryable: bool = True) -> AskFailed:
+    return AskFailed(AskError(code=code, message=message, retryable=retryable))
