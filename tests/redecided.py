@@ -7,7 +7,7 @@ import numpy as np
 
 from mnemon_consumers.dedupe.comparison import Likeness
 from mnemon_consumers.dedupe.decide import Proposal, decide
-from mnemon_consumers.dedupe.redecide.corrections import Change, corrections
+from mnemon_consumers.dedupe.redecide.corrections import Correction, corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_consumers.dedupe.state.log import Logged, standing
@@ -85,7 +85,7 @@ class User:
         fact = former.model_copy(update={"text": text})
         self.publish(FactUpdatedV1(fact_id=fact_id, fact=fact, former=former))
 
-    def redecide(self, settings: SettingsV1) -> list[Change]:
+    def redecide(self, settings: SettingsV1) -> list[Correction]:
         """Have all decided anew; returns what that changed."""
         found = standing(self.log)
         vectors = {text: self.vectors[text] for text in texts(self.log, found)}

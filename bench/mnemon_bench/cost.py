@@ -7,14 +7,14 @@ from typing import Any
 from pydantic import SecretStr
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.state import ProviderState
 from mnemon_bench.workers.processes import consuming
 from mnemon_bench.workloads.conversations import compacted, connected, conversations, publish, read, said
 from mnemon_consumers.extract.prompt import request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import write
 
@@ -43,12 +43,12 @@ async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda 
     """
     messages = USERS * MESSAGES
     counted: dict[str, dict[str, float]] = {}
-    with ProviderServer(State(polls=1)) as server:
+    with ProviderServer(ProviderState(polls=1)) as server:
         counted["mnemon"] = await _ours(_asking(deployment, server), server)
         by_purpose = _by_purpose(server.state)
     report(f"mnemon: {counted['mnemon']}")
     for name, shown in {"whole": None, "last_ten": LAST}.items():
-        with ProviderServer(State()) as server:
+        with ProviderServer(ProviderState()) as server:
             await _each(_asking(deployment, server), shown)
             counted[name] = _counted(server.state)
         report(f"{name}: {counted[name]}")
@@ -103,14 +103,16 @@ async def _each(deployment: Deployment, shown: int | None) -> None:
     async with language_models(deployment) as models:
         model = await models.of("openai", MODEL)
         for speaker in range(USERS):
-            so_far: list[Said] = []
+            so_far: list[PromptMessage] = []
             for number in range(MESSAGES):
                 message = said(speaker, number)
-                so_far.append(Said(number, message.role, message.content, begun + timedelta(seconds=number)))
+                so_far.append(
+                    PromptMessage(number, message.role, message.content, begun + timedelta(seconds=number))
+                )
                 await model.complete(request(so_far[-shown:] if shown else so_far, [], settings))
 
 
-def _counted(state: State) -> dict[str, float]:
+def _counted(state: ProviderState) -> dict[str, float]:
     used = state.used
     return {
         "calls": len(state.questions),
@@ -120,7 +122,7 @@ def _counted(state: State) -> dict[str, float]:
     }
 
 
-def _by_purpose(state: State) -> dict[str, dict[str, float]]:
+def _by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
     """Questions for facts want JSON, those for summaries do not."""
     facts = [question for question in state.questions if question.schema is not None]
     summaries = [question for question in state.questions if question.schema is None]

@@ -27,8 +27,8 @@ from mnemon_infra.telemetry.tracing import traced
 
 if TYPE_CHECKING:
     from mnemon_infra.models.language.registry import LanguageModels
-    from mnemon_infra.telemetry.probe import Watch
-    from mnemon_infra.vectors.vector_index import Finding
+    from mnemon_infra.telemetry.probe import ProcessProbe
+    from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("app")
 
@@ -95,7 +95,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
 def _consuming(
     name: str,
     database: Database,
-    finding: "Finding | None",
+    finding: "VectorIndex | None",
     models: "LanguageModels",
     deployment: Deployment,
 ) -> AbstractAsyncContextManager[None]:
@@ -134,7 +134,7 @@ def _consuming(
 
 
 @asynccontextmanager
-async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterator["Watch | None"]:
+async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
     """How this process fares is shown over HTTP, where a port is named for it."""
     if deployment.metrics_port is None:
         yield None
@@ -143,7 +143,7 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
     from mnemon_consumers import model_reports
     from mnemon_consumers.domain.spending import budget
     from mnemon_infra.telemetry.endpoint import answering_http
-    from mnemon_infra.telemetry.probe import Watch
+    from mnemon_infra.telemetry.probe import ProcessProbe
 
     for name in names:
         RUNNING.set(1, name)
@@ -152,7 +152,7 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         budget.measure()
         model_reports.measure()
 
-    watch = Watch(names, deployment, measure)
+    watch = ProcessProbe(names, deployment, measure)
     async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.look):
         yield watch
 
@@ -173,7 +173,7 @@ async def _ending_together(several: Sequence[AbstractAsyncContextManager[None]])
             raise error
 
 
-def _needed(finding: "Finding | None") -> "Finding":
+def _needed(finding: "VectorIndex | None") -> "VectorIndex":
     assert finding is not None, "opened for those that write"
     return finding
 
@@ -181,7 +181,7 @@ def _needed(finding: "Finding | None") -> "Finding":
 @asynccontextmanager
 async def _finding(
     names: Sequence[str], database: Database, deployment: Deployment
-) -> AsyncIterator["Finding | None"]:
+) -> AsyncIterator["VectorIndex | None"]:
     """The vectors, where they are needed; `retrieve` alone goes without, and names what it cannot search."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
@@ -200,7 +200,7 @@ async def _finding(
 
 @asynccontextmanager
 async def _exchangeable(
-    connection: Client, finding: "Finding", deployment: Deployment
+    connection: Client, finding: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Other vectors may take the place of these, while they are written and searched."""
     from mnemon_infra.vectors.edge_owner import answering_for, hearing_of_exchanges
@@ -224,7 +224,7 @@ async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Cli
     return await connect(str(deployment.nats_url), name=name)
 
 
-async def _fill_if_lost(connection: Client, database: Database, finding: "Finding") -> None:
+async def _fill_if_lost(connection: Client, database: Database, finding: "VectorIndex") -> None:
     """Vectors that are gone, such as with their folder, are made anew from the log.
 
     So are those of a collection that a former version did not have; where the rows are all that it takes,

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from pydantic import TypeAdapter, ValidationError
 
-from mnemon_infra.models.language.circuit_breaker import FailingModel, Patience
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker, FailingModel
 from mnemon_infra.telemetry.metrics import MODELS_FAILING
 
 SUBJECT: Final = "$SRV.STATS.mnemon-models"
@@ -16,11 +16,11 @@ SUBJECT: Final = "$SRV.STATS.mnemon-models"
 
 _REPORT: Final = TypeAdapter(list[FailingModel])
 
-_reporting: list[Patience] = []
+_reporting: list[CircuitBreaker] = []
 
 
 @asynccontextmanager
-async def reporting(connection: Client, patience: Patience) -> AsyncIterator[None]:
+async def reporting(connection: Client, patience: CircuitBreaker) -> AsyncIterator[None]:
     """Say which models fail to whoever asks, until the end of the block."""
 
     async def reply(message: Msg) -> None:

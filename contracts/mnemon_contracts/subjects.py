@@ -24,6 +24,9 @@ from urllib.parse import unquote_to_bytes
 
 from mnemon_contracts.base import ID_LIMIT
 
+Owner = tuple[str, str]
+"""Tenant and user."""
+
 CURRENT = "-"
 """Stands for the user's current conversation, resolved by log position (see `mnemon_contracts.identity`)."""
 
@@ -61,7 +64,7 @@ class Address:
     version: int
 
 
-class Origin(NamedTuple):
+class SubjectOrigin(NamedTuple):
     """Whose an event is by its subject, however the ids in it are spelled and whatever else is wrong with it.
 
     `conversation` is None for the current one and where none is named, "" where no id is spelled.
@@ -278,17 +281,19 @@ def parse(subject: str) -> Address:
     raise InvalidSubject(f"subject {subject!r:.{_SHOWN}}: expected {expected}")
 
 
-def origin_of(subject: str) -> Origin | None:
+def origin_of(subject: str) -> SubjectOrigin | None:
     """Whose a `chat` or `memory` subject is; None where it names no user."""
     match subject.split("."):
         case ["chat" | "memory" as space, tenant, user, *rest]:
             owner = _spelled(tenant), _spelled(user)
             is_named = space == "chat" and rest and rest[0] != CURRENT
-            return Origin(space, owner, _spelled(rest[0]) if is_named else None) if all(owner) else None
+            return (
+                SubjectOrigin(space, owner, _spelled(rest[0]) if is_named else None) if all(owner) else None
+            )
     return None
 
 
-def letter_origin(subject: str) -> Origin | None:
+def letter_origin(subject: str) -> SubjectOrigin | None:
     """Whose a `dead.<consumer>.` subject is; None where it names no user."""
     return origin_of(subject.split(".", 2)[-1])
 

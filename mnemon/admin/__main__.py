@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemon.admin.application import application
 from mnemon.admin.connections import Parts
-from mnemon.admin.launcher import Order
+from mnemon.admin.launcher import LaunchOptions
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.revoked import ended_sessions
 from mnemon.http.server import serving
@@ -49,7 +49,7 @@ async def _serve(number: int) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    order = Order.read(await asked.readline())
+    order = LaunchOptions.read(await asked.readline())
     access = Access(
         order.token, order.links, lambda link: print(link, flush=True), ended_sessions(order.data)
     )

@@ -14,8 +14,8 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from mnemon.admin.connections import Parts
-from mnemon.admin.live_status import Watch
-from mnemon.admin.page import Pages
+from mnemon.admin.live_status import LiveStatus
+from mnemon.admin.page import PageSection
 from mnemon.admin.pages import (
     dead_letters,
     overview,
@@ -35,7 +35,7 @@ from mnemon.admin.session import login
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.request_guard import Guard
 
-SECTIONS: Final[Sequence[Pages]] = (
+SECTIONS: Final[Sequence[PageSection]] = (
     overview.pages,
     users.pages,
     settings.pages,
@@ -84,7 +84,7 @@ def application(parts: Parts, access: Access, names: Collection[str] = ()) -> St
     )
     made.state.parts = parts
     made.state.access = access
-    made.state.watch = Watch(parts)
+    made.state.watch = LiveStatus(parts)
     made.state.navigation = [(pages.title, pages.home) for pages in SECTIONS]
     made.state.version = version("mnemon")
     return made

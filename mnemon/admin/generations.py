@@ -25,7 +25,7 @@ _NOTES: Final = {
 }
 
 
-class Shown(NamedTuple):
+class GenerationRow(NamedTuple):
     """A generation as the page shows it.
 
     Attributes:
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
         return done / self.goal
 
 
-async def shown(parts: Parts) -> tuple[Sequence[Shown], bool]:
+async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
     """All generations, and whether somebody is at them now.
 
     Raises:
@@ -63,7 +63,7 @@ async def shown(parts: Parts) -> tuple[Sequence[Shown], bool]:
         kind, up_to = each.generation.kind, each.generation.up_to
         is_made = not each.generation.is_complete
         found.append(
-            Shown(
+            GenerationRow(
                 each,
                 (up_to or end) if is_made else None,
                 _NOTES["left" if is_made and not is_busy else "made" if is_made else kind].format(up_to),

@@ -30,7 +30,7 @@ _PAUSE = 5.0
 """Seconds before it is started again after a failure."""
 
 
-class Page(NamedTuple):
+class PageAddress(NamedTuple):
     """Where the page is, and a link to it that logs in once."""
 
     address: str
@@ -38,7 +38,7 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class LaunchOptions:
     """What the process is told: which servers, and who may look."""
 
     deployment: Deployment
@@ -60,7 +60,7 @@ class Order:
 
 
 @asynccontextmanager
-async def served_beside(data: Path, deployment: Deployment, port: int | None) -> AsyncIterator[Page]:
+async def served_beside(data: Path, deployment: Deployment, port: int | None) -> AsyncIterator[PageAddress]:
     """Have the page of a folder served, on this machine only, as long as the block lasts.
 
     Raises:
@@ -68,19 +68,19 @@ async def served_beside(data: Path, deployment: Deployment, port: int | None) ->
         OSError: the token can be neither read nor written.
     """
     kept = deployment.admin_token
-    order = Order(deployment, data, kept.get_secret_value() if kept else token_of(data), [new_link()])
+    order = LaunchOptions(deployment, data, kept.get_secret_value() if kept else token_of(data), [new_link()])
     with listening_for(data, port) as listening:
         keeper = asyncio.create_task(_keep(listening, order), name="admin")
         try:
             address = shown(listening)
-            yield Page(address, f"{address}/login?key={order.links[0]}")
+            yield PageAddress(address, f"{address}/login?key={order.links[0]}")
         finally:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
                 await keeper
 
 
-async def _keep(listening: socket.socket, order: Order) -> None:
+async def _keep(listening: socket.socket, order: LaunchOptions) -> None:
     while True:
         await _somebody(listening)
         code = await _served(listening, order)
@@ -100,7 +100,7 @@ async def _somebody(listening: socket.socket) -> None:
         loop.remove_reader(listening)
 
 
-async def _served(listening: socket.socket, order: Order) -> int:
+async def _served(listening: socket.socket, order: LaunchOptions) -> int:
     """Start the process, and wait for its end."""
     number = listening.fileno()
     process = await asyncio.create_subprocess_exec(

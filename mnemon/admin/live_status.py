@@ -6,9 +6,9 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from mnemon.admin.connections import Parts
-from mnemon.operations.health.lag import LOOK, Look, look
+from mnemon.operations.health.lag import LOOK, ConsumerSample, look
 from mnemon.operations.health.report import Health, examine
-from mnemon.operations.health.services import Served, served
+from mnemon.operations.health.services import ServiceCounts, served
 from mnemon.operations.health.streams import StreamState, streams_of
 from mnemon_contracts.streams import DEAD
 
@@ -27,29 +27,29 @@ _HEALTH_FRESH: Final = 15.0
 _SERVICE: Final = "mnemon"
 
 
-class Sample(NamedTuple):
+class StatusSample(NamedTuple):
     """What one look has found. `look.at` is when."""
 
     streams: dict[str, StreamState]
-    look: Look
-    served: Served
+    look: ConsumerSample
+    served: ServiceCounts
 
     @property
     def dead_letters(self) -> int:
         return self.streams[DEAD].messages if DEAD in self.streams else 0
 
 
-class Watch:
+class LiveStatus:
     """Looks when it is asked, and remembers what it saw a while ago."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._samples: deque[Sample] = deque()
+        self._samples: deque[StatusSample] = deque()
         self._health: tuple[float, Health] | None = None
         self._looking = asyncio.Lock()
         self._examining = asyncio.Lock()
 
-    async def samples(self) -> list[Sample]:
+    async def samples(self) -> list[StatusSample]:
         """At least two, oldest first; the last is of now.
 
         Raises:
@@ -74,9 +74,9 @@ class Watch:
                 self._health = time.monotonic(), health
             return self._health[1]
 
-    async def _look(self) -> Sample:
+    async def _look(self) -> StatusSample:
         connection = await self._parts.broker()
         stream_context = connection.jetstream()
         streams = await streams_of(stream_context)
         seen, answered = await asyncio.gather(look(stream_context, streams), served(connection, _SERVICE))
-        return Sample(streams, seen, answered)
+        return StatusSample(streams, seen, answered)

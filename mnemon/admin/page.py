@@ -98,7 +98,7 @@ class Visit:
 Handler = Callable[[Visit], Coroutine[Any, Any, Response]]
 
 
-class Pages:
+class PageSection:
     """The pages of one section.
 
     Args:

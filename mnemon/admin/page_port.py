@@ -12,7 +12,7 @@ from mnemon_infra.embedded.folder import replace
 _HOST: Final = "127.0.0.1"
 
 
-class PortTaken(Exception):
+class PagePortTaken(Exception):
     """Somebody else has the port that was chosen."""
 
 
@@ -26,7 +26,7 @@ def listening_for(data: Path, port: int | None) -> socket.socket:
         try:
             return _kept(data, listening_on(_HOST, port))
         except OSError as error:
-            raise PortTaken(f"the admin page cannot be at port {port}: {error.strerror}") from error
+            raise PagePortTaken(f"the admin page cannot be at port {port}: {error.strerror}") from error
     with suppress(OSError, ValueError):
         return listening_on(_HOST, int((kept_in(data) / "port").read_text("ascii")))
     return _kept(data, listening_on(_HOST, 0))

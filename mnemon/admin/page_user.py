@@ -20,7 +20,7 @@ TABS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Whose:
+class PageUser:
     """A user of a tenant; `seq` is the position of the last change made here, which a page has to reflect."""
 
     tenant: str
@@ -53,6 +53,6 @@ class Whose:
         return await visit.parts.memory(self.tenant)
 
 
-def shown(whose: Whose, tab: str) -> dict[str, Any]:
+def shown(whose: PageUser, tab: str) -> dict[str, Any]:
     """What the frame of the user's pages needs."""
     return {"whose": whose, "tab": tab, "tabs": TABS}

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from mnemon.chat.screen import Screen
+from mnemon.chat.screen import ChatScreen
 from mnemon.cli.terminal.text import printable
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1
@@ -23,7 +23,7 @@ _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatTurn:
     """What was said last, what a model was given for its answer, and what was found for it."""
 
     text: str
@@ -31,7 +31,7 @@ class Turn:
     found: SearchReplyV2
 
 
-class Command(NamedTuple):
+class SlashCommand(NamedTuple):
     """Something that begins with a slash."""
 
     usage: str
@@ -54,36 +54,43 @@ class Talk:
     """
 
     def __init__(
-        self, memory: MemoryClient, user: str, model: OpenAIModel | None, screen: Screen, budget: int | None
+        self,
+        memory: MemoryClient,
+        user: str,
+        model: OpenAIModel | None,
+        screen: ChatScreen,
+        budget: int | None,
     ) -> None:
         self._memory = memory
         self._user = user
         self._model = model
         self._screen = screen
         self._budget = budget
-        self._last: Turn | None = None
+        self._last: ChatTurn | None = None
         self._started = 0
         self._answering: asyncio.Task[None] | None = None
         self._offered: Mapping[str, str] = {}
         self._forgotten: ForgetReplyV1 | None = None
         self.failed = False
-        self.commands: Mapping[str, Command] = {
+        self.commands: Mapping[str, SlashCommand] = {
             command.usage.split()[0]: command
             for command in (
-                Command(
+                SlashCommand(
                     "/context", "what the model was given for its last answer, and its tokens", self._context
                 ),
-                Command("/why", "what was looked up for the last answer, and how it scored", self._why),
-                Command("/facts", "what is known of you", self._facts),
-                Command("/save TEXT", "keep a fact", self._save),
-                Command(
+                SlashCommand("/why", "what was looked up for the last answer, and how it scored", self._why),
+                SlashCommand("/facts", "what is known of you", self._facts),
+                SlashCommand("/save TEXT", "keep a fact", self._save),
+                SlashCommand(
                     "/forget ID or WORDS",
                     "remove the fact with this id, or the one that these words mean",
                     self._forget,
                 ),
-                Command("/restore", "bring back the fact that was removed last", self._restore),
-                Command("/new", "begin a new conversation: what was said is gone, facts stay", self._new),
-                Command("/help", "this", self._help),
+                SlashCommand("/restore", "bring back the fact that was removed last", self._restore),
+                SlashCommand(
+                    "/new", "begin a new conversation: what was said is gone, facts stay", self._new
+                ),
+                SlashCommand("/help", "this", self._help),
             )
         }
 
@@ -125,7 +132,7 @@ class Talk:
     async def _say(self, text: str) -> None:
         said = await self._memory.publish(self._user, "user", text)
         context = await self._memory.context(self._user, query=text, min_seq=said, budget=self._budget)
-        self._last = Turn(text, context, await self._found(text, said))
+        self._last = ChatTurn(text, context, await self._found(text, said))
         if context.error:
             self._trouble(f"Without memory: {context.error.message}")
         if self._model is None:

@@ -19,7 +19,7 @@ BAR: Final = 24
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 
 
-class Screen:
+class ChatScreen:
     """Standard output: in colour on a terminal, plain in a pipe."""
 
     def __init__(self, console: Console) -> None:

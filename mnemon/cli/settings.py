@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
 
     from mnemon_contracts.settings.document import Document
-    from mnemon_infra.settings.history import Changed, Revision
+    from mnemon_infra.settings.history import Revision, SettingChange
 
 app = typer.Typer(no_args_is_help=True, help="See and change what every process heeds while it runs.")
 
-TenantOption = Annotated[
+SettingsTenantOption = Annotated[
     str | None,
     typer.Option(help="What this tenant has of its own; without it: what holds for all of them."),
 ]
@@ -57,7 +57,7 @@ def get(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Settings or groups; without: all.", autocompletion=_known),
     ] = None,
-    tenant: TenantOption = None,
+    tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,7 +74,7 @@ def set_(
         list[str],
         typer.Argument(metavar="NAME=VALUE", help="Settings and values.", autocompletion=_known_equals),
     ],
-    tenant: TenantOption = None,
+    tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -101,7 +101,7 @@ def preset(
             autocompletion=_presets,
         ),
     ] = None,
-    tenant: TenantOption = None,
+    tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -119,7 +119,7 @@ def preset(
 
 @app.command("unset")
 def unset(
-    names: Names, tenant: TenantOption = None, data: DataOption = None, as_json: JsonOption = False
+    names: Names, tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
     """Go back to the default: a tenant's setting to that of all tenants, theirs to the one built in.
 
@@ -129,7 +129,9 @@ def unset(
 
 
 @app.command("history")
-def history(tenant: TenantOption = None, data: DataOption = None, as_json: JsonOption = False) -> None:
+def history(
+    tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
     """Show what was changed, when and by which program, oldest first: the last 64 times.
 
     Example: `mnemon settings history --data ./memory`
@@ -140,7 +142,7 @@ def history(tenant: TenantOption = None, data: DataOption = None, as_json: JsonO
 @app.command("rollback")
 def rollback(
     revision: Annotated[int, typer.Argument(min=1, help="As `mnemon settings history` shows it.")],
-    tenant: TenantOption = None,
+    tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -151,15 +153,15 @@ def rollback(
     _perform(lambda connection: _rollback(connection, revision, tenant, as_json), data)
 
 
-Command = Callable[["Client"], Coroutine[Any, Any, None]]
+SettingsCommand = Callable[["Client"], Coroutine[Any, Any, None]]
 
 
-def _perform(command: Command, data: Path | None) -> None:
+def _perform(command: SettingsCommand, data: Path | None) -> None:
     deployment = target(data, "broker")
     perform(_connected(command, str(deployment.nats_url)))
 
 
-async def _connected(command: Command, url: str) -> Ending:
+async def _connected(command: SettingsCommand, url: str) -> Ending:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.connection import connect
@@ -328,7 +330,7 @@ def _as_json(revision: "Revision") -> dict[str, Any]:
     return shown | ({"problem": revision.problem} if revision.problem else {})
 
 
-def _change_as_json(change: "Changed") -> dict[str, Any]:
+def _change_as_json(change: "SettingChange") -> dict[str, Any]:
     """What was not set, and what is not, has no field: `null` is a value."""
     sides = (("before", change.before), ("after", change.after))
     return {"setting": change.setting} | {side: value for side, values in sides for value in values}

@@ -48,7 +48,7 @@ def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deploy
     return deployment
 
 
-class Served(NamedTuple):
+class TargetServers(NamedTuple):
     """Servers that answer. Those of a stopped stack do so for the command that started them."""
 
     deployment: "Deployment"
@@ -56,7 +56,7 @@ class Served(NamedTuple):
 
 
 @asynccontextmanager
-async def served(data: Path | None, *needed: Literal["broker", "database"]) -> AsyncIterator[Served]:
+async def served(data: Path | None, *needed: Literal["broker", "database"]) -> AsyncIterator[TargetServers]:
     """What a command works on that a stack may also be stopped for: its servers run as long as it lasts.
 
     Raises:
@@ -73,12 +73,12 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
             logins = FolderLogins(data)
             # Settings are the operator's to change.
             own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
-            yield Served(stack.deployment.model_copy(update=own), is_running=False)
+            yield TargetServers(stack.deployment.model_copy(update=own), is_running=False)
         return
     deployment = target(data, *needed)
     if data is not None and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": data / "vectors"})
-    yield Served(deployment, is_running=True)
+    yield TargetServers(deployment, is_running=True)
 
 
 def configured() -> "Deployment":

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 
-class Format(StrEnum):
+class ToolDialect(StrEnum):
     """For whose models."""
 
     OPENAI = "openai"
@@ -17,7 +17,9 @@ class Format(StrEnum):
 
 
 def tools(
-    form: Annotated[Format, typer.Option("--format", help="Whose models are told of them.")] = Format.OPENAI,
+    form: Annotated[
+        ToolDialect, typer.Option("--format", help="Whose models are told of them.")
+    ] = ToolDialect.OPENAI,
 ) -> None:
     """Print the memory tools as JSON: what goes into the field `tools` of a request to a model.
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from nats.js import JetStreamContext
 
-from mnemon.demo.report import Facts, Forgotten, Found, Told
+from mnemon.demo.report import DemoSearch, Facts, Forgotten, ToldFact
 from mnemon.demo.sample import ANNA, IVAN
 from mnemon_contracts.base import Event
 from mnemon_contracts.decode import decode
@@ -79,11 +79,11 @@ async def tell(memory: MemoryClient, jetstream: JetStreamContext) -> Facts:
     return Facts(told=told, forgotten=forgotten, kept=kept, found=found, context=context)
 
 
-async def _told(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncIterator[Told]:
+async def _told(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncIterator[ToldFact]:
     for user, texts in TOLD.items():
         for text in texts:
             reply = await memory.save(user, text)
-            yield Told(user, text, await _event(jetstream, reply.seen_seq))
+            yield ToldFact(user, text, await _event(jetstream, reply.seen_seq))
 
 
 async def _event(jetstream: JetStreamContext, seq: int) -> Event:
@@ -101,6 +101,6 @@ async def _forget(memory: MemoryClient) -> Forgotten:
     return Forgotten(user, query, gone, reply.seen_seq)
 
 
-async def _found(memory: MemoryClient, user: str, query: str, scope: Scope, seen: int) -> Found:
+async def _found(memory: MemoryClient, user: str, query: str, scope: Scope, seen: int) -> DemoSearch:
     reply = await memory.search(user, query, limit=HITS, scope=[scope], min_seq=seen)
-    return Found(user, query, scope, reply.hits)
+    return DemoSearch(user, query, scope, reply.hits)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
 from mnemon.demo.panels import call, heading
-from mnemon.demo.report import Facts, Forgotten, Found, Told
+from mnemon.demo.report import DemoSearch, Facts, Forgotten, ToldFact
 from mnemon.demo.sample import IVAN
 from mnemon_contracts.events.memory import (
     Decision,
@@ -49,7 +49,7 @@ def facts(facts: Facts) -> Iterator[RenderableType]:
     yield ""
 
 
-def _decisions(told: Iterable[Told]) -> Table:
+def _decisions(told: Iterable[ToldFact]) -> Table:
     rows = _rows()
     for each in told:
         match each.event:
@@ -81,7 +81,7 @@ def _left(facts: Facts) -> Table:
     return rows
 
 
-def _hits(found: Found) -> Table:
+def _hits(found: DemoSearch) -> Table:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="bold", no_wrap=True)
     rows.add_column(style="dim", no_wrap=True)

@@ -60,7 +60,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldFact:
     """A fact that was proposed, and the event by which it was decided on."""
 
     user: str
@@ -95,7 +95,7 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DemoSearch:
     """What a search found, best first."""
 
     user: str
@@ -121,10 +121,10 @@ class Facts:
         context: of Иван, as XML.
     """
 
-    told: Sequence[Told]
+    told: Sequence[ToldFact]
     forgotten: Forgotten
     kept: Mapping[str, Sequence[StoredFact]]
-    found: Sequence[Found]
+    found: Sequence[DemoSearch]
     context: ContextReplyV1
 
     def numbers(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Learned:
 
 
 @dataclass(slots=True)
-class Report:
+class DemoReport:
     """How every event ended.
 
     Attributes:

@@ -12,8 +12,8 @@ from nats.js import JetStreamContext
 
 from mnemon.demo.derived_memory import LEARNING, learn
 from mnemon.demo.facts import tell
-from mnemon.demo.report import DeadLetter, Duplicate, Remembered, Removed, Report
-from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, Line, read_sample
+from mnemon.demo.report import DeadLetter, DemoReport, Duplicate, Remembered, Removed
+from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
@@ -46,7 +46,7 @@ class NotDone(Exception):
     """A consumer did not come to the end of the log in time."""
 
 
-class Watcher(Protocol):
+class DemoProgress(Protocol):
     """Is told how far the demo has come."""
 
     def answers(self, what: str, seconds: float) -> None:
@@ -59,7 +59,7 @@ class Watcher(Protocol):
         """So many events of the log are persisted; what was sent twice is there once."""
 
 
-async def run(watcher: Watcher, model: str | None = None) -> Report:
+async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
     """Run the demo. On return, as on any error, its servers have ended and its folder is gone.
 
     Args:
@@ -71,7 +71,7 @@ async def run(watcher: Watcher, model: str | None = None) -> Report:
         PublishFailed, AskFailed: mnemon does not answer.
         NotDone, NotLearned: a consumer does not come to its end.
     """
-    report = Report()
+    report = DemoReport()
     with _timed(report, "total"):
         async with AsyncExitStack() as ends:
             folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
@@ -109,7 +109,7 @@ class _Demo:
     """Sends the sample, follows it into the database, and asks for it back."""
 
     def __init__(
-        self, memory: MemoryClient, jetstream: JetStreamContext, watcher: Watcher, report: Report
+        self, memory: MemoryClient, jetstream: JetStreamContext, watcher: DemoProgress, report: DemoReport
     ) -> None:
         self._memory = memory
         self._jetstream = jetstream
@@ -119,7 +119,7 @@ class _Demo:
         self._last_seq = 0
         self._is_over = False
 
-    async def play(self, lines: Sequence[Line]) -> None:
+    async def play(self, lines: Sequence[SampleLine]) -> None:
         """Send the lines, and return when all of them are persisted."""
         following = asyncio.create_task(self._follow(expected=len(lines)))
         try:
@@ -159,7 +159,7 @@ class _Demo:
             reached = await self._position.reach(self._jetstream, self._position.value + 1, patience=0.1)
             self._watcher.persisted(reached, of=expected)
 
-    async def _send(self, run: Sequence[Line]) -> int:
+    async def _send(self, run: Sequence[SampleLine]) -> int:
         """Send messages, or one line that is something else; returns a log position that reflects them."""
         line = run[0]
         match line.event:
@@ -180,14 +180,14 @@ class _Demo:
                 return published.last_seq
         return self._last_seq
 
-    async def _publish(self, run: Sequence[Line]) -> Published:
+    async def _publish(self, run: Sequence[SampleLine]) -> Published:
         return await self._memory.publish_many(
             ChatEvent(line.user, line.event, line.conversation)
             for line in run
             if isinstance(line.event, MessageV1 | StartedV1 | ClearedV1)
         )
 
-    async def _remove(self, line: Line) -> Removed:
+    async def _remove(self, line: SampleLine) -> Removed:
         shown = await self._memory.history(
             line.user, limit=MAX_HISTORY, conversation=line.conversation, min_seq=self._last_seq
         )
@@ -211,12 +211,12 @@ def _dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
     )
 
 
-def in_runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
+def in_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
     """Messages that follow each other, a few at a time, and everything else alone.
 
     A message that was sent before is alone too: the server refuses a batch that holds one.
     """
-    run: list[Line] = []
+    run: list[SampleLine] = []
     sent: set[str | None] = set()
     for line in lines:
         is_new = isinstance(line.event, MessageV1) and line.event.id not in sent
@@ -234,7 +234,7 @@ def in_runs(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 @contextmanager
-def _timed(report: Report, part: str) -> Iterator[None]:
+def _timed(report: DemoReport, part: str) -> Iterator[None]:
     begun = time.perf_counter()
     try:
         yield

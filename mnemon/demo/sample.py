@@ -10,9 +10,9 @@ from mnemon_contracts.events.memory import ProfileSetV1
 
 ANNA, IVAN, LENA = USERS = ("anna", "иван", "lena")
 
-Event: TypeAlias = MessageV1 | StartedV1 | ClearedV1 | ProfileSetV1
+SampleEvent: TypeAlias = MessageV1 | StartedV1 | ClearedV1 | ProfileSetV1
 
-_EVENTS: Final[dict[str, type[Event]]] = {
+_EVENTS: Final[dict[str, type[SampleEvent]]] = {
     "message": MessageV1,
     "started": StartedV1,
     "cleared": ClearedV1,
@@ -21,7 +21,7 @@ _EVENTS: Final[dict[str, type[Event]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SampleLine:
     """One event of the sample.
 
     Attributes:
@@ -32,10 +32,10 @@ class Line:
 
     user: str
     conversation: str | None
-    event: Event | bytes
+    event: SampleEvent | bytes
 
 
-def read_sample() -> tuple[Line, ...]:
+def read_sample() -> tuple[SampleLine, ...]:
     """The lines, in the order in which they are published.
 
     Raises:
@@ -51,7 +51,7 @@ def _line(
     conversation: str | None = None,
     body: dict[str, object] | None = None,
     raw: str | None = None,
-) -> Line:
+) -> SampleLine:
     if raw is not None:
-        return Line(user, conversation, raw.encode())
-    return Line(user, conversation, _EVENTS[event].read(json.dumps(body).encode()))
+        return SampleLine(user, conversation, raw.encode())
+    return SampleLine(user, conversation, _EVENTS[event].read(json.dumps(body).encode()))

@@ -16,7 +16,7 @@ from mnemon.cli.terminal.command_spelling import spelled
 from mnemon.demo.derived_memory_view import learned
 from mnemon.demo.facts_view import facts
 from mnemon.demo.panels import call, heading, inset
-from mnemon.demo.report import DeadLetter, Remembered, Removed, Report
+from mnemon.demo.report import DeadLetter, DemoReport, Remembered, Removed
 from mnemon_contracts.base import JsonObject
 from mnemon_contracts.verbs.ask import RenderedMessage
 
@@ -43,7 +43,7 @@ _OPENING: Final = (
 )
 
 
-class Screen:
+class DemoScreen:
     """Shows how far the demo has come. In its `with` block a terminal has moving bars; a pipe has none."""
 
     def __init__(self, console: Console) -> None:
@@ -96,7 +96,7 @@ def greet(console: Console) -> None:
     console.print(_OPENING)
 
 
-def show(report: Report, console: Console) -> None:
+def show(report: DemoReport, console: Console) -> None:
     """Show what happened, and where to go next."""
     remembered = report.remembered
     sent = f"{report.published} events published, {report.log_events} new, all persisted"
@@ -196,7 +196,7 @@ def _letters(letters: Sequence[DeadLetter]) -> RenderableType:
     return inset(rows)
 
 
-def _ends(report: Report) -> RenderableType:
+def _ends(report: DemoReport) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(justify="right", style="bold")
     rows.add_column()

@@ -13,7 +13,7 @@ _GRACE = 5
 """Seconds for what is being answered when the process is to end."""
 
 
-class _Server(uvicorn.Server):
+class _UvicornServer(uvicorn.Server):
     """One that leaves signals to the process it runs in."""
 
     @contextlib.contextmanager
@@ -24,7 +24,7 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def serving(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
     """Answer requests on a socket as long as the block lasts; what has begun is ended."""
-    server = _Server(
+    server = _UvicornServer(
         uvicorn.Config(
             application,
             ws="none",

@@ -36,7 +36,7 @@ class WrongMark(ValueError):
         self.reason = reason
 
 
-class Line(NamedTuple):
+class MarkdownLine(NamedTuple):
     """What a line says: its text, and its marks where it has them."""
 
     text: str
@@ -83,7 +83,7 @@ def owner_read(line: str) -> tuple[str, str] | None:
     return None
 
 
-def fact_read(line: str) -> Line:
+def fact_read(line: str) -> MarkdownLine:
     """A fact, with marks or without.
 
     Raises:
@@ -94,7 +94,7 @@ def fact_read(line: str) -> Line:
     while (found := _MARK.match(rest)) and found[1] not in marks:
         marks[found[1]] = found[2].strip()
         rest = rest[found.end() :]
-    return Line(
+    return MarkdownLine(
         text=_without_escape(rest.strip()),
         id=marks.get("id") or None,
         tier=_tier(marks["t"]) if "t" in marks else None,
@@ -104,7 +104,7 @@ def fact_read(line: str) -> Line:
     )
 
 
-def task_read(line: str) -> tuple[Line, bool]:
+def task_read(line: str) -> tuple[MarkdownLine, bool]:
     """A task, and whether it is done.
 
     Raises:

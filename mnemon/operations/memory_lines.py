@@ -32,7 +32,7 @@ EVENTS: Final = CHAT | {
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
-class Positions(NamedTuple):
+class MessagePositions(NamedTuple):
     """From one way of naming a message to the other; each gives None where there is none.
 
     Attributes:
@@ -52,7 +52,7 @@ def names_positions(event: Event) -> bool:
     return hasattr(event, "from_seq") or bool(lineage and lineage.sources)
 
 
-def renamed(event: AnyEvent, to: Positions) -> AnyEvent | None:
+def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
     """The same event with its positions named the other way; None where its stretch has none there.
 
     A source that is gone is left out: what was learned stays, from where is not known any more.

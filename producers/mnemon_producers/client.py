@@ -29,7 +29,7 @@ from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_producers.connection import connect
 from mnemon_producers.errors import AskFailed, EventRejected
 from mnemon_producers.events import ChatEvent, check_id
-from mnemon_producers.publisher import Events, Progress, Published, Publisher
+from mnemon_producers.publisher import Events, Published, Publisher, PublishProgress
 from mnemon_producers.requests import Questioner
 from mnemon_producers.timeouts import DEFAULTS, Timeouts
 from mnemon_producers.tools import MemoryTools
@@ -174,7 +174,7 @@ class MemoryClient(MemoryTools):
             problem = f"event {seq} is stored, and not applied yet"
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
-    async def publish_many(self, events: Events, *, progress: Progress | None = None) -> Published:
+    async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
         """Add many events, in their order, in atomic batches: for imports.
 
         Events may come from any iterable, also an asynchronous one; it is read as the log takes them.

@@ -43,7 +43,7 @@ _TURNS = TypeAdapter(list[_Turn])
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class LocomoConversation:
     """A sample, as the events that tell it: it is started, then each turn is said."""
 
     name: str
@@ -56,7 +56,7 @@ class Conversation:
         return len(self.events) - 1
 
 
-def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[Conversation]:
+def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[LocomoConversation]:
     """Read a file: one sample, or a list of them as in `locomo10.json`.
 
     Every event has an id made of tenant, user, sample and turn, so that reading a file again gives the same
@@ -79,7 +79,7 @@ def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[Con
     return [_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples]
 
 
-def _conversation(sample: _Sample, tenant: str, user: str) -> Conversation:
+def _conversation(sample: _Sample, tenant: str, user: str) -> LocomoConversation:
     name = sample.sample_id
     prefix = f"locomo:{tenant}:{user}:{name}"
     sessions = 0
@@ -97,7 +97,7 @@ def _conversation(sample: _Sample, tenant: str, user: str) -> Conversation:
         raise NotLocomo(f"{name}: {error.args[0]} is missing") from error
     except (NotLocomo, InvalidBody) as error:
         raise NotLocomo(f"{name}: {error}") from error
-    return Conversation(name, sessions, tuple(events))
+    return LocomoConversation(name, sessions, tuple(events))
 
 
 def _message(event_id: str, role: Role, sent_at: datetime, session: int, turn: _Turn) -> MessageV1:

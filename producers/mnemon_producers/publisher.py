@@ -68,7 +68,7 @@ class Published:
         )
 
 
-Progress: TypeAlias = Callable[[Published], None]
+PublishProgress: TypeAlias = Callable[[Published], None]
 
 
 class Publisher:
@@ -96,7 +96,7 @@ class Publisher:
         """
         return (await self._single(encode(self._tenant, event, _unique()))).seq
 
-    async def publish_many(self, events: Events, progress: Progress | None = None) -> Published:
+    async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
         """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
 
         While the server makes one batch durable, the next is encoded and handed to it. A batch is committed

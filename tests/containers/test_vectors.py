@@ -21,7 +21,7 @@ from mnemon_infra.rebuild.generations import site_alone
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, of_generation
-from mnemon_infra.vectors.port import Collection, Vectors, VectorsOutdated
+from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore
 from tests.containers.conftest import image, require_engine
 from tests.e2e.deciders import WORKERS
 from tests.e2e.test_facts_once import two_thousand_proposals_and_three_deaths
@@ -57,12 +57,14 @@ async def deployment(container: DockerContainer) -> AsyncIterator[Deployment]:
 
 class TestServer(Suite, WordySuite):
     @pytest_asyncio.fixture
-    async def vectors(self, deployment: Deployment) -> AsyncIterator[Vectors]:
+    async def vectors(self, deployment: Deployment) -> AsyncIterator[VectorStore]:
         async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
             yield vectors
 
     @pytest_asyncio.fixture(params=MODELS)
-    async def wordy(self, deployment: Deployment, request: pytest.FixtureRequest) -> AsyncIterator[Vectors]:
+    async def wordy(
+        self, deployment: Deployment, request: pytest.FixtureRequest
+    ) -> AsyncIterator[VectorStore]:
         made_by: MadeBy = request.param
         opened = open_vectors(deployment, model=made_by.model, dimension=made_by.dimension)
         async with opened as vectors:

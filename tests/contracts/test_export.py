@@ -38,7 +38,8 @@ def test_every_schema_has_a_contract() -> None:
 
 def test_the_output_is_the_same_in_every_process() -> None:
     script = (
-        "import hashlib; from mnemon_contracts import export; from mnemon_contracts.publication import published;"
+        "import hashlib; from mnemon_contracts import export;"
+        "from mnemon_contracts.publication import published;"
         "files = sorted(export.generated(published.examples()).items());"
         "print(hashlib.sha256(repr(files).encode()).hexdigest())"
     )

@@ -10,7 +10,7 @@ from mnemon_consumers.persist import handler as persist
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.given import Given
 
 WORKERS = 4
@@ -21,7 +21,7 @@ async def work(deployment: Deployment, workers: int) -> None:
     embedder = Given()
     async with AsyncExitStack() as ends:
         opened = open_vectors(deployment, model=embedder.model, dimension=embedder.dimension)
-        finding = Finding(await ends.enter_async_context(opened), embedder)
+        finding = VectorIndex(await ends.enter_async_context(opened), embedder)
         for number in range(workers):
             database = Database(deployment, name=f"dedupe-{number}")
             await database.open()

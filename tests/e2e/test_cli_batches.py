@@ -8,7 +8,7 @@ import pytest
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.windows.batches import State, StoredBatch, put
+from mnemon_infra.database.windows.batches import BatchState, StoredBatch, put
 from tests.e2e.conftest import Finished, mnemon
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -30,7 +30,7 @@ def run(deployment: Deployment) -> Run:
     return run
 
 
-def batch(number: int, state: State, error: str | None = None) -> StoredBatch:
+def batch(number: int, state: BatchState, error: str | None = None) -> StoredBatch:
     at = NOW - timedelta(hours=number)
     provider_id = None if state == "claimed" else f"batch_p{number}"
     times = at, at + timedelta(minutes=9), at + timedelta(hours=20)

@@ -17,7 +17,7 @@ import pytest
 
 from mnemon.demo.facts import CONTEXT_BUDGET
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.state import ProviderState
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import embedded
@@ -135,7 +135,7 @@ def assert_learned(learned: dict[str, Any]) -> None:
 
 
 async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
-    with ProviderServer(State(has_batches=False)) as server:
+    with ProviderServer(ProviderState(has_batches=False)) as server:
         demo = await start_demo(
             folder, "--json", MNEMON_MODEL_URL=server.openai_url, MNEMON_MODEL="a-model-of-mine"
         )

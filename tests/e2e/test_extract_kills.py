@@ -16,9 +16,9 @@ import pytest
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import Answered, Asked, Batch, State
+from mnemon_bench.provider_server.state import BatchLine, GeneratedAnswer, ProviderBatch, ProviderState
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
@@ -47,7 +47,7 @@ def windows_of(users: int) -> int:
 
 
 @dataclass
-class Holding(State):
+class Holding(ProviderState):
     """A provider that stops in the middle of what is asked of it, once at each place, until it is let go.
 
     Attributes:
@@ -62,18 +62,18 @@ class Holding(State):
     reached: queue.Queue[str] = field(default_factory=queue.Queue)
     let_go: threading.Event = field(default_factory=threading.Event)
 
-    def create(self, wire: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:
+    def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
         if self._stopped("before it takes the batch"):
             raise ValueError("whoever asked is dead")
         batch = super().create(wire, lines, given)
         self._stopped("before it says that it has taken the batch")
         return batch
 
-    def poll(self, batch: Batch) -> None:
+    def poll(self, batch: ProviderBatch) -> None:
         self._stopped("before it says how the batch fares")
         super().poll(batch)
 
-    def ask(self, question: Question) -> Answered:
+    def ask(self, question: ReceivedRequest) -> GeneratedAnswer:
         if len(self.questions) >= self.windows // 4:
             self._stopped("before it answers")
         answered = super().ask(question)

@@ -6,13 +6,13 @@ from typing import Any, LiteralString
 
 from nats.js.api import StreamInfo
 
-from mnemon.operations.audit.ledger import Audit, Kind
+from mnemon.operations.audit.ledger import Audit, FaultKind
 from mnemon.operations.audit.run import examine
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from tests.integration.conftest import Stock
 
@@ -41,9 +41,9 @@ class Audited:
         return await self.stock.connection.jetstream().stream_info(WORK, subjects_filter="work.persist.>")
 
     async def found(self, every: int = 1) -> Audit:
-        return await examine(self.stock.connection, self.database, Sample(every), lambda *_: None)
+        return await examine(self.stock.connection, self.database, UserSample(every), lambda *_: None)
 
-    async def faults(self) -> list[tuple[Kind, int]]:
+    async def faults(self) -> list[tuple[FaultKind, int]]:
         return [(each.kind, each.seq) for each in (await self.found()).faults.named]
 
     async def change(self, sql: LiteralString, *values: Any) -> None:

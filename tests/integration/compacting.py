@@ -11,7 +11,7 @@ from typing import Any, Self
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
 from mnemon_contracts.events.chat import MessageV1
@@ -36,11 +36,11 @@ Summary = dict[str, Any]
 class Gate:
     """A model that answers once it is let."""
 
-    answering: Callable[[Question], str]
+    answering: Callable[[ReceivedRequest], str]
     asked: threading.Event = field(default_factory=threading.Event)
     opened: threading.Event = field(default_factory=threading.Event)
 
-    def __call__(self, question: Question) -> str:
+    def __call__(self, question: ReceivedRequest) -> str:
         self.asked.set()
         self.opened.wait(PATIENCE)
         return self.answering(question)

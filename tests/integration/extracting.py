@@ -15,7 +15,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
-from mnemon_infra.broker.dead_letters.listing import Wanted, letters
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import BATCHES
@@ -136,7 +136,7 @@ class Extracting:
         """Give back each dead letter, once it is there."""
         stream_context = self.connection.jetstream()
         async with asyncio.timeout(PATIENCE):
-            while not (found := [each async for each in letters(self.connection, Wanted())]):
+            while not (found := [each async for each in letters(self.connection, LetterFilter())]):
                 await asyncio.sleep(0.05)
         for each in found:
             assert isinstance(await redrive(self.connection, each, _never_applied), GivenBack)

@@ -11,7 +11,7 @@ from mnemon_infra.database.engine import Connection, Database, Query
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
-from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.memory.user_memory import NewestMessages
 from tests.fold import TENANT, USER, LoggedEvent, State
 
 
@@ -83,9 +83,11 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
 
     async def query(connection: Connection) -> State:
         owner = TENANT, user
-        (now,) = await user_memory.newest_messages([Newest(*owner, None, 100)])(connection)
+        (now,) = await user_memory.newest_messages([NewestMessages(*owner, None, 100)])(connection)
         state = State(now.conversation)
-        wanted = [Newest(*owner, place, 100) for place in sorted({*places, now.conversation, "c1", "c2"})]
+        wanted = [
+            NewestMessages(*owner, place, 100) for place in sorted({*places, now.conversation, "c1", "c2"})
+        ]
         for place, view, written in zip(
             [str(each.conversation) for each in wanted],
             await user_memory.newest_messages(wanted)(connection),

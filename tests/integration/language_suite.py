@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.models.language.port import (
-    Answer,
     LanguageModel,
     LineFailed,
+    ModelAnswer,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Request,
     RequestRefused,
     Usage,
 )
@@ -53,12 +53,12 @@ SCHEMA: Mapping[str, Any] = {
 }
 
 
-def asking(text: str, schema: Mapping[str, Any] | None = SCHEMA) -> Request:
-    return Request("extract", INSTRUCTIONS, text, schema=schema)
+def asking(text: str, schema: Mapping[str, Any] | None = SCHEMA) -> ModelRequest:
+    return ModelRequest("extract", INSTRUCTIONS, text, schema=schema)
 
 
-def facts(answer: Answer | LineFailed) -> list[str]:
-    assert isinstance(answer, Answer)
+def facts(answer: ModelAnswer | LineFailed) -> list[str]:
+    assert isinstance(answer, ModelAnswer)
     return [fact["text"] for fact in json.loads(answer.text)["facts"]]
 
 
@@ -117,7 +117,7 @@ class LanguageSuite:
     async def test_a_failure_is_tried_again(
         self, status: int, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.append(Fault(status, retry_after=1 if status == 429 else None))
+        server.state.faults.requests.append(HttpFault(status, retry_after=1 if status == 429 else None))
         started = time.monotonic()
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
         assert status != 429 or 1 <= time.monotonic() - started < 5
@@ -129,14 +129,14 @@ class LanguageSuite:
         self, status: int, server: ProviderServer, model: LanguageModel
     ) -> None:
         wait = 0.1 if status == 429 else None
-        server.state.faults.requests.extend([Fault(status, retry_after=wait)] * 10)
+        server.state.faults.requests.extend([HttpFault(status, retry_after=wait)] * 10)
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
         assert not isinstance(raised.value, ModelRefused)
         assert raised.value.retry_after == wait
 
     async def test_who_is_slow_is_not_waited_for(self, server: ProviderServer) -> None:
-        server.state.faults.requests.extend([Fault(seconds=60)] * 10)
+        server.state.faults.requests.extend([HttpFault(seconds=60)] * 10)
         started = time.monotonic()
         async with self.opened(server, model_timeout=0.2) as model:
             with pytest.raises(ModelUnavailable):
@@ -168,7 +168,7 @@ class LanguageSuite:
     async def test_half_an_answer_is_paid_for_and_cannot_be_used(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.extend([Fault(is_half=True)] * 10)
+        server.state.faults.requests.extend([HttpFault(is_half=True)] * 10)
         answer = await model.complete(asking("I like tea"))
         assert (answer.text, answer.problem) == ("", "the answer is broken JSON")
         assert server.state.asked == {"I like tea": 1}
@@ -176,7 +176,7 @@ class LanguageSuite:
     async def test_a_page_in_place_of_an_answer_is_none(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.extend([Fault(body=b"<html>I like tea</html>")] * 10)
+        server.state.faults.requests.extend([HttpFault(body=b"<html>I like tea</html>")] * 10)
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
         assert "tea" not in str(raised.value)

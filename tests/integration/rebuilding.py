@@ -9,7 +9,7 @@ from psycopg.sql import SQL
 from mnemon_infra.database.generations.generation_repository import drop
 from mnemon_infra.rebuild.generations import Site, catch_up, made
 from mnemon_infra.rebuild.replay import Replay
-from mnemon_infra.rebuild.verification import Verdict, Verifying
+from mnemon_infra.rebuild.verification import RowVerification, Verifying
 
 
 class Told:
@@ -38,7 +38,7 @@ async def rebuilt(place: Site, told: Told) -> AsyncIterator[Replay]:
         yield replay
 
 
-async def verdict_on(place: Site, told: Told, patience: float = 60) -> Verdict:
+async def verdict_on(place: Site, told: Told, patience: float = 60) -> RowVerification:
     """What a comparison finds; it leaves nothing behind."""
     async with made(place, "next", told) as replay:
         verdict = await Verifying(place, replay, told, patience=patience).verdict()

@@ -14,7 +14,7 @@ from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.messages.unsummarised import Whose, uncovered
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.database.windows.batch_recovery import adopt
@@ -139,7 +139,7 @@ async def test_nothing_that_was_answered_is_read_again_and_the_rest_is(database:
         answered(103, 11, 15, batch_id="b3"),
     ]
     await adopted(database, *events)
-    (stretches,) = await database.read(uncovered([Whose("acme", "u1", 100, END)], "windows"))
+    (stretches,) = await database.read(uncovered([UnsummarisedQuery("acme", "u1", 100, END)], "windows"))
     assert [message.seq for stretch in stretches for message in stretch.messages] == [16, 17, 18, 19, 20]
     assert [(first, is_answered) for first, _, _, is_answered in await held(database)] == [
         (1, False), (6, True), (11, True)

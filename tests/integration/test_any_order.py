@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from mnemon_consumers.persist.decide import plan
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import user_memory
-from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.memory.user_memory import NewestMessages
 from mnemon_infra.database.projections.sweep import last_watermark, sweep
 from mnemon_infra.database.projections.writer import write
 from tests.fold import TENANT, USER, LoggedEvent, State, fold
@@ -110,5 +110,5 @@ async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> Non
 async def test_one_event_twice_in_a_batch(database: Database, copies: int) -> None:
     events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
     await write(database, plan([delivery_of(event) for event in reversed(events)]).rows)
-    (view,) = await database.read(user_memory.newest_messages([Newest(TENANT, USER, "c1", 10)]))
+    (view,) = await database.read(user_memory.newest_messages([NewestMessages(TENANT, USER, "c1", 10)]))
     assert [(row.seq, row.event_id) for row in view.messages] == [(1, "same")]

@@ -274,7 +274,7 @@ async def test_few_are_open_at_a_time(place: Site, stock: Stock, monkeypatch: py
     monkeypatch.setattr(snapshot_pool, "KEPT", 1)
     await kept(place, await stock.say("a"), await stock.say("b"))
     wanted = ("acme", "u1"), None, 10, None
-    async with snapshot_pool.Opened(place.deployment, LiveSettings(), None).kept() as several:
+    async with snapshot_pool.SnapshotPool(place.deployment, LiveSettings(), None).kept() as several:
         async with several.at(1) as (first, _):
             async with several.at(2) as (last, _):
                 assert len((await last.messages(*wanted)).value.messages) == 2

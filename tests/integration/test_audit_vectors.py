@@ -12,7 +12,7 @@ from mnemon_consumers.app import running
 from mnemon_contracts.identity import point_id
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import made_by_of
@@ -31,7 +31,7 @@ async def test_what_has_no_point_and_what_has_one_too_many(
 
     async def found() -> Audit:
         async with site(deployment) as place, live_pages(place) as pages:
-            return await examine(connection, place.database, Sample(), lambda *_: None, pages)
+            return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
 
     async with running(("persist", "index", "dedupe", "retrieve"), deployment):
         for number in range(70):

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from mnemon_bench.provider_server.answers import Question
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.answers import ReceivedRequest
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
 from tests.integration.compacting import MODEL, Compacting
@@ -41,7 +41,7 @@ async def test_what_is_no_summary_is_asked_for_once_more_and_then_the_rules_writ
     usual = compacting.server.state.answering
     asked: list[str] = []
 
-    def answering(question: Question) -> str:
+    def answering(question: ReceivedRequest) -> str:
         if "u1 says" not in question.text:
             return usual(question)
         asked.append(question.text)
@@ -81,8 +81,8 @@ async def test_a_refused_answer_is_counted_though_the_model_is_away_when_asked_a
 ) -> None:
     faults = compacting.server.state.faults.requests
 
-    def answering(question: Question) -> str:
-        faults.extend([Fault(status=500)] * 3)
+    def answering(question: ReceivedRequest) -> str:
+        faults.extend([HttpFault(status=500)] * 3)
         compacting.server.state.answering = usual
         return ""
 

@@ -9,13 +9,18 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import compaction as module
 from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
-from mnemon_infra.database.messages.unsummarised import CoveredBy, Stretch, Whose, uncovered
+from mnemon_infra.database.messages.unsummarised import (
+    CoveredBy,
+    UnsummarisedMessages,
+    UnsummarisedQuery,
+    uncovered,
+)
 from mnemon_producers.client import MemoryClient
 from tests.integration.compacting import KEY, PATIENCE, Compacting
 from tests.integration.conftest import Stock
@@ -114,9 +119,11 @@ async def test_an_answer_is_not_lost_while_the_log_is_away(
 async def test_an_answer_is_counted_though_the_database_is_away_when_it_comes(
     compacting: Compacting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked: list[Sequence[Whose]] = []
+    looked: list[Sequence[UnsummarisedQuery]] = []
 
-    def looking(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list[Stretch]]]:
+    def looking(
+        wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
+    ) -> Query[list[list[UnsummarisedMessages]]]:
         looked.append(wanted)
         if len(looked) == 2:
             raise DatabaseUnavailable("it restarts")
@@ -132,7 +139,7 @@ async def test_an_answer_is_counted_though_the_database_is_away_when_it_comes(
 
 async def test_a_model_that_thinks_long_keeps_no_other_conversation_waiting(compacting: Compacting) -> None:
     late = compacting.server.state.faults.requests
-    late.append(Fault(seconds=6))
+    late.append(HttpFault(seconds=6))
     async with compacting.running():
         await compacting.talk(17, ["u1"])
         async with asyncio.timeout(PATIENCE):
@@ -181,7 +188,7 @@ async def test_what_a_model_will_never_take_becomes_a_dead_letter(compacting: Co
 
 
 async def test_a_model_that_does_not_answer_is_asked_again(compacting: Compacting) -> None:
-    failing = [Fault(status=500)] * 6 + [Fault(status=429, retry_after=0.2)] * 3
+    failing = [HttpFault(status=500)] * 6 + [HttpFault(status=429, retry_after=0.2)] * 3
     compacting.server.state.faults.requests.extend(failing)
     async with compacting.running():
         await compacting.talk(17)

@@ -26,7 +26,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.models.wordllama import WordLlama
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.vector_index import Finding, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, opened
 
 ANNA, BORIS = ("acme", "anna"), ("acme", "boris")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -37,7 +37,7 @@ class Anna:
     """A user in the log, whose proposals are decided when asked for."""
 
     connection: Client
-    finding: Finding
+    finding: VectorIndex
     settings: LiveSettings
     deciding: Deciding
     numbers: Iterator[int] = field(default_factory=count)

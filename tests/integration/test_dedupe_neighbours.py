@@ -9,12 +9,12 @@ import pytest
 
 from mnemon_consumers.dedupe.decide import Decided
 from mnemon_consumers.dedupe.neighbours import Neighbours
-from mnemon_consumers.dedupe.state.user import Known
+from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.events.memory import Decision, Fact, FactForgottenV1, FactSavedV1, FactUpdatedV1
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Finding, fact, opened, points
+from mnemon_infra.vectors.vector_index import VectorIndex, fact, opened, points
 
 ANNA = ("acme", "anna")
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -24,7 +24,7 @@ HARP = "Plays the harp in a small band"
 
 
 @pytest.fixture
-async def finding(tmp_path: Path) -> AsyncIterator[Finding]:
+async def finding(tmp_path: Path) -> AsyncIterator[VectorIndex]:
     async with opened(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
         yield finding
 
@@ -51,13 +51,13 @@ def updated(fact_id: str, former: str, text: str, *, importance: int = 5) -> Dec
     )
 
 
-def apply(neighbours: Neighbours, known: Known, *decided: Decided) -> None:
+def apply(neighbours: Neighbours, known: UserState, *decided: Decided) -> None:
     for each in decided:
         neighbours.note(each)
         known.apply(each[1], str(each[1].id), AT)
 
 
-async def turn(finding: Finding, known: Known, *decided: Decided) -> None:
+async def turn(finding: VectorIndex, known: UserState, *decided: Decided) -> None:
     neighbours = Neighbours(finding, ANNA, known)
     apply(neighbours, known, *decided)
     await neighbours.write()
@@ -67,7 +67,7 @@ async def near(neighbours: Neighbours, text: str, at: datetime = AT) -> dict[str
     return {each.fact_id: round(each.similarity, 3) for each in await neighbours.nearest(text, at)}
 
 
-async def versions(finding: Finding) -> dict[str, str]:
+async def versions(finding: VectorIndex) -> dict[str, str]:
     return {
         str(each.payload["fact_id"]): str(each.payload["event_id"])
         async for page in finding.vectors.scroll(Collection.MEMORIES, ANNA)
@@ -75,8 +75,8 @@ async def versions(finding: Finding) -> dict[str, str]:
     }
 
 
-async def test_a_fact_of_an_earlier_turn_is_found(finding: Finding) -> None:
-    known = Known()
+async def test_a_fact_of_an_earlier_turn_is_found(finding: VectorIndex) -> None:
+    known = UserState()
     await turn(finding, known, saved("ar_001", TEA), saved("ar_002", HARP))
     later = Neighbours(finding, ANNA, known)
     await later.look_up([MORE_TEA])
@@ -86,8 +86,8 @@ async def test_a_fact_of_an_earlier_turn_is_found(finding: Finding) -> None:
     assert found["ar_001"] > 0.8 > found["ar_002"]
 
 
-async def test_a_fact_of_the_same_turn_is_as_near_as_one_that_the_engine_has(finding: Finding) -> None:
-    known, written = Known(), Known()
+async def test_a_fact_of_the_same_turn_is_as_near_as_one_that_the_engine_has(finding: VectorIndex) -> None:
+    known, written = UserState(), UserState()
     await turn(finding, written, saved("ar_001", TEA))
     by_engine = Neighbours(finding, ANNA, written)
     await by_engine.look_up([MORE_TEA])
@@ -98,8 +98,8 @@ async def test_a_fact_of_the_same_turn_is_as_near_as_one_that_the_engine_has(fin
     assert await near(here, MORE_TEA) == await near(by_engine, MORE_TEA)
 
 
-async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(finding: Finding) -> None:
-    known = Known()
+async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(finding: VectorIndex) -> None:
+    known = UserState()
     await turn(finding, known, saved("ar_001", TEA))
     neighbours = Neighbours(finding, ANNA, known)
     await neighbours.look_up([MORE_TEA, HARP])
@@ -111,8 +111,8 @@ async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(findi
     assert (await near(neighbours, HARP))["ar_001"] == 1
 
 
-async def test_what_was_only_said_again_stays_as_near_as_it_was(finding: Finding) -> None:
-    known = Known()
+async def test_what_was_only_said_again_stays_as_near_as_it_was(finding: VectorIndex) -> None:
+    known = UserState()
     await turn(finding, known, saved("ar_001", TEA))
     neighbours = Neighbours(finding, ANNA, known)
     await neighbours.look_up([MORE_TEA])
@@ -122,8 +122,8 @@ async def test_what_was_only_said_again_stays_as_near_as_it_was(finding: Finding
     assert await near(neighbours, MORE_TEA) == before != {}
 
 
-async def test_what_ended_in_the_turn_is_near_to_nothing(finding: Finding) -> None:
-    known = Known()
+async def test_what_ended_in_the_turn_is_near_to_nothing(finding: VectorIndex) -> None:
+    known = UserState()
     await turn(finding, known, saved("ar_001", TEA), saved("ar_002", TEA, expires_at=AT + timedelta(days=1)))
     neighbours = Neighbours(finding, ANNA, known)
     await neighbours.look_up([MORE_TEA])
@@ -137,8 +137,10 @@ async def test_what_ended_in_the_turn_is_near_to_nothing(finding: Finding) -> No
     assert await near(neighbours, MORE_TEA, AT + timedelta(days=2)) == {}
 
 
-async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ended(finding: Finding) -> None:
-    known = Known()
+async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ended(
+    finding: VectorIndex,
+) -> None:
+    known = UserState()
     await turn(finding, known, saved("ar_001", TEA), saved("ar_002", HARP))
     known.findable = True
     neighbours = Neighbours(finding, ANNA, known)
@@ -156,8 +158,8 @@ async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ende
     assert known.findable
 
 
-async def test_a_point_of_a_former_version_stands_for_no_fact(finding: Finding) -> None:
-    known = Known()
+async def test_a_point_of_a_former_version_stands_for_no_fact(finding: VectorIndex) -> None:
+    known = UserState()
     await turn(finding, known, saved("ar_001", TEA))
     known.findable = True
     stale = await points(finding, [fact(ANNA, "ar_001", "of long ago", TEA)])
@@ -168,8 +170,8 @@ async def test_a_point_of_a_former_version_stands_for_no_fact(finding: Finding) 
     assert await near(neighbours, MORE_TEA) == {}
 
 
-async def test_facts_without_points_are_made_findable_before_the_first_search(finding: Finding) -> None:
-    known = Known()
+async def test_facts_without_points_are_made_findable_before_the_first_search(finding: VectorIndex) -> None:
+    known = UserState()
     known.apply(saved("ar_001", TEA)[1], "saved-ar_001", AT)
     neighbours = Neighbours(finding, ANNA, known)
     await neighbours.look_up([MORE_TEA])

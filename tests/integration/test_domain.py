@@ -14,7 +14,7 @@ from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.integration.burying import bury_next, kept
@@ -73,6 +73,6 @@ async def test_what_is_said_is_remembered_and_what_is_poison_is_buried(
         await persisted(connection)
         assert await stock.contents(min_seq=last) == ["good bye"]
         async with Database(deployment) as database:
-            audit = await examine(connection, database, Sample(), lambda *_: None)
+            audit = await examine(connection, database, UserSample(), lambda *_: None)
     assert [each.sequence for each in await kept(connection)] == [1, 2]
     assert audit.faults.named == []

@@ -17,7 +17,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingUnavailable, Thresholds
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -55,7 +55,7 @@ async def test_after_a_failure_the_model_has_a_pause(
     embedder = _FailingEmbedder()
     located = deployment.model_copy(update={"vectors_folder": tmp_path_factory.mktemp("pause")})
     async with open_vectors(located, model=embedder.model, dimension=embedder.dimension) as vectors:
-        search = Search(database, Memory(database, LiveSettings(), 10), Finding(vectors, embedder))
+        search = Search(database, Memory(database, LiveSettings(), 10), VectorIndex(vectors, embedder))
 
         async def is_degraded() -> bool:
             found = await search.find(("acme", "u1"), "tea", (), 5, None, Retrieval(), NOW)

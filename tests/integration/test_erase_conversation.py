@@ -22,11 +22,11 @@ from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.comparison import compared
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
-from mnemon_infra.database.memory.user_memory import Newest, newest_messages
+from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
 from mnemon_infra.database.messages.conversations import spans_of
 from mnemon_infra.database.projections.sweep import sweep
 from mnemon_infra.database.projections.writer import write
@@ -209,7 +209,7 @@ async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
         assert (receipt["removed"], receipt["pending"]) == (there, [])
         assert receipt["generations"] == [replay.schema]
         async with Database(deployment.model_copy(update={"database_schema": replay.schema})) as former:
-            (home_view,) = await former.read(newest_messages([Newest(TENANT, USER, "home", 9)]))
+            (home_view,) = await former.read(newest_messages([NewestMessages(TENANT, USER, "home", 9)]))
             assert [each.content for each in home_view.messages] == ["I live in Riga"]
         left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
         assert set(left["left"].values()) == set(left["found"].values()) == {0}
@@ -231,6 +231,6 @@ async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
         async with site_alone(deployment) as place:
             verdict = await verdict_on(place, Told())
             assert (verdict.is_settled, verdict.first) == (True, [])
-            audit = await examine(connection, place.database, Sample(), lambda *_: None)
+            audit = await examine(connection, place.database, UserSample(), lambda *_: None)
             assert audit.faults.named == []
     assert bad not in [each.sequence for each in await kept(connection)]

@@ -9,7 +9,7 @@ from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Dead, settle
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, Taking
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.purge import left_of, purge
 from mnemon_infra.broker.streams.schedules import once
 from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, waiting
@@ -46,11 +46,11 @@ async def leave_schedule(connection: Client, owner: tuple[str, str]) -> str:
     return subject
 
 
-def erased_user() -> Taking:
+def erased_user() -> ErasureScope:
     return ErasedUser(OWNER, 100, datetime.now(UTC) + timedelta(minutes=1))
 
 
-def erased_conversation(conversation: str) -> Taking:
+def erased_conversation(conversation: str) -> ErasureScope:
     at = datetime.now(UTC) + timedelta(minutes=1)
     return ErasedConversation(OWNER, conversation, 100, (), frozenset(), "gone", 100, at)
 

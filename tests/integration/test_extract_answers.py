@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.answers import Question, answer
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.answers import ReceivedRequest, answer
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.extract import decide
 from mnemon_consumers.extract.answers import window_outcome
@@ -70,7 +70,7 @@ async def test_what_was_cleared_before_is_not_asked(extracting: Extracting) -> N
 
 
 async def test_known_facts_are_told_and_may_be_superseded(extracting: Extracting) -> None:
-    def answer(question: Question) -> str:
+    def answer(question: ReceivedRequest) -> str:
         fact = {"memory_type": "user_fact", "importance": 7, "tier": "profile", "expires_at": None}
         facts = [
             {**fact, "text": "Lives in York", "supersedes": "pf_002", "sources": [1]},
@@ -158,7 +158,7 @@ async def test_facts_beyond_the_limit_are_said_and_kept(extracting: Extracting) 
 
 async def test_a_model_that_is_away_is_waited_for_and_no_attempt_is_counted(extracting: Extracting) -> None:
     await extracting.set(attempts=1)
-    extracting.server.state.faults.requests.extend([Fault(503)] * 3)  # the SDK tries three times
+    extracting.server.state.faults.requests.extend([HttpFault(503)] * 3)  # the SDK tries three times
     async with extracting.running():
         await extracting.stock.say("I like tea")
         await extracting.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))
@@ -174,7 +174,7 @@ async def test_who_found_no_time_where_others_did_waits_and_no_attempt_is_counte
 ) -> None:
     await extracting.set(mode="batch", pool_seconds=3600, attempts=1)
     # Each is tried three times: whichever comes last is the only one that is answered.
-    extracting.server.state.faults.requests.extend([Fault(429, retry_after=0.1)] * 5)
+    extracting.server.state.faults.requests.extend([HttpFault(429, retry_after=0.1)] * 5)
     async with extracting.running():
         await extracting.stock.say("I like tea", "acme.u1.one")
         await extracting.stock.say("I like tea", "acme.u1.two")

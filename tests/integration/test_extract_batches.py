@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from mnemon_bench.provider_server.answers import answer
-from mnemon_bench.provider_server.faults import Damage, Fault
+from mnemon_bench.provider_server.faults import Damage, HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
@@ -229,7 +229,7 @@ async def test_a_provider_without_batches_is_asked_one_by_one(extracting: Extrac
 
 
 async def test_a_batch_whose_answer_is_lost_is_found_and_not_paid_for_twice(extracting: Extracting) -> None:
-    extracting.server.state.faults.requests.append(Fault(is_half=True, path="POST /v1/batches"))
+    extracting.server.state.faults.requests.append(HttpFault(is_half=True, path="POST /v1/batches"))
     async with extracting.running():
         await extracting.cut_of(5)
         await extracting.has(5, "window.answered")

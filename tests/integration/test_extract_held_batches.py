@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
@@ -45,7 +45,7 @@ async def test_what_was_answered_while_nobody_looked_for_days_is_read_and_not_pa
 
 async def test_a_batch_that_never_ends_is_given_up(extracting: Extracting) -> None:
     extracting.server.state.polls = 1_000_000
-    extracting.server.state.faults.requests.extend([Fault(400, path="/cancel")] * 100)
+    extracting.server.state.faults.requests.extend([HttpFault(400, path="/cancel")] * 100)
     await extracting.set(deadline_hours=2 / 3600)
     async with extracting.running():
         await extracting.cut_of(3)

@@ -8,7 +8,7 @@ import pytest
 
 from mnemon.operations.health import failing_models
 from mnemon.operations.health.report import Health, examine
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
@@ -64,7 +64,7 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(mode: str, extracti
 
 
 async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(extracting: Extracting) -> None:
-    extracting.server.state.faults.requests.extend([Fault(404, path="chat")] * 10)
+    extracting.server.state.faults.requests.extend([HttpFault(404, path="chat")] * 10)
     async with extracting.running():
         await extracting.stock.say("I like tea")
         await seen(extracting, f"openai/{MODEL} of acme", "has no model", "HTTP 404")
@@ -88,7 +88,7 @@ async def test_a_missing_key_is_a_problem(extracting: Extracting) -> None:
 async def test_an_outage_is_a_problem_when_it_lasts(
     extracting: Extracting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extracting.server.state.faults.requests.extend([Fault(503)] * 1000)
+    extracting.server.state.faults.requests.extend([HttpFault(503)] * 1000)
     async with extracting.running():
         await extracting.stock.say("I like tea")
         await extracting.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))

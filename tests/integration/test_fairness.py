@@ -21,7 +21,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.integration.compacting import Compacting
 from tests.integration.conftest import Stock
 
@@ -55,7 +55,7 @@ async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with (
         open_vectors(located, model="none", dimension=None) as vectors,
-        dedupe.consuming(database, Finding(vectors, None), located),
+        dedupe.consuming(database, VectorIndex(vectors, None), located),
     ):
         (quiet,) = await decisions(connection, "quiet", 1)
         flood = await decisions(connection, "flood", FLOOD)

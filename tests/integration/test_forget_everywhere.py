@@ -15,7 +15,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import FactEvent, fact_events
+from mnemon_infra.database.facts.fact_repository import FactEventRecord, fact_events
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
@@ -95,7 +95,7 @@ async def test_persist_finds_the_row_and_goes_on(
     assert await memory_rows(deployment) == written, "persist would have written the same"
 
 
-async def memory_rows(deployment: Deployment) -> list[FactEvent]:
+async def memory_rows(deployment: Deployment) -> list[FactEventRecord]:
     """The rows of the events about the user's facts, without texts, which a sweep may remove meanwhile."""
     async with Database(deployment) as database:
         (events,) = await database.read(fact_events([("acme", "u1")]))

@@ -7,7 +7,7 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.messages.lookup import Surroundings, Wanted, surroundings, visible
+from mnemon_infra.database.messages.lookup import MessageLookup, Surroundings, surroundings, visible
 from mnemon_infra.database.projections.writer import write
 
 
@@ -21,7 +21,7 @@ def said(seq: int, conversation: str | None = None, user: str = "anna") -> Deliv
 
 
 async def around(database: Database, *seqs: int) -> Surroundings:
-    wanted = Wanted("acme", "anna", [f"e{seq}" for seq in seqs], len(seqs))
+    wanted = MessageLookup("acme", "anna", [f"e{seq}" for seq in seqs], len(seqs))
     (found,) = await database.read(surroundings([wanted]))
     return found
 
@@ -47,7 +47,7 @@ async def test_stretches_that_meet_are_one(database: Database) -> None:
 
 async def test_only_the_first_are_surrounded(database: Database) -> None:
     await write(database, plan([said(seq) for seq in range(1, 21)]).rows)
-    wanted = Wanted("acme", "anna", ["e15", "e4", "e9"], 2)
+    wanted = MessageLookup("acme", "anna", ["e15", "e4", "e9"], 2)
 
     (found,) = await database.read(surroundings([wanted]))
 
@@ -90,7 +90,9 @@ async def test_what_is_gone_is_neither_found_nor_near(database: Database) -> Non
 
 async def test_many_users_are_looked_up_together(database: Database) -> None:
     await write(database, plan([said(seq, user=f"u{seq % 3}") for seq in range(1, 31)]).rows)
-    wanted = [Wanted("acme", f"u{number}", [f"e{seq}" for seq in range(1, 31)], 30) for number in range(3)]
+    wanted = [
+        MessageLookup("acme", f"u{number}", [f"e{seq}" for seq in range(1, 31)], 30) for number in range(3)
+    ]
 
     for number, messages in enumerate(await database.read(visible(wanted))):
         assert [message.seq for message in messages] == [seq for seq in range(1, 31) if seq % 3 == number]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 import pytest_asyncio
 
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.google.model import GoogleModel, open_google
@@ -146,7 +146,7 @@ async def test_those_that_google_does_not_take_are_sent(
 async def test_when_google_has_no_time_for_them_they_are_sent_and_it_is_tried_later(
     server: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
-    server.state.faults.requests.extend([Fault(503, path="/cachedContents")] * 2)
+    server.state.faults.requests.extend([HttpFault(503, path="/cachedContents")] * 2)
     for seconds in range(0, 150, 10):
         time.now = seconds
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
@@ -160,7 +160,7 @@ async def test_when_they_cannot_be_renewed_they_are_used_to_their_end(
     for seconds in (0, 0, 400):
         time.now = seconds
         if seconds:
-            server.state.faults.requests.append(Fault(503, path="/cachedContents"))
+            server.state.faults.requests.append(HttpFault(503, path="/cachedContents"))
         await model.complete(asking("I like tea"))
     assert managed(server) == [CREATED, RENEWED]
     time.now = 470

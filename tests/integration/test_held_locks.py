@@ -13,7 +13,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
 from mnemon_consumers.compact.compaction import BUSY, Compacting
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.extract.pipeline import Extraction
+from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.outcomes import ACK, Retry
@@ -21,7 +21,7 @@ from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import _key, locked
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings, change
 from tests.integration.conftest import Stock
@@ -128,7 +128,7 @@ async def test_a_conversation_that_another_process_compacts_is_left_to_it(
     settings = LiveSettings()
     place = (*OWNER, "talk")
     async with AsyncExitStack() as opened, Database(deployment) as database, settings.watched(connection):
-        patience = Patience(LanguageModels(deployment, opened))
+        patience = CircuitBreaker(LanguageModels(deployment, opened))
         compacting = Compacting(database, settings, patience, Budgets(database, settings))
         async with locked(database, *place, "compact"):
             assert await compacting.compact(connection, place) == Retry(BUSY)
@@ -156,7 +156,7 @@ async def test_batches_that_another_process_claims_or_looks_after_are_left_to_it
             settings.watched(connection),
         ):
             models = LanguageModels(extracting.deployment, opened)
-            extraction = Extraction(database, settings, models, extracting.deployment)
+            extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
             await extraction._cutting.cut(connection, owners, rested=True)
             assert await extracting.sql(WAITING) == [(3,)]
             async with locked(database, "extract", "pool"):

@@ -21,7 +21,7 @@ from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import made_by_of
@@ -161,7 +161,7 @@ async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
 
 async def audit(deployment: Deployment) -> Audit:
     async with site(deployment) as place, live_pages(place) as pages:
-        return await examine(place.connection, place.database, Sample(), lambda *_: None, pages)
+        return await examine(place.connection, place.database, UserSample(), lambda *_: None, pages)
 
 
 @pytest.fixture

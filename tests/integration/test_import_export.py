@@ -18,14 +18,14 @@ from mnemon.demo.facts import tell
 from mnemon.demo.run import ANSWERING, SURPRISE, TENANT, in_runs
 from mnemon.demo.sample import read_sample
 from mnemon.operations.exports import jsonl, markdown
-from mnemon.operations.exports.run import Format, Written, everybody, settled, write
+from mnemon.operations.exports.run import ExportCounts, ExportFormat, everybody, settled, write
 from mnemon.operations.imports import run as bringing
 from mnemon.operations.imports.jsonl import Lines
 from mnemon.operations.imports.markdown import Markdown
 from mnemon.operations.imports.normalised_files import backup_of, rewrite
-from mnemon.operations.imports.postgres import Reading
-from mnemon.operations.imports.records import Found, Incoming
-from mnemon.operations.imports.report import Report
+from mnemon.operations.imports.postgres import RowReader
+from mnemon.operations.imports.records import ImportRecord, Incoming
+from mnemon.operations.imports.report import ImportReport
 from mnemon.operations.imports.run import Bringing
 from mnemon_bench.workloads.all_events import fill
 from mnemon_consumers.app import running
@@ -50,22 +50,24 @@ class CutOff(Exception):
     """As a process that is killed: nothing after it is done."""
 
 
-async def each(found: Iterable[Found], up_to: int | None = None) -> AsyncIterator[Found]:
+async def each(found: Iterable[ImportRecord], up_to: int | None = None) -> AsyncIterator[ImportRecord]:
     for number, one in enumerate(found):
         if number == up_to:
             raise CutOff
         yield one
 
 
-async def bring(connection: Client, lines: list[str], up_to: int | None = None, **options: Any) -> Report:
+async def bring(
+    connection: Client, lines: list[str], up_to: int | None = None, **options: Any
+) -> ImportReport:
     file = io.BytesIO("\n".join(lines).encode())
-    importing = Bringing(connection, None, Report(), lambda _: None)
+    importing = Bringing(connection, None, ImportReport(), lambda _: None)
     return await importing.bring(each(Lines(**options).read(file), up_to))
 
 
-async def exported(connection: Client, deployment: Deployment, form: Format = jsonl.lines) -> list[str]:
+async def exported(connection: Client, deployment: Deployment, form: ExportFormat = jsonl.lines) -> list[str]:
     lines: list[str] = []
-    written = Written(await settled(connection))
+    written = ExportCounts(await settled(connection))
     async with Database(deployment) as database:
         await write(database, everybody(database, None), form, lines.append, written, lambda _: None)
     assert written.lines == len(lines)
@@ -130,7 +132,7 @@ async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, f
     old = folder / "77.md"
     old.write_text("- Prefers to speak Russian\n- Is it so?\n\n## User data\n\n- city: Kazan\n")
     old.chmod(0o600)
-    report = Report()
+    report = ImportReport()
     with old.open("rb") as file:
         found = each(list(Markdown(TENANT).read(file)))
     await Bringing(connection, TENANT, report, lambda _: None).bring(found)
@@ -265,7 +267,7 @@ async def test_tables_of_other_bots_are_read(database_url: str) -> None:
                 await anext(said(empty, schema))
         await bot.execute(CONVERSATIONS)
         async with other_database(database_url) as tables:
-            found: list[Any] = [one async for one in Reading().conversations(said(tables, schema))]
+            found: list[Any] = [one async for one in RowReader().conversations(said(tables, schema))]
         events = [(one.user, getattr(one.event, "content", "")) for one in found if isinstance(one, Incoming)]
         assert events == [("42", ""), ("42", "Hi"), ("42", "Hello"), ("42", "")], (
             "each begins, also an empty one"
@@ -273,7 +275,7 @@ async def test_tables_of_other_bots_are_read(database_url: str) -> None:
 
         await bot.execute(CHAT_LOGS)
         async with other_database(database_url) as tables:
-            logs = Reading().chat_logs(await ChatLogs.of(tables, schema))
+            logs = RowReader().chat_logs(await ChatLogs.of(tables, schema))
             found = [one async for one in logs]
         texts = [(one.user, getattr(one.event, "content", None) or one.event.text) for one in found]
         assert texts == [

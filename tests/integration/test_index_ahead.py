@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from mnemon_consumers.app import running
-from mnemon_consumers.index.decide import Read
+from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import document
 from mnemon_consumers.index.sweep import sweep
 from mnemon_contracts.events.memory import DocumentAddedV1
@@ -55,7 +55,7 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
         async with opened(located, (await read(stock.connection)).embedding) as finding:
             vectors = finding.vectors
             before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
-            older = Read(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
+            older = IndexedDocument(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
             await vectors.upsert(Collection.DOCUMENTS, await points(finding, await document(older)))
             assert await sweep(stock.connection, database, finding, OWNER, last)
             assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before

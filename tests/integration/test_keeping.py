@@ -30,8 +30,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import change, write
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.port import Collection, Vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, VectorStore
+from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.given import Given
 from tests.integration.conftest import Stock
 
@@ -50,7 +50,7 @@ class Remembering:
 
     stock: Stock
     deployment: Deployment
-    vectors: Vectors
+    vectors: VectorStore
 
     async def save(self, text: str, **fact: Any) -> dict[str, Any]:
         return await self.stock.ask("save", text=text, **fact)
@@ -113,7 +113,7 @@ async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> Asy
     given = Given(SIMILAR)
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=given.model, dimension=given.dimension)
-        finding = Finding(await ends.enter_async_context(opened), given)
+        finding = VectorIndex(await ends.enter_async_context(opened), given)
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.anthropic import FORBIDDEN, FORMAT, THINKER
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import Asked, Batch
+from mnemon_bench.provider_server.state import BatchLine, ProviderBatch
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.anthropic.model import open_anthropic
 from mnemon_infra.models.language.port import (
-    Answer,
-    Batches,
+    BatchApi,
     LanguageModel,
     LineFailed,
+    ModelAnswer,
     ModelRefused,
     ModelUnavailable,
 )
@@ -31,10 +31,10 @@ from tests.integration.language_suite import INSTRUCTIONS, KEY, MODEL, asking, f
 MODELS = "GET /v1/models"
 
 
-def of_others(server: ProviderServer, count: int, batch_id: str = "theirs") -> Batch:
+def of_others(server: ProviderServer, count: int, batch_id: str = "theirs") -> ProviderBatch:
     """A batch that somebody else has submitted with the same key."""
-    question = Question(MODEL, "", "something else")
-    asked = [Asked(f"{batch_id}-{number}", question) for number in range(count)]
+    question = ReceivedRequest(MODEL, "", "something else")
+    asked = [BatchLine(f"{batch_id}-{number}", question) for number in range(count)]
     return server.state.create(FORMAT, asked, {})
 
 
@@ -55,14 +55,14 @@ class TestAnthropic(BatchesSuite):
             yield model
 
     async def test_the_instructions_are_cached_at_once_and_in_batches(
-        self, server: ProviderServer, model: LanguageModel, batches: Batches
+        self, server: ProviderServer, model: LanguageModel, batches: BatchApi
     ) -> None:
         batch_id = new_id()
         provider_id = await batches.submit(batch_id, lines(batch_id, 2))
         await ended(batches, provider_id)
         found = await outcomes(batches, provider_id)
         words = len(INSTRUCTIONS.split())
-        used = [outcome.usage for outcome in found.values() if isinstance(outcome, Answer)]
+        used = [outcome.usage for outcome in found.values() if isinstance(outcome, ModelAnswer)]
         used.append((await model.complete(asking("I like tea"))).usage)
         assert [usage.cached for usage in used] == [0, words, words]
         assert [usage.input for usage in used] == [words + 4, words + 4, words + 3]
@@ -74,7 +74,7 @@ class TestAnthropic(BatchesSuite):
         batch_id = new_id()
         async with self.opened(server, model_timeout=0.5) as model:
             assert model.batches is not None
-            server.state.faults.requests.append(Fault(seconds=60, path=self.creating))
+            server.state.faults.requests.append(HttpFault(seconds=60, path=self.creating))
             with pytest.raises(ModelUnavailable):
                 await model.batches.submit(batch_id, lines(batch_id, 3))
             (batch,) = server.state.batches()
@@ -85,7 +85,7 @@ class TestAnthropic(BatchesSuite):
             assert await model.batches.find(batch_id, 3, long_ago()) == batch.id
 
     async def test_what_another_has_submitted_is_not_taken(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch_id = new_id()
         running = of_others(server, 3)
@@ -98,10 +98,10 @@ class TestAnthropic(BatchesSuite):
         assert await batches.find(batch_id, 3, long_ago()) is None
 
     async def test_a_batch_of_ours_that_runs_keeps_no_other_waiting(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         await batches.submit(first := new_id(), lines(first, 3))
-        server.state.faults.requests.append(Fault(500, path=self.creating))
+        server.state.faults.requests.append(HttpFault(500, path=self.creating))
         with pytest.raises(ModelUnavailable):
             await batches.submit(second := new_id(), lines(second, 3))
         assert server.state.requests == [self.creating] * 2  # nothing is submitted again by itself
@@ -119,7 +119,7 @@ class TestAnthropic(BatchesSuite):
             assert another.batches is None
 
     async def test_a_line_that_is_too_long_is_refused_and_the_others_are_not(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.longest = len("I like thing 9")
         batch_id = new_id()
@@ -129,10 +129,10 @@ class TestAnthropic(BatchesSuite):
         failed = found.pop(f"{batch_id}-10")
         assert isinstance(failed, LineFailed)
         assert failed.is_refused
-        assert all(isinstance(outcome, Answer) for outcome in found.values())
+        assert all(isinstance(outcome, ModelAnswer) for outcome in found.values())
 
     async def test_a_refused_line_repeats_nothing_of_what_was_asked(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.longest = 1
         batch_id = new_id()
@@ -146,7 +146,7 @@ class TestAnthropic(BatchesSuite):
             assert "thing" not in outcome.error
 
     async def test_what_the_model_will_not_answer_is_paid_for(
-        self, server: ProviderServer, model: LanguageModel, batches: Batches
+        self, server: ProviderServer, model: LanguageModel, batches: BatchApi
     ) -> None:
         text = f"How do I make {FORBIDDEN}?"
         refused = await model.complete(asking(text))
@@ -158,11 +158,11 @@ class TestAnthropic(BatchesSuite):
         await ended(batches, provider_id)
         found = await outcomes(batches, provider_id)
         outcome = found[line.id]
-        assert isinstance(outcome, Answer)
+        assert isinstance(outcome, ModelAnswer)
         assert (outcome.is_refused, outcome.usage.input) == (True, refused.usage.input)
 
     async def test_results_that_end_too_early_are_told(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.faults.results = "half"
         provider_id = await batches.submit("one", lines("one", 10))
@@ -170,7 +170,7 @@ class TestAnthropic(BatchesSuite):
         with pytest.raises(ModelUnavailable, match=r"of 10 results"):
             await outcomes(batches, provider_id)
 
-    async def test_a_broken_line_is_told_by_its_id(self, server: ProviderServer, batches: Batches) -> None:
+    async def test_a_broken_line_is_told_by_its_id(self, server: ProviderServer, batches: BatchApi) -> None:
         server.state.faults.damage = lambda text: "cut" if text == "I like thing 1" else None
         provider_id = await batches.submit("one", lines("one", 3))
         await ended(batches, provider_id)
@@ -178,7 +178,7 @@ class TestAnthropic(BatchesSuite):
 
     @pytest.mark.parametrize("ending", ["cancelled", "expired"])
     async def test_lines_that_a_batch_did_not_come_to_are_told_from_those_that_failed(
-        self, ending: str, server: ProviderServer, batches: Batches
+        self, ending: str, server: ProviderServer, batches: BatchApi
     ) -> None:
         provider_id = await batches.submit("one", lines("one", 2))
         if ending == "cancelled":
@@ -191,14 +191,17 @@ class TestAnthropic(BatchesSuite):
         assert ending in failed.error
 
     async def test_separators_of_lines_in_an_answer_separate_no_results(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         said = "one\u2028two\x85three\x0bfour"
         server.state.answering = lambda _: said
         provider_id = await batches.submit("one", lines("one", 2))
         await ended(batches, provider_id)
         found = await outcomes(batches, provider_id)
-        assert [outcome.text for outcome in found.values() if isinstance(outcome, Answer)] == [said, said]
+        assert [outcome.text for outcome in found.values() if isinstance(outcome, ModelAnswer)] == [
+            said,
+            said,
+        ]
 
     async def test_who_need_not_think_does_not(self, server: ProviderServer, model: LanguageModel) -> None:
         request = asking("I like tea")
@@ -214,7 +217,7 @@ class TestAnthropic(BatchesSuite):
     async def test_what_a_model_takes_is_asked_again_when_nobody_answered(
         self, server: ProviderServer
     ) -> None:
-        server.state.faults.requests.append(Fault(500, path=MODELS))
+        server.state.faults.requests.append(HttpFault(500, path=MODELS))
         async with self.opened(server) as model:
             for _ in range(2):
                 assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
@@ -223,7 +226,7 @@ class TestAnthropic(BatchesSuite):
     async def test_a_server_that_knows_of_no_models_is_asked_all_the_same(
         self, server: ProviderServer
     ) -> None:
-        server.state.faults.requests.append(Fault(404, path=MODELS))
+        server.state.faults.requests.append(HttpFault(404, path=MODELS))
         async with self.opened(server) as model:
             await model.complete(asking("I like tea"))
             await model.complete(asking("I like tea"))
@@ -233,7 +236,7 @@ class TestAnthropic(BatchesSuite):
     async def test_who_wants_to_be_left_alone_for_long_is(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.append(Fault(429, retry_after=3600))
+        server.state.faults.requests.append(HttpFault(429, retry_after=3600))
         started = time.monotonic()
         with pytest.raises(ModelUnavailable) as raised:
             await model.complete(asking("I like tea"))
@@ -253,7 +256,7 @@ class TestAnthropic(BatchesSuite):
     async def test_a_refusal_is_told_at_once(
         self, status: int, words: str, server: ProviderServer, model: LanguageModel
     ) -> None:
-        server.state.faults.requests.append(Fault(status))
+        server.state.faults.requests.append(HttpFault(status))
         with pytest.raises(ModelRefused, match=words) as raised:
             await model.complete(asking("I like tea"))
         assert len(server.state.requests) == 1

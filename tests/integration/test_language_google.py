@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.google.model import USUAL_MODEL, GoogleModel, open_google
-from mnemon_infra.models.language.port import Line, LineFailed, ModelNotConfigured, ModelUnavailable
+from mnemon_infra.models.language.port import BatchRequest, LineFailed, ModelNotConfigured, ModelUnavailable
 from tests.integration.batches_suite import BatchesSuite, answered, ended, lines, new_id, outcomes
 from tests.integration.language_suite import KEY, MODEL, asking, facts
 
@@ -46,7 +46,7 @@ class TestGoogle(BatchesSuite):
     async def test_a_file_that_no_batch_was_made_of_is_deleted(
         self, server: ProviderServer, model: GoogleModel
     ) -> None:
-        server.state.faults.requests.append(Fault(429, path=self.creating, retry_after=120))
+        server.state.faults.requests.append(HttpFault(429, path=self.creating, retry_after=120))
         batch_id = new_id()
         with pytest.raises(ModelUnavailable) as raised:
             await model.batches.submit(batch_id, lines(batch_id, 3))
@@ -58,7 +58,9 @@ class TestGoogle(BatchesSuite):
     ) -> None:
         request = asking("I like tea")
         await model.complete(request)
-        await model.batches.submit("b", [Line("b-1", request), Line("b-2", replace(request, schema=None))])
+        await model.batches.submit(
+            "b", [BatchRequest("b-1", request), BatchRequest("b-2", replace(request, schema=None))]
+        )
         (file,) = server.state.files.values()
         first, second = map(json.loads, file.splitlines())
         assert (first["key"], second["key"]) == ("b-1", "b-2")

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.state import ProviderState
 from mnemon_contracts.settings.models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
@@ -27,7 +27,7 @@ async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> 
 
 
 async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
-    with ProviderServer(State(seconds=0.05)) as server:
+    with ProviderServer(ProviderState(seconds=0.05)) as server:
         deployment = Deployment(model_url=server.openai_url, model_requests=3)
         async with language_models(deployment) as models:
             both = [await models.of("openai", name) for name in ("one", "two")]

@@ -13,16 +13,16 @@ import pytest
 from mnemon_bench.provider_server import server as provider_server
 from mnemon_bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import State
-from mnemon_bench.provider_server.wire import Request, Response, Route
+from mnemon_bench.provider_server.state import ProviderState
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.openai import model as openai
 from mnemon_infra.models.language.openai.model import OpenAIModel, open_openai
 from mnemon_infra.models.language.port import (
-    Answer,
-    Batches,
+    BatchApi,
     LanguageModel,
     LineFailed,
+    ModelAnswer,
     ModelNotConfigured,
     ModelRefused,
     ModelUnavailable,
@@ -45,10 +45,12 @@ AS_JSON = replace(asking("I like tea"), instructions="Answer with JSON.")
 
 
 @pytest.fixture
-def routed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[State, Request], Response]], None]:
+def routed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[str, Callable[[ProviderState, HttpRequest], Response]], None]:
     """Has a path answered otherwise."""
 
-    def route(path: str, answer: Callable[[State, Request], Response]) -> None:
+    def route(path: str, answer: Callable[[ProviderState, HttpRequest], Response]) -> None:
         method, pattern = path.split()
         routes = (Route(method, re.compile(pattern), answer), *provider_server.ROUTES)
         monkeypatch.setattr(provider_server, "ROUTES", routes)
@@ -143,7 +145,7 @@ class TestOpenAI(BatchesSuite):
         routed("POST /v1/chat/completions", lambda *_: Response({"choices": [choice], "usage": usage}))
         answer = await model.complete(asking("I like tea"))
         problem = f"{who} will not answer this"
-        assert answer == Answer("", Usage(12, 0, 3), problem=problem, is_refused=True)
+        assert answer == ModelAnswer("", Usage(12, 0, 3), problem=problem, is_refused=True)
 
     @pytest.mark.parametrize(
         ("body", "problem"),
@@ -163,7 +165,7 @@ class TestOpenAI(BatchesSuite):
         self, body: Any, problem: str, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
         routed("POST /v1/chat/completions", lambda *_: Response(body))
-        assert await model.complete(asking("I like tea")) == Answer("", Usage(), problem=problem)
+        assert await model.complete(asking("I like tea")) == ModelAnswer("", Usage(), problem=problem)
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b"{}", b'{"error": {"code": 502}}'])
     async def test_what_is_no_completion_is_no_answer(
@@ -184,7 +186,7 @@ class TestOpenAI(BatchesSuite):
         assert model.batches is None
 
     async def test_lines_that_expired_and_batches_that_failed_say_why(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.faults.ending = "expired"
         batch_id = new_id()
@@ -198,19 +200,19 @@ class TestOpenAI(BatchesSuite):
         assert (await ended(batches, failed)).error == "token_limit_exceeded"
 
     async def test_half_a_file_is_told_behind_what_it_has(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch_id = new_id()
         provider_id = await batches.submit(batch_id, lines(batch_id, 9))
         await ended(batches, provider_id)
         server.state.faults.results = "half"
-        found: dict[str, Answer | LineFailed] = {}
+        found: dict[str, ModelAnswer | LineFailed] = {}
         with pytest.raises(ModelUnavailable):
             await gather(batches, provider_id, found)
         assert len(answered(found)) == len(found) == 4
 
     async def test_a_batch_too_asks_for_what_the_server_takes(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.formats = frozenset({"json_object"})
         ids = new_id(), new_id()
@@ -225,7 +227,7 @@ class TestOpenAI(BatchesSuite):
 
     @pytest.mark.parametrize("named", ["max_tokens", None])
     async def test_a_parameter_that_lines_may_not_have_is_left_out_of_the_next_batch(
-        self, named: str | None, server: ProviderServer, batches: Batches
+        self, named: str | None, server: ProviderServer, batches: BatchApi
     ) -> None:
         error = {"code": "unsupported_parameter", "param": named, "message": "Unsupported: 'max_tokens'"}
         server.state.faults.refused = lambda _: (400, {"error": error})
@@ -241,7 +243,7 @@ class TestOpenAI(BatchesSuite):
 
     @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 429])
     async def test_a_line_that_is_not_taken_is_told_from_one_that_failed(
-        self, status: int, server: ProviderServer, batches: Batches
+        self, status: int, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.faults.refused = lambda text: (status if "1" in text else 500, {"error": {"code": "x"}})
         batch_id = new_id()
@@ -260,7 +262,7 @@ class TestOpenAI(BatchesSuite):
             await model.complete(asking("I like tea. " * 100))
         assert raised.value.usage == Usage(1, 0, server.state.used.output)
 
-    async def test_a_line_ends_where_json_lines_end(self, server: ProviderServer, batches: Batches) -> None:
+    async def test_a_line_ends_where_json_lines_end(self, server: ProviderServer, batches: BatchApi) -> None:
         server.state.answering = lambda _: "tea\u2028coffee\x85milk"
         batch_id = new_id()
         provider_id = await batches.submit(batch_id, lines(batch_id, 1))
@@ -269,13 +271,13 @@ class TestOpenAI(BatchesSuite):
         assert getattr(outcome, "text", None) == "tea\u2028coffee\x85milk"
 
     async def test_a_batch_is_found_in_a_list_of_another_order(
-        self, routed: Any, server: ProviderServer, batches: Batches
+        self, routed: Any, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch_id = new_id()
         provider_id = await batches.submit(batch_id, lines(batch_id, 1))
         listed = next(route for route in BATCH_ROUTES if route[:2] == ("GET", re.compile("/v1/batches")))
 
-        def turned(state: State, request: Request) -> Response:
+        def turned(state: ProviderState, request: HttpRequest) -> Response:
             body: Any = listed.answer(state, request).body
             older = [
                 {**body["data"][0], "id": f"b{age}", "metadata": None, "created_at": age} for age in (1, 2)
@@ -286,7 +288,7 @@ class TestOpenAI(BatchesSuite):
         assert await batches.find(batch_id, 1, long_ago()) == provider_id
 
     async def test_batches_from_before_its_time_are_not_listed(
-        self, server: ProviderServer, batches: Batches
+        self, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch_id = new_id()
         await batches.submit(batch_id, lines(batch_id, 1))
@@ -299,7 +301,7 @@ class TestOpenAI(BatchesSuite):
         assert server.state.requests == ["GET /v1/batches"]
 
     async def test_a_list_without_end_is_not_read_for_ever(
-        self, routed: Any, server: ProviderServer, batches: Batches
+        self, routed: Any, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch = {"id": "b", "created_at": 4_000_000_000, "metadata": None}
         routed("GET /v1/batches", lambda *_: Response({"data": [batch], "has_more": True}))
@@ -352,7 +354,7 @@ async def test_address_and_key_come_from_the_environment(
     variables: Mapping[str, str], key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with ProviderServer(State(key=key)) as server:
+    with ProviderServer(ProviderState(key=key)) as server:
         for name, value in {"MNEMON_MODEL_URL": server.openai_url, **variables}.items():
             monkeypatch.setenv(name, value)
         async with open_openai(None, Deployment()) as model:

@@ -9,7 +9,7 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.user_memory import Newest, newest_messages
+from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
 from mnemon_infra.database.messages.counts import CountedConversation, message_counts
 from mnemon_infra.database.projections.writer import write
 
@@ -68,5 +68,5 @@ async def test_the_counts_are_those_of_what_is_read(database: Database) -> None:
     ]
     await write(database, plan([*events, event(100, "cleared", "b"), message(101, "b")]).rows)
     for conversation in "ab":
-        (view,) = await database.read(newest_messages([Newest("acme", "anna", conversation, 1000)]))
+        (view,) = await database.read(newest_messages([NewestMessages("acme", "anna", conversation, 1000)]))
         assert sum(number for _, number in await counts(database, conversation, 20, 50)) == len(view.messages)

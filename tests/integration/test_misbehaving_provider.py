@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.faults import Body, Damage, Fault
+from mnemon_bench.provider_server.faults import Body, Damage, HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.state import ProviderState
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language import circuit_breaker
 from tests.integration.conftest import Stock
@@ -43,7 +43,7 @@ class Case:
     """A way to misbehave, which `prepare` has the provider do, and what comes of the window."""
 
     name: str
-    prepare: Callable[[State], None]
+    prepare: Callable[[ProviderState], None]
     end: End = End()
 
     def __str__(self) -> str:
@@ -67,37 +67,37 @@ def using(usage: Any) -> Callable[[Body], Body]:
     return lambda body: {**body, "usage": usage}
 
 
-def failing(times: int, **fault: Any) -> Callable[[State], None]:
-    return lambda state: state.faults.requests.extend([Fault(**{"path": CHAT, **fault})] * times)
+def failing(times: int, **fault: Any) -> Callable[[ProviderState], None]:
+    return lambda state: state.faults.requests.extend([HttpFault(**{"path": CHAT, **fault})] * times)
 
 
-def refusing_lines(status: int, **error: Any) -> Callable[[State], None]:
-    def prepare(state: State) -> None:
+def refusing_lines(status: int, **error: Any) -> Callable[[ProviderState], None]:
+    def prepare(state: ProviderState) -> None:
         refused = status, {"error": {"message": "I like thing 0", **error}}
         state.faults.refused = lambda text: refused if MISTREATED in text else None
 
     return prepare
 
 
-def damaging(damage: Damage) -> Callable[[State], None]:
-    def prepare(state: State) -> None:
+def damaging(damage: Damage) -> Callable[[ProviderState], None]:
+    def prepare(state: ProviderState) -> None:
         state.faults.damage = lambda text: damage if MISTREATED in text else None
 
     return prepare
 
 
-def setting(**values: Any) -> Callable[[State], None]:
+def setting(**values: Any) -> Callable[[ProviderState], None]:
     """Attributes of the state, or with `faults__` before them of its faults."""
 
-    def prepare(state: State) -> None:
+    def prepare(state: ProviderState) -> None:
         for name, value in values.items():
             setattr(state.faults if "faults__" in name else state, name.removeprefix("faults__"), value)
 
     return prepare
 
 
-def both(*prepared: Callable[[State], None]) -> Callable[[State], None]:
-    def prepare(state: State) -> None:
+def both(*prepared: Callable[[ProviderState], None]) -> Callable[[ProviderState], None]:
+    def prepare(state: ProviderState) -> None:
         for each in prepared:
             each(state)
 

@@ -12,10 +12,10 @@ from structlog.testing import capture_logs
 from mnemon.operations.health.report import examine
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
-from mnemon_infra.broker.dead_letters.listing import Wanted, letters
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
-from mnemon_infra.broker.provisioning.topology import Change, drift, provision
+from mnemon_infra.broker.provisioning.topology import ProvisionedChange, drift, provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.consistency.log_identity import LogLost
@@ -143,12 +143,12 @@ async def test_deleted_streams_of_work_and_of_dead_letters_are_made_anew_and_use
         await stock.publish("chat.acme.u1.-.cleared.v1")
         end = await stock.publish("chat.acme.u1.-.message.v1", b"{")
         assert await Position().reach(jetstream, end, PATIENCE) == end
-        assert [each.sequence async for each in letters(connection, Wanted())] == [end]
+        assert [each.sequence async for each in letters(connection, LetterFilter())] == [end]
         await swept(connection)
         async with Database(deployment) as database:
             assert await contents_of(database) == set()
     assert not terminated.is_set()
 
 
-async def absent(connection: Client) -> list[Change]:
+async def absent(connection: Client) -> list[ProvisionedChange]:
     return [change for change in await drift(connection) if change.action == "created"]

@@ -19,7 +19,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, decode_token
 from mnemon_infra.broker import patches
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.outcomes import ACK, Outcome
+from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome
 from mnemon_infra.broker.subscriptions import consume_stream
 
 SUBJECT = "chat.acme.u1.-.message.v1"
@@ -89,7 +89,7 @@ async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_
     taken: list[Delivery] = []
     complete = asyncio.Event()
 
-    async def take(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def take(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         taken.extend(deliveries)
         if len(taken) == count:
             complete.set()

@@ -21,7 +21,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.rebuild.generations import site_alone, take_over
 from mnemon_infra.settings.store import change
-from mnemon_infra.vectors.vector_index import Finding, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, opened
 from tests.integration.conftest import Stock, indexed
 from tests.integration.rebuilding import Told, rebuilt
 from tests.integration.setting import setting
@@ -41,7 +41,7 @@ class Quiet:
     deployment: Deployment
     stock: Stock
     database: Database
-    finding: Finding
+    finding: VectorIndex
 
     async def statements(self) -> set[tuple[Any, ...]]:
         """Of each connection of retrieve the last statement, and when PostgreSQL began it."""

@@ -13,9 +13,9 @@ from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
-from mnemon_infra.database.memory.user_memory import ConversationView, Newest
+from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages
 from mnemon_infra.database.projections.writer import write
-from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, Together
+from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, QueryBatcher
 
 MANY = 3000
 
@@ -52,12 +52,12 @@ async def test_who_asks_at_the_same_time_is_answered_together(database: Database
     await write(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
     round_trips: list[int] = []
 
-    def counted(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+    def counted(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
         round_trips.append(len(wanted))
         return user_memory.newest_messages(wanted)
 
-    together = Together(database, counted)
-    asked = [Newest("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
+    together = QueryBatcher(database, counted)
+    asked = [NewestMessages("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
     views = await asyncio.gather(*map(together.ask, asked))
 
     for wanted, view in zip(asked, views, strict=True):
@@ -68,8 +68,8 @@ async def test_who_asks_at_the_same_time_is_answered_together(database: Database
 
 async def test_a_question_taken_back_takes_no_other_along(database: Database) -> None:
     await write(database, plan([said("anna", 1)]).rows)
-    together = Together(database, user_memory.newest_messages)
-    asked = [asyncio.create_task(together.ask(Newest("acme", "anna", None, 5))) for _ in range(300)]
+    together = QueryBatcher(database, user_memory.newest_messages)
+    asked = [asyncio.create_task(together.ask(NewestMessages("acme", "anna", None, 5))) for _ in range(300)]
     await asyncio.sleep(0)
     for task in asked[::2]:
         task.cancel()
@@ -84,13 +84,13 @@ async def test_when_the_database_is_gone_all_hear_of_it_and_then_it_works_again(
     await write(database, plan([said("anna", 1)]).rows)
     gone = [True]
 
-    def query(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+    def query(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
         if gone[0]:
             raise psycopg.OperationalError("gone")
         return user_memory.newest_messages(wanted)
 
-    together = Together(database, query)
-    question = Newest("acme", "anna", None, 5)
+    together = QueryBatcher(database, query)
+    question = NewestMessages("acme", "anna", None, 5)
     failed = await asyncio.gather(*(together.ask(question) for _ in range(200)), return_exceptions=True)
     assert all(isinstance(each, psycopg.OperationalError | DatabaseUnavailable) for each in failed)
 

@@ -27,13 +27,13 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import as_of, drop
 from mnemon_infra.rebuild.generations import Site, site_alone
 from mnemon_infra.rebuild.generations import take_over as rows_take_over
-from mnemon_infra.rebuild.verification import Verdict
+from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.edge import alone_in
-from mnemon_infra.vectors.edge_owner import Holder
+from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
-from mnemon_infra.vectors.vector_index import Finding, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, opened
 from tests.integration.conftest import Stock, indexed
 from tests.integration.embedding_server import KEY, Endpoint
 from tests.integration.rebuilding import Told, change, rebuilt
@@ -52,7 +52,7 @@ def located(deployment: Deployment, tmp_path: Path) -> Deployment:
 
 
 @pytest_asyncio.fixture
-async def finding(located: Deployment, connection: Client) -> AsyncIterator[Finding]:
+async def finding(located: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
     """The live vectors, as those have them who run in this process."""
     async with running(("persist", "index", "dedupe", "retrieve"), located):
         embedding = (await read(connection)).embedding
@@ -61,13 +61,13 @@ async def finding(located: Deployment, connection: Client) -> AsyncIterator[Find
 
 
 @pytest_asyncio.fixture
-async def place(finding: Finding, located: Deployment) -> AsyncIterator[Site]:
+async def place(finding: VectorIndex, located: Deployment) -> AsyncIterator[Site]:
     async with site_alone(located) as place:
         yield place
 
 
-async def verdict_on(place: Site, told: Told) -> Verdict:
-    live = Holder(place.connection)
+async def verdict_on(place: Site, told: Told) -> RowVerification:
+    live = EdgeOwner(place.connection)
     async with made(place, "next", told) as generation:
         return await VerifyingAll(place, generation, live, told, patience=60).verdict()
 
@@ -78,7 +78,7 @@ async def switched(place: Site, told: Told) -> None:
     assert await finish(place, told)
 
 
-async def all_points(finding: Finding) -> dict[UUID, Point]:
+async def all_points(finding: VectorIndex) -> dict[UUID, Point]:
     found: dict[UUID, Point] = {}
     for collection in Collection:
         begin = None
@@ -92,7 +92,7 @@ async def all_points(finding: Finding) -> dict[UUID, Point]:
 
 
 async def test_points_are_what_the_log_says_and_what_is_not_is_named(
-    place: Site, finding: Finding, connection: Client, stock: Stock, told: Told
+    place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     await indexed(stock, EVENTS)
@@ -119,7 +119,7 @@ async def test_points_are_what_the_log_says_and_what_is_not_is_named(
 
 
 async def test_exchanged_while_it_is_searched_and_back(
-    place: Site, finding: Finding, connection: Client, stock: Stock, told: Told
+    place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     seq = await stock.say("the walrus sings", id="first")
@@ -182,7 +182,7 @@ async def test_dedupe_decides_by_the_repaired_rows(located: Deployment, stock: S
 
 
 async def test_cut_off_between_rows_and_vectors(
-    place: Site, finding: Finding, stock: Stock, told: Told
+    place: Site, finding: VectorIndex, stock: Stock, told: Told
 ) -> None:
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
@@ -254,7 +254,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         assert await counted(place, located) == 2
 
 
-async def test_vectors_as_of_a_position(place: Site, finding: Finding, stock: Stock, told: Told) -> None:
+async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock: Stock, told: Told) -> None:
     first = await stock.say("the walrus sings", id="first")
     await indexed(stock, await stock.say("the walrus sleeps", id="second"))
     assert finding.embedder

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from mnemon.operations.rebuild.redecide import Outcome, Redeciding
+from mnemon.operations.rebuild.redecide import RedecideOutcome, Redeciding
 from mnemon_consumers.dedupe import handler as dedupe
 from mnemon_consumers.index import handler as index
 from mnemon_consumers.persist import handler as persist
@@ -22,8 +22,8 @@ from mnemon_infra.database.locks import locked
 from mnemon_infra.rebuild.generations import site_alone
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.port import Collection, Vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, VectorStore
+from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.given import Given
 from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock, indexed
@@ -46,13 +46,13 @@ class Decided:
     stock: Stock
     deployment: Deployment
     database: Database
-    vectors: Vectors
+    vectors: VectorStore
     model: Given
 
     def by(self, edit: Callable[[Document], Document]) -> Redeciding:
         return Redeciding(self.stock.connection, self.database, self.model, edit)
 
-    async def make(self, edit: Callable[[Document], Document]) -> Outcome:
+    async def make(self, edit: Callable[[Document], Document]) -> RedecideOutcome:
         await change(self.stock.connection, edit)
         outcome = await self.by(edit).make(lambda *_: None)
         end = (await self.stock.connection.jetstream().stream_info("LOG")).state.last_seq
@@ -80,7 +80,7 @@ async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> Async
     model = Given(similar=[(TEA, SENCHA, 0.9)])
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
-        finding = Finding(await ends.enter_async_context(opened), model)
+        finding = VectorIndex(await ends.enter_async_context(opened), model)
         database = await ends.enter_async_context(Database(located))
         await ends.enter_async_context(persist.consuming(database, located))
         await ends.enter_async_context(index.consuming(database, finding, located))

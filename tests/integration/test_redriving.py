@@ -14,9 +14,9 @@ from sqlalchemy.pool import NullPool
 from mnemon_consumers.app import running
 from mnemon_contracts.identity import scoped
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_infra.broker.dead_letters.listing import Letter, Wanted, letter, letters
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, letters
 from mnemon_infra.broker.dead_letters.redrive import (
-    Applied,
+    AlreadyApplied,
     GivenBack,
     IsApplied,
     Kept,
@@ -271,7 +271,7 @@ async def test_what_is_applied_meanwhile_stays_where_it_is(
     await written_anew(connection, deployment, 3)
     assert len(rows(deployment)) == 1
     for dead in (said, profile):
-        assert await redrive(connection, dead, is_applied) == Applied()
+        assert await redrive(connection, dead, is_applied) == AlreadyApplied()
     await drop(connection, task, is_applied)
     assert await kept(connection) == []
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 3
@@ -303,13 +303,13 @@ async def test_which_letters(connection: Client, stock: Stock) -> None:
     tenant = await bury_said(stock, "x", "globex.u1.-")
     trigger = await bury_trigger(connection, "work.compact.acme.u1.c1", b"", "compact")
     for wanted, expected in (
-        (Wanted(), [first, other, tenant, trigger]),
-        (Wanted(consumer="persist"), [first, other, tenant]),
-        (Wanted(tenant="acme"), [first, other, trigger]),
-        (Wanted(user="u1"), [first, tenant, trigger]),
-        (Wanted(tenant="acme", user="u.2"), [other]),
-        (Wanted(reason="no_summary"), []),
-        (Wanted(since=tenant.at), [tenant, trigger]),
+        (LetterFilter(), [first, other, tenant, trigger]),
+        (LetterFilter(consumer="persist"), [first, other, tenant]),
+        (LetterFilter(tenant="acme"), [first, other, trigger]),
+        (LetterFilter(user="u1"), [first, tenant, trigger]),
+        (LetterFilter(tenant="acme", user="u.2"), [other]),
+        (LetterFilter(reason="no_summary"), []),
+        (LetterFilter(since=tenant.at), [tenant, trigger]),
     ):
         assert [each async for each in letters(connection, wanted)] == expected, wanted
     # And what somebody else left there is shown, too.

@@ -18,10 +18,10 @@ from mnemon_consumers.app import running
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import site
 from mnemon_infra.settings.store import change
-from mnemon_infra.vectors.edge_owner import Holder
+from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
@@ -82,12 +82,12 @@ async def found(stock: Stock, query: str, *scope: str, **request: Any) -> list[s
 
 
 async def summary_points(stock: Stock) -> int:
-    return (await Holder(stock.connection).counts())["summaries"]
+    return (await EdgeOwner(stock.connection).counts())["summaries"]
 
 
 async def audited(connection: Client, deployment: Deployment) -> Audit:
     async with site(deployment) as place, live_pages(place) as pages:
-        return await examine(connection, place.database, Sample(), lambda *_: None, pages)
+        return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
 
 
 async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(

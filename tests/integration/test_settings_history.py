@@ -12,7 +12,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import without
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
-from mnemon_infra.settings.history import Changed, NoSuchRevision, history, rollback
+from mnemon_infra.settings.history import NoSuchRevision, SettingChange, history, rollback
 from mnemon_infra.settings.store import LiveSettings, change, read
 from tests.integration.setting import setting
 
@@ -25,9 +25,9 @@ async def test_history_says_what_was_changed_and_when(connection: Client) -> Non
     third = await change(connection, setting(recent_messages=4))
     revisions = await history(connection)
     assert [(each.revision, each.changes) for each in revisions] == [
-        (first, (Changed("recent_messages", (), (3,)), Changed("limits.per_user", (), (100,)))),
-        (second, (Changed("limits.per_user", (100,), ()),)),
-        (third, (Changed("recent_messages", (3,), (4,)),)),
+        (first, (SettingChange("recent_messages", (), (3,)), SettingChange("limits.per_user", (), (100,)))),
+        (second, (SettingChange("limits.per_user", (100,), ()),)),
+        (third, (SettingChange("recent_messages", (3,), (4,)),)),
     ]
     assert all(begun < each.at < datetime.now(UTC) + timedelta(seconds=1) for each in revisions)
     assert [each.revision for each in await history(connection, "acme")] == [other]
@@ -47,8 +47,8 @@ async def test_rollback_puts_a_former_value_in_force_again(connection: Client) -
     assert again > second
     assert await read(connection) == SettingsV1(recent_messages=3, limits=FactLimits(per_user=100))
     assert (await history(connection))[-1].changes == (
-        Changed("recent_messages", (4,), (3,)),
-        Changed("wait_for_log_ms", (5,), ()),
+        SettingChange("recent_messages", (4,), (3,)),
+        SettingChange("wait_for_log_ms", (5,), ()),
     )
     await rollback(connection, second)
     assert (await read(connection)).wait_for_log_ms == 5

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, Outcome, Retry, settle
+from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle
 from mnemon_infra.broker.provisioning.topology import ACK_WAIT, provision
 from mnemon_infra.embedded import nats_server
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -40,7 +40,7 @@ class Durable:
             taken += await self.subscription.fetch(count - len(taken), timeout=SOON)
         return taken
 
-    async def end(self, messages: list[Msg], *outcomes: Outcome) -> None:
+    async def end(self, messages: list[Msg], *outcomes: DeliveryOutcome) -> None:
         deliveries = [Delivery.of(each) for each in messages]
         await settle(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
 

@@ -10,17 +10,17 @@ from nats.js.errors import NotFoundError
 from mnemon_bench.workloads.messages import fill
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams import log_reader
-from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, Read, whole
+from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, StreamMessage, whole
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 
 
-async def read(connection: Client, up_to: int, *, headers_only: bool = False) -> list[list[Read]]:
+async def read(connection: Client, up_to: int, *, headers_only: bool = False) -> list[list[StreamMessage]]:
     async with aclosing(whole(connection, LOG, up_to=up_to, headers_only=headers_only)) as pages:
         return [page async for page in pages]
 
 
-def positions(pages: list[list[Read]]) -> list[int]:
+def positions(pages: list[list[StreamMessage]]) -> list[int]:
     return [delivery.sequence for page in pages for _, delivery in page]
 
 

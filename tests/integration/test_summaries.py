@@ -11,7 +11,7 @@ from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import summaries as module
 from mnemon_infra.database.memory.summaries import live_summaries, newest_summaries, summaries_by_id
-from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.memory.user_memory import NewestMessages
 from mnemon_infra.database.projections.writer import write
 from tests.integration.test_uncovered import explained, scans, touched
 
@@ -45,7 +45,7 @@ def a_long_conversation() -> tuple[list[Delivery], list[str]]:
 
 
 async def live_ones(database: Database, limit: int) -> list[str]:
-    (found,) = await database.read(newest_summaries([Newest("acme", "anna", "c", limit)]))
+    (found,) = await database.read(newest_summaries([NewestMessages("acme", "anna", "c", limit)]))
     return [each.id for each in found]
 
 

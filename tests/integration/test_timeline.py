@@ -8,7 +8,7 @@ from mnemon_contracts.identity import first_conversation
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.user_memory import Newest, newest_messages
+from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
 from mnemon_infra.database.projections.writer import write
 from tests.integration.folded import forget_all
 
@@ -31,7 +31,9 @@ def started(seq: int, conversation: str, *, discard: bool = False) -> Delivery:
 async def shown(database: Database) -> tuple[str, dict[str, list[int]]]:
     """The current conversation, and the positions of all messages by conversation."""
     places = [None, FIRST, "a", "b"]
-    views = await database.read(newest_messages([Newest("acme", "u1", place, 100) for place in places]))
+    views = await database.read(
+        newest_messages([NewestMessages("acme", "u1", place, 100) for place in places])
+    )
     held = {
         place: [row.seq for row in view.messages]
         for place, view in zip(places, views, strict=True)

@@ -11,7 +11,13 @@ from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Connection, Database, Lookup
 from mnemon_infra.database.messages import unsummarised as module
-from mnemon_infra.database.messages.unsummarised import CoveredBy, SpokenRow, Whose, long_uncovered, uncovered
+from mnemon_infra.database.messages.unsummarised import (
+    CoveredBy,
+    SpokenRow,
+    UnsummarisedQuery,
+    long_uncovered,
+    uncovered,
+)
 from mnemon_infra.database.projections.rows import MemoryRow, Rows
 from mnemon_infra.database.projections.writer import write
 
@@ -42,7 +48,7 @@ async def stretches(
     up_to: int = END,
     conversation: str | None = None,
 ) -> dict[str, list[int]]:
-    wanted = Whose("acme", "anna", at_most, up_to, conversation)
+    wanted = UnsummarisedQuery("acme", "anna", at_most, up_to, conversation)
     (found,) = await database.read(uncovered([wanted], covered_by))
     return {each.conversation: [message.seq for message in each.messages] for each in found}
 
@@ -85,7 +91,7 @@ async def test_the_oldest_of_each_conversation_with_all_that_was_said(database: 
     assert await stretches(database, "summaries", at_most=1) == {"a": [2], "b": [3]}
     assert await stretches(database, "summaries", up_to=4) == {"a": [2], "b": [3, 4]}
 
-    ((a, _),) = await database.read(uncovered([Whose("acme", "anna", 10, END)], "windows"))
+    ((a, _),) = await database.read(uncovered([UnsummarisedQuery("acme", "anna", 10, END)], "windows"))
     first, second = a.messages
     at = datetime(2026, 3, 1, 7, tzinfo=UTC)
     assert first == SpokenRow(2, "e2", "user", "words 2", "Anna", "t", None, {"from_memory": True}, at)
@@ -146,7 +152,7 @@ async def test_what_is_gone_is_not_there_to_be_covered(database: Database) -> No
 async def test_many_users_are_looked_through_together(database: Database) -> None:
     await write(database, plan([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows)
     await write(database, plan([summary(200, "a", 0, 90)]).rows)
-    wanted = [Whose("acme", f"u{number}", 5, END) for number in (0, 1, 2)]
+    wanted = [UnsummarisedQuery("acme", f"u{number}", 5, END) for number in (0, 1, 2)]
 
     found = await database.read(uncovered(wanted, "summaries"))
 
@@ -160,11 +166,13 @@ async def test_conversations_that_are_long(database: Database) -> None:
     events += [event(40, "started", "c"), *(said(seq) for seq in range(41, 50))]
     events += [said(seq, "c") for seq in range(50, 58)]
     await write(database, plan(events).rows)
-    wanted = [Whose("acme", "anna", number, END) for number in (16, 17, 18)]
+    wanted = [UnsummarisedQuery("acme", "anna", number, END) for number in (16, 17, 18)]
 
     assert await database.read(long_uncovered(wanted)) == [["a", "b", "c"], ["a", "c"], []]
-    assert await database.read(long_uncovered([Whose("acme", "anna", 16, 56)])) == [["a", "b", "c"]]
-    assert await database.read(long_uncovered([Whose("acme", "anna", 17, 56)])) == [["a"]]
+    assert await database.read(long_uncovered([UnsummarisedQuery("acme", "anna", 16, 56)])) == [
+        ["a", "b", "c"]
+    ]
+    assert await database.read(long_uncovered([UnsummarisedQuery("acme", "anna", 17, 56)])) == [["a"]]
     await write(database, plan([summary(60, "c", 41, 41)]).rows)
     assert await database.read(long_uncovered(wanted)) == [["a", "b", "c"], ["a"], []]
 

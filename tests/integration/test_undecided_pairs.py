@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from mnemon_bench.provider_server.answers import ShownPair, shown_pairs
-from mnemon_bench.provider_server.faults import Fault
+from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.extract.batch import lifecycle
 from mnemon_contracts.fact_pairs import FactPair
@@ -259,7 +259,7 @@ async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     await extracting.set(mode="batch")
     extracting.server.state.answering = relating("same")
     # Whether the provider has it is not known: it is looked for, and not found.
-    extracting.server.state.faults.requests.append(Fault(503, path="POST /v1/batches"))
+    extracting.server.state.faults.requests.append(HttpFault(503, path="POST /v1/batches"))
     async with remembering(extracting):
         await save(extracting, 1, COAST)
         await save(extracting, 2, SEA, 1)

@@ -21,8 +21,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.port import Collection, Vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, VectorStore
+from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.given import Given
 from tests.integration.conftest import Stock
 
@@ -41,7 +41,7 @@ class Unindexed:
     """mnemon without its index: whoever changed a fact made it findable. One profile fact has room."""
 
     stock: Stock
-    vectors: Vectors
+    vectors: VectorStore
 
     async def found(self, query: str) -> list[str]:
         return [hit["id"] for hit in (await self.stock.ask("search", query=query))["hits"]]
@@ -64,7 +64,7 @@ async def unindexed(stock: Stock, deployment: Deployment, tmp_path: Path) -> Asy
     model = Stuck()
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
-        finding = Finding(await ends.enter_async_context(opened), model)
+        finding = VectorIndex(await ends.enter_async_context(opened), model)
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)

@@ -14,9 +14,9 @@ from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import (
     Collection,
-    Vectors,
     VectorsNotConfigured,
     VectorsOutdated,
+    VectorStore,
     VectorsUnavailable,
 )
 from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
@@ -36,13 +36,13 @@ async def client() -> AsyncIterator[AsyncQdrantClient]:
 
 class TestEdge(Suite, WordySuite):
     @pytest_asyncio.fixture
-    async def vectors(self, tmp_path: Path) -> AsyncIterator[Vectors]:
+    async def vectors(self, tmp_path: Path) -> AsyncIterator[VectorStore]:
         deployment = Deployment(vectors_folder=tmp_path / "vectors")
         async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
             yield vectors
 
     @pytest_asyncio.fixture(params=MODELS)
-    async def wordy(self, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Vectors]:
+    async def wordy(self, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[VectorStore]:
         deployment = Deployment(vectors_folder=tmp_path / "vectors")
         async with open_vectors(
             deployment, model=request.param.model, dimension=request.param.dimension
@@ -52,11 +52,11 @@ class TestEdge(Suite, WordySuite):
 
 class TestServer(Suite, WordySuite):
     @pytest_asyncio.fixture
-    async def vectors(self, client: AsyncQdrantClient) -> Vectors:
+    async def vectors(self, client: AsyncQdrantClient) -> VectorStore:
         return await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
 
     @pytest_asyncio.fixture(params=MODELS)
-    async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> Vectors:
+    async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> VectorStore:
         return await serve(client, "test", request.param)
 
 

@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.vectors import recovery
 from mnemon_infra.vectors.edge import edge
-from mnemon_infra.vectors.edge_owner import Holder
+from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.integration.conftest import Stock, indexed
@@ -49,7 +49,7 @@ async def filled(stock: Stock) -> None:
 async def whole(stock: Stock, facts: int = 1) -> None:
     """Wait for all that was said to have its points."""
     async with asyncio.timeout(PATIENCE):
-        while await Holder(stock.connection).counts() != COUNTS | {"memories": facts}:
+        while await EdgeOwner(stock.connection).counts() != COUNTS | {"memories": facts}:
             await asyncio.sleep(0.05)
 
 

@@ -13,21 +13,21 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import begin
 from mnemon_infra.telemetry import metrics, probe
-from mnemon_infra.telemetry.probe import Watch
+from mnemon_infra.telemetry.probe import ProcessProbe
 from tests.integration.conftest import Stock
 
 
 @pytest_asyncio.fixture
 async def watching(
     deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Watch]:
+) -> AsyncIterator[ProcessProbe]:
     """A process of `persist` and `retrieve`, before anything runs."""
     monkeypatch.setattr(probe, "FRESH", 0.0)
-    yield Watch(("persist", "retrieve"), deployment, lambda: None)
+    yield ProcessProbe(("persist", "retrieve"), deployment, lambda: None)
 
 
 async def test_it_says_why_it_is_not_ready(
-    watching: Watch, deployment: Deployment, connection: Client, stock: Stock
+    watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
 ) -> None:
     assert await watching.look() == ["it is starting"]
     async with running(("persist", "retrieve"), deployment), Database(deployment) as database:
@@ -55,7 +55,7 @@ async def test_it_says_why_it_is_not_ready(
 
 
 async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
-    watching: Watch, deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
+    watching: ProcessProbe, deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe, "PATIENCE", 0.5)
     async with (

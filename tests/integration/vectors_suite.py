@@ -9,7 +9,17 @@ import pytest
 from pydantic import JsonValue
 
 from mnemon_contracts.identity import point_id
-from mnemon_infra.vectors.port import Collection, Dense, Hit, IdFilter, Owner, Point, Sparse, Stored, Vectors
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.vectors.port import (
+    Collection,
+    Dense,
+    IdFilter,
+    Point,
+    PointHit,
+    Sparse,
+    StoredPoint,
+    VectorStore,
+)
 
 DIMENSION = 8
 MODEL = "test/eight"
@@ -45,20 +55,20 @@ def point(
     )
 
 
-def names(found: Sequence[Hit | Stored]) -> list[JsonValue]:
+def names(found: Sequence[PointHit | StoredPoint]) -> list[JsonValue]:
     return [each.payload["name"] for each in found]
 
 
 async def scrolled(
-    vectors: Vectors, owner: Owner, where: Mapping[str, str | int] | None = None
-) -> list[Stored]:
+    vectors: VectorStore, owner: Owner, where: Mapping[str, str | int] | None = None
+) -> list[StoredPoint]:
     return [each async for page in vectors.scroll(Collection.MEMORIES, owner, where) for each in page]
 
 
 class Suite:
     """Dense vectors and terms."""
 
-    async def test_a_point_is_found_as_it_was_given(self, vectors: Vectors) -> None:
+    async def test_a_point_is_found_as_it_was_given(self, vectors: VectorStore) -> None:
         payload: dict[str, JsonValue] = {"seq": 7, "event_id": "e1", "nothing": None, "list": [1, "two"]}
         given = point("given", dense=direction(1), payload=payload)
         await vectors.upsert(Collection.MEMORIES, [given])
@@ -71,7 +81,7 @@ class Suite:
         assert by_meaning.score == pytest.approx(1, abs=1e-5)
         assert by_word.score > 0
 
-    async def test_the_nearest_come_first_and_no_more_than_asked_for(self, vectors: Vectors) -> None:
+    async def test_the_nearest_come_first_and_no_more_than_asked_for(self, vectors: VectorStore) -> None:
         points = [
             point("off", dense=direction(1, 5)),
             point("exact", dense=direction(1)),
@@ -82,7 +92,7 @@ class Suite:
         assert names(hits) == ["exact", "near"]
         assert hits[1].score == pytest.approx(5 / 26**0.5, abs=1e-5)
 
-    async def test_each_query_has_its_own_hits(self, vectors: Vectors) -> None:
+    async def test_each_query_has_its_own_hits(self, vectors: VectorStore) -> None:
         await vectors.upsert(
             Collection.MEMORIES,
             [
@@ -95,7 +105,7 @@ class Suite:
         )
         assert [names(hits) for hits in found] == [["cake"], ["tea", "cake"], ["tea"], [], []]
 
-    async def test_pages_in_the_order_of_ids_as_they_were_given(self, vectors: Vectors) -> None:
+    async def test_pages_in_the_order_of_ids_as_they_were_given(self, vectors: VectorStore) -> None:
         owners = [ANNA, BORIS, OTHER_ANNA]
         given = [
             point(f"{n}", owners[n % 3], (TEA, CAKE), direction(1, n), {"seq": n, "nothing": None})
@@ -119,10 +129,10 @@ class Suite:
             assert other.dense is not None
             assert other.dense == pytest.approx(one.dense, abs=1e-6)
 
-    async def test_no_query_no_hits(self, vectors: Vectors) -> None:
+    async def test_no_query_no_hits(self, vectors: VectorStore) -> None:
         assert await vectors.search(Collection.MEMORIES, ANNA, [], 10) == []
 
-    async def test_a_point_without_a_dense_vector_is_found_by_its_words(self, vectors: Vectors) -> None:
+    async def test_a_point_without_a_dense_vector_is_found_by_its_words(self, vectors: VectorStore) -> None:
         await vectors.upsert(
             Collection.MEMORIES, [point("wordy"), point("both", terms=(CAKE,), dense=direction(1))]
         )
@@ -133,14 +143,14 @@ class Suite:
 class WordySuite:
     """What holds with and without dense vectors."""
 
-    async def test_nothing_there_nothing_found(self, wordy: Vectors) -> None:
+    async def test_nothing_there_nothing_found(self, wordy: VectorStore) -> None:
         assert await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10) == [[]]
         assert await wordy.count(Collection.MEMORIES) == 0
         assert await scrolled(wordy, ANNA) == []
         await wordy.upsert(Collection.MEMORIES, [])
         await wordy.delete(Collection.MEMORIES, ANNA)
 
-    async def test_owners_do_not_see_each_other(self, wordy: Vectors) -> None:
+    async def test_owners_do_not_see_each_other(self, wordy: VectorStore) -> None:
         owners = [ANNA, BORIS, OTHER_ANNA]
         await wordy.upsert(Collection.MEMORIES, [point("same", owner) for owner in owners])
         for owner in owners:
@@ -150,24 +160,24 @@ class WordySuite:
             assert await wordy.count(Collection.MEMORIES, owner) == 1
         assert await wordy.count(Collection.MEMORIES) == 3
 
-    async def test_collections_are_apart(self, wordy: Vectors) -> None:
+    async def test_collections_are_apart(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MESSAGES, [point("message")])
         assert await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10) == [[]]
         assert await wordy.count(Collection.DOCUMENTS) == 0
         assert await wordy.count(Collection.MESSAGES) == 1
 
-    async def test_an_upsert_takes_the_place_of_the_point(self, wordy: Vectors) -> None:
+    async def test_an_upsert_takes_the_place_of_the_point(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point("a", payload={"seq": 1, "old": True})])
         await wordy.upsert(Collection.MEMORIES, [point("a", terms=(CAKE,), payload={"seq": 2})])
         found = await wordy.search(Collection.MEMORIES, ANNA, [words(TEA), words(CAKE)], 10)
         assert [[hit.payload for hit in hits] for hits in found] == [[], [{"name": "a", "seq": 2}]]
         assert await wordy.count(Collection.MEMORIES) == 1
 
-    async def test_of_copies_in_one_batch_the_last_stays(self, wordy: Vectors) -> None:
+    async def test_of_copies_in_one_batch_the_last_stays(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point("a", payload={"seq": seq}) for seq in (1, 2, 3)])
         assert [each.payload["seq"] for each in await scrolled(wordy, ANNA)] == [3]
 
-    async def test_terms_count_within_the_tenant(self, wordy: Vectors) -> None:
+    async def test_terms_count_within_the_tenant(self, wordy: VectorStore) -> None:
         """A term that is rare here and common elsewhere weighs more than one that is common here."""
         points = [point("rare", terms=(RARE,)), point("often", terms=(OFTEN,))]
         points += [point(f"{n}", BORIS, terms=(OFTEN,)) for n in range(20)]
@@ -183,7 +193,7 @@ class WordySuite:
         await wordy.upsert(Collection.MEMORIES, elsewhere)
         assert await scores() == pytest.approx(alone)
 
-    async def test_where_narrows(self, wordy: Vectors) -> None:
+    async def test_where_narrows(self, wordy: VectorStore) -> None:
         points = [
             point("one", payload={"document_id": "d1", "chunk": 1}),
             point("two", payload={"document_id": "d1", "chunk": 2}),
@@ -201,7 +211,7 @@ class WordySuite:
             assert set(names(hits)) == expected
             assert set(names(await scrolled(wordy, ANNA, where))) == expected
 
-    async def test_ids_narrow_a_search(self, wordy: Vectors) -> None:
+    async def test_ids_narrow_a_search(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point(name) for name in "abc"])
         one, other = point("a").id, uuid4()
         everything = {point(name).id for name in "abc"}
@@ -216,19 +226,19 @@ class WordySuite:
         (hits,) = await wordy.search(Collection.MEMORIES, BORIS, [words(TEA)], 10, ids=only_one)
         assert hits == []
 
-    async def test_what_is_deleted_by_id_is_gone(self, wordy: Vectors) -> None:
+    async def test_what_is_deleted_by_id_is_gone(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point(name) for name in "abc"])
         await wordy.delete(Collection.MEMORIES, ANNA, [point("a").id, point("b").id, uuid4()])
         (hits,) = await wordy.search(Collection.MEMORIES, ANNA, [words(TEA)], 10)
         assert names(hits) == ["c"]
         assert await wordy.count(Collection.MEMORIES) == 1
 
-    async def test_no_ids_delete_nothing(self, wordy: Vectors) -> None:
+    async def test_no_ids_delete_nothing(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point("a")])
         await wordy.delete(Collection.MEMORIES, ANNA, [])
         assert await wordy.count(Collection.MEMORIES, ANNA) == 1
 
-    async def test_an_owner_deletes_their_own_only(self, wordy: Vectors) -> None:
+    async def test_an_owner_deletes_their_own_only(self, wordy: VectorStore) -> None:
         owners = [ANNA, BORIS, OTHER_ANNA]
         await wordy.upsert(Collection.MEMORIES, [point(name, owner) for owner in owners for name in "ab"])
         await wordy.delete(Collection.MEMORIES, ANNA, [point("a", BORIS).id])
@@ -236,14 +246,14 @@ class WordySuite:
         await wordy.delete(Collection.MEMORIES, ANNA)
         assert [await wordy.count(Collection.MEMORIES, owner) for owner in owners] == [0, 2, 2]
 
-    async def test_a_scroll_gives_each_point_once_page_by_page(self, wordy: Vectors) -> None:
+    async def test_a_scroll_gives_each_point_once_page_by_page(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point(f"{n}") for n in range(1_000)])
         pages = [page async for page in wordy.scroll(Collection.MEMORIES, ANNA)]
         assert len(pages) > 1
         found = [str(name) for page in pages for name in names(page)]
         assert sorted(found) == sorted(map(str, range(1_000)))
 
-    async def test_searches_are_right_while_points_are_written(self, wordy: Vectors) -> None:
+    async def test_searches_are_right_while_points_are_written(self, wordy: VectorStore) -> None:
         await wordy.upsert(Collection.MEMORIES, [point("first")])
 
         async def write(part: int) -> None:

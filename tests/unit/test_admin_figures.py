@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from nats.js.api import ConsumerConfig, ConsumerInfo, SequenceInfo
 
-from mnemon.admin.charts.event_flow import Shown, pictures
-from mnemon.admin.charts.figures import PROCESSES, State, consumers, traffic
+from mnemon.admin.charts.event_flow import PartLabel, pictures
+from mnemon.admin.charts.figures import PROCESSES, WorkState, consumers, traffic
 from mnemon.admin.charts.sparklines import spark
-from mnemon.admin.live_status import Sample
+from mnemon.admin.live_status import StatusSample
 from mnemon.admin.rendering import filters
-from mnemon.operations.health.lag import Look
-from mnemon.operations.health.services import Served
+from mnemon.operations.health.lag import ConsumerSample
+from mnemon.operations.health.services import ServiceCounts
 from mnemon.operations.health.streams import StreamState
 from mnemon_contracts.streams import LOG
 
@@ -32,9 +32,14 @@ def reader(
     )
 
 
-def sample(at: float, *readers: ConsumerInfo, end: int = 0, served: Served = Served(1)) -> Sample:  # noqa: B008
+NOTHING_SERVED = ServiceCounts(1)
+
+
+def sample(
+    at: float, *readers: ConsumerInfo, end: int = 0, served: ServiceCounts = NOTHING_SERVED
+) -> StatusSample:
     streams = {LOG: StreamState(messages=end, bytes=0, last_seq=end)}
-    return Sample(streams, Look(at, {info.name: info for info in readers}), served)
+    return StatusSample(streams, ConsumerSample(at, {info.name: info for info in readers}), served)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +53,7 @@ def sample(at: float, *readers: ConsumerInfo, end: int = 0, served: Served = Ser
         (reader(pending=2000), reader(delivered=10, pending=3000), "behind", 5),
     ],
 )
-def test_how_a_consumer_fares(before: ConsumerInfo, now: ConsumerInfo, state: State, rate: float) -> None:
+def test_how_a_consumer_fares(before: ConsumerInfo, now: ConsumerInfo, state: WorkState, rate: float) -> None:
     sweep = reader("persist-sweep")
     fares = consumers([sample(10, before, sweep), sample(12, now, sweep)])["persist"]
     assert (fares.state, fares.rate) == (state, rate)
@@ -59,8 +64,8 @@ def test_a_consumer_that_is_not_there_is_absent() -> None:
 
 
 def test_what_is_answered_counts_from_zero_when_retrieve_began_anew() -> None:
-    first = sample(10, end=100, served=Served(1, requests=900, seconds=9))
-    second = sample(12, end=150, served=Served(1, requests=50, errors=2, seconds=0.1))
+    first = sample(10, end=100, served=ServiceCounts(1, requests=900, seconds=9))
+    second = sample(12, end=150, served=ServiceCounts(1, requests=50, errors=2, seconds=0.1))
     seen = traffic([first, second])
     assert (seen.published.now, seen.asked.now, seen.milliseconds, seen.refused) == (25, 25, 2, 2)
 
@@ -74,7 +79,7 @@ def test_a_plot_has_the_last_of_it_at_the_right() -> None:
 
 def test_every_part_stands_within_both_pictures() -> None:
     names = ("bots", "LOG", "WORK", *PROCESSES, "PostgreSQL", "Qdrant", "models", "retrieve")
-    for picture in pictures({name: Shown("process") for name in names}):
+    for picture in pictures({name: PartLabel("process") for name in names}):
         assert sorted(part.name for part in picture.parts) == sorted(names)
         for part in picture.parts:
             assert 0 < part.box.x < part.box.x + part.box.width < picture.width

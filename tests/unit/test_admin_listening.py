@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.admin.page_port import PortTaken, listening_for
+from mnemon.admin.page_port import PagePortTaken, listening_for
 from mnemon.admin.session.tokens import token_of
 from mnemon.http.socket_binding import listening_on, shown
 
@@ -15,7 +15,7 @@ def test_the_port_is_that_of_last_time_unless_somebody_has_it(tmp_path: Path) ->
         with listening_for(tmp_path, None) as meanwhile:
             assert shown(meanwhile) != address
         port = first.getsockname()[1]
-        with pytest.raises(PortTaken, match=str(port)):
+        with pytest.raises(PagePortTaken, match=str(port)):
             listening_for(tmp_path, port)
     with listening_for(tmp_path, port) as chosen:
         assert shown(chosen) == address

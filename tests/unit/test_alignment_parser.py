@@ -3,11 +3,11 @@
 import pytest
 
 from mnemon_consumers.domain.alignment.parser import parse
-from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import tokenize
 
 
-def _keys(text: str, kind: Kind) -> list[str]:
+def _keys(text: str, kind: TermKind) -> list[str]:
     return [key for term in parse(text).terms if term.kind is kind for key in sorted(term.keys)]
 
 
@@ -61,7 +61,7 @@ def test_tokens(text: str, words: list[str]) -> None:
     ],
 )
 def test_numbers(text: str, numbers: list[str]) -> None:
-    assert _keys(text, Kind.NUMBER) == numbers
+    assert _keys(text, TermKind.NUMBER) == numbers
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
     ],
 )
 def test_dates(text: str, dates: list[str]) -> None:
-    assert _keys(text, Kind.DATE) == dates
+    assert _keys(text, TermKind.DATE) == dates
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_dates(text: str, dates: list[str]) -> None:
     ],
 )
 def test_names(text: str, names: list[str]) -> None:
-    assert _texts([term for term in parse(text).terms if term.kind is Kind.NAME]) == names
+    assert _texts([term for term in parse(text).terms if term.kind is TermKind.NAME]) == names
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_marks(text: str, marks: set[str]) -> None:
     assert _marks(statement) == marks
 
 
-def _marks(statement: Statement) -> set[str]:
+def _marks(statement: ParsedFact) -> set[str]:
     names = ("negated", "ended", "changed", "planned", "past", "quit", "resumed")
     return {name for name in names if getattr(statement, f"is_{name}")}
 

@@ -12,8 +12,8 @@ from mnemon_infra.broker.provisioning.authorization import (
     Authorization,
     Limits,
     Login,
+    LoginRole,
     NotOurs,
-    Role,
 )
 from mnemon_infra.embedded.folder import replace
 
@@ -39,7 +39,7 @@ def admits(authorization: Authorization, login: Login) -> bool:
 
 
 @pytest.mark.parametrize("role", ["worker", "operator"])
-def test_of_a_role_the_last_login_counts_and_no_former_one(tmp_path: Path, role: Role) -> None:
+def test_of_a_role_the_last_login_counts_and_no_former_one(tmp_path: Path, role: LoginRole) -> None:
     users = empty(tmp_path)
     other = users.issue("operator" if role == "worker" else "worker")
     former = [users.issue(role) for _ in range(2)]

@@ -8,28 +8,30 @@ import pytest
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_bench.quality.calibration import Pair
+from mnemon_bench.quality.calibration import LabelledPair
 from mnemon_bench.quality.dedupe_quality import OUTCOMES, run
 from tests.given import Given
 
-SAME = Pair(
+SAME = LabelledPair(
     a="Anna is allergic to penicillin", b="Anna has a penicillin allergy", label="same", language="en"
 )
-UPDATE = Pair(a="Lives in Leeds", b="Lives in Lisbon", label="update", language="en")
-DIFFERENT = Pair(
+UPDATE = LabelledPair(a="Lives in Leeds", b="Lives in Lisbon", label="update", language="en")
+DIFFERENT = LabelledPair(
     a="Is allergic to penicillin",
     b="The user's mother is allergic to penicillin",
     label="different",
     language="en",
 )
-UNDECIDED = Pair(a="User likes green tea", b="They are fond of sencha", label="same", language="en")
-QUESTION = Pair(a="Keeps two goats", b="Why do goats climb?", label="different", language="en")
-OVERWRITTEN = Pair(a="Lives in Leeds", b="Lives in Lisbon", label="different", language="en")
+UNDECIDED = LabelledPair(a="User likes green tea", b="They are fond of sencha", label="same", language="en")
+QUESTION = LabelledPair(a="Keeps two goats", b="Why do goats climb?", label="different", language="en")
+OVERWRITTEN = LabelledPair(a="Lives in Leeds", b="Lives in Lisbon", label="different", language="en")
 
 RUSSIAN = (
-    Pair(a="У Ивана аллергия на арахис", b="У Ивана — аллергия на арахис!", label="same", language="ru"),
-    Pair(a="Живёт в Твери", b="Живёт в Казани", label="update", language="ru"),
-    Pair(a="Мама живёт в Твери", b="Папа живёт в Твери", label="different", language="ru"),
+    LabelledPair(
+        a="У Ивана аллергия на арахис", b="У Ивана — аллергия на арахис!", label="same", language="ru"
+    ),
+    LabelledPair(a="Живёт в Твери", b="Живёт в Казани", label="update", language="ru"),
+    LabelledPair(a="Мама живёт в Твери", b="Папа живёт в Твери", label="different", language="ru"),
 )
 
 
@@ -37,7 +39,7 @@ def row(**counts: int) -> dict[str, int]:
     return {outcome: counts.get(outcome, 0) for outcome in OUTCOMES}
 
 
-def write_pairs(path: Path, pairs: Sequence[Pair]) -> str:
+def write_pairs(path: Path, pairs: Sequence[LabelledPair]) -> str:
     path.write_text("\n".join(pair.model_dump_json() for pair in pairs))
     return str(path)
 

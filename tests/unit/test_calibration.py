@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon_bench.quality.calibration import PRECISION, InvalidPairs, Pair, calibrate, read_pairs
+from mnemon_bench.quality.calibration import PRECISION, InvalidPairs, LabelledPair, calibrate, read_pairs
 from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
 from mnemon_infra.models.wordllama import wordllama
 
@@ -38,9 +38,11 @@ class Given:
         return None
 
 
-def pairs(language: str, **similarities: Sequence[float]) -> list[Pair]:
+def pairs(language: str, **similarities: Sequence[float]) -> list[LabelledPair]:
     return [
-        Pair.model_validate({"a": "a fact", "b": str(similarity), "label": label, "language": language})
+        LabelledPair.model_validate(
+            {"a": "a fact", "b": str(similarity), "label": label, "language": language}
+        )
         for label, some in similarities.items()
         for similarity in some
     ]

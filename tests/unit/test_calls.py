@@ -8,7 +8,7 @@ from mnemon_consumers.domain.spending.calls import called, cost, estimate, price
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.port import Request, Usage
+from mnemon_infra.models.language.port import ModelRequest, Usage
 
 MILLION = 1_000_000
 SPENDING = Spending(
@@ -89,7 +89,7 @@ def test_the_event_of_a_call() -> None:
 
 def test_a_request_may_cost_what_is_asked_and_the_longest_answer() -> None:
     spending = Spending(prices=(Price(model="m", input=1.0, output=2.0),))
-    request = Request("extract", "Write.", "I like tea", most_tokens=1000)
+    request = ModelRequest("extract", "Write.", "I like tea", most_tokens=1000)
     asked = tokens.count("Write.") + tokens.count("I like tea")
     online = (asked + 2 * 1000) / 1_000_000
     assert estimate(request, "m", spending, in_batch=False) == pytest.approx(online)

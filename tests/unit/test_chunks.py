@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 from mnemon_consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, chunks
-from mnemon_consumers.index.decide import Read
+from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import document
 from mnemon_contracts.events.memory import DocumentAddedV1
 from tests.hypothesis_profiles import scale_examples
@@ -71,7 +71,7 @@ def test_the_first_pieces_of_a_long_text_need_only_its_beginning() -> None:
 
 
 async def test_others_have_their_turn_while_a_long_document_is_cut() -> None:
-    read = Read(("acme", "anna"), "e1", DocumentAddedV1(document_id="d", text="字" * 200_000))
+    read = IndexedDocument(("acme", "anna"), "e1", DocumentAddedV1(document_id="d", text="字" * 200_000))
     turns = 0
 
     async def count() -> None:

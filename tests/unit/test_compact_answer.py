@@ -19,7 +19,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.unsummarised import SpokenRow
-from mnemon_infra.models.language.port import Answer, Usage
+from mnemon_infra.models.language.port import ModelAnswer, Usage
 
 AT = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
 LONG_MESSAGE = "I went to York by train and saw " + ", ".join(f"the {n}th house" for n in range(40))
@@ -36,7 +36,7 @@ REQUEST = of_messages(
 
 
 def check(text: str, *, is_cut: bool = False) -> str | SummaryRefusal:
-    return check_summary(Answer(text, Usage(), is_cut), REQUEST)
+    return check_summary(ModelAnswer(text, Usage(), is_cut), REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_of_earlier_summaries_the_newest_may_stay_as_it_was() -> None:
     newest = " ".join(f"The user saw the {n}th house." for n in range(12))
     stored = [StoredSummary(1, 6, "e6", 6, AT, "s1", newest)]
     request = of_summaries(stored, SETTINGS)
-    assert check_summary(Answer(newest, Usage()), request) == newest
-    assert check_summary(Answer(request.text, Usage()), request) == SummaryRefusal("echo")
+    assert check_summary(ModelAnswer(newest, Usage()), request) == newest
+    assert check_summary(ModelAnswer(request.text, Usage()), request) == SummaryRefusal("echo")
 
 
 def test_asked_once_more_the_model_is_told_why() -> None:

@@ -10,23 +10,23 @@ from mnemon_consumers.retrieve.context.budget import Fitted, fit
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
+    ContextFact,
+    ContextMessage,
+    ContextSummary,
     CurrentTime,
     DataField,
-    Fact,
     Passage,
-    Said,
-    Summary,
 )
 from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, XML
-from mnemon_consumers.retrieve.context.layout import PER_MESSAGE, Count, Layout
-from mnemon_consumers.retrieve.context.selection import Cut
+from mnemon_consumers.retrieve.context.layout import PER_MESSAGE, ContextLayout, Count
+from mnemon_consumers.retrieve.context.selection import TextCut
 from mnemon_contracts.settings.groups import Characters, Sections
 from mnemon_infra.models import tokens
 from tests.hypothesis_profiles import scale_examples
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
-COUNTERS: dict[str, tuple[Count, Cut]] = {
+COUNTERS: dict[str, tuple[Count, TextCut]] = {
     "tokenizer": (tokens.count, tokens.cut),
     "characters": (len, lambda text, most: text[:most]),
     "bytes": (
@@ -47,7 +47,7 @@ TEXT = st.one_of(
 IDS = st.sampled_from([f"id{n}" for n in range(8)])
 FACTS = st.lists(
     st.builds(
-        Fact,
+        ContextFact,
         IDS,
         TEXT,
         st.just("event"),
@@ -58,13 +58,15 @@ FACTS = st.lists(
     ),
     max_size=6,
 )
-SAID = st.builds(Said, IDS, st.sampled_from(["user", "assistant", "tool", "system"]), TEXT, st.none() | TEXT)
+SAID = st.builds(
+    ContextMessage, IDS, st.sampled_from(["user", "assistant", "tool", "system"]), TEXT, st.none() | TEXT
+)
 CONTEXTS = st.builds(
     Context,
     facts=FACTS,
     working=FACTS,
     relevant=FACTS,
-    summaries=st.lists(TEXT.map(Summary), max_size=3),
+    summaries=st.lists(TEXT.map(ContextSummary), max_size=3),
     user_data=st.lists(st.builds(DataField, TEXT, TEXT | st.booleans()), max_size=4),
     recent=st.lists(SAID, max_size=8),
     documents=st.lists(st.builds(Passage, TEXT, TEXT, st.none() | TEXT), max_size=3),
@@ -78,13 +80,15 @@ CAPS = st.just(Sections()) | st.builds(Sections, **dict.fromkeys(SECTIONS, st.in
 SOME = settings(max_examples=scale_examples(40))
 
 
-def real(context: Context, layout: Layout, budget: int, sections: Sections | None = None) -> Fitted:
+def real(context: Context, layout: ContextLayout, budget: int, sections: Sections | None = None) -> Fitted:
     return fit(context, layout, budget, sections or Sections(), tokens.count, tokens.cut)
 
 
-def fact(number: int, text: str = "", importance: int = 5, age: int = 0, score: float = 0) -> Fact:
+def fact(number: int, text: str = "", importance: int = 5, age: int = 0, score: float = 0) -> ContextFact:
     changed = NOW - timedelta(days=age)
-    return Fact(f"pf_{number}", text or f"fact number {number}", "event", importance, changed, None, score)
+    return ContextFact(
+        f"pf_{number}", text or f"fact number {number}", "event", importance, changed, None, score
+    )
 
 
 def ids(facts: object) -> list[str]:
@@ -92,9 +96,11 @@ def ids(facts: object) -> list[str]:
     return [each.id for each in facts]
 
 
-def turns(pairs: int) -> list[Said]:
+def turns(pairs: int) -> list[ContextMessage]:
     return [
-        Said(f"{role}{n}", role, f"{role} says {n}") for n in range(pairs) for role in ("user", "assistant")
+        ContextMessage(f"{role}{n}", role, f"{role} says {n}")
+        for n in range(pairs)
+        for role in ("user", "assistant")
     ]
 
 
@@ -103,7 +109,7 @@ def turns(pairs: int) -> list[Said]:
 @SOME
 @given(context=CONTEXTS, budget=BUDGETS, sections=CAPS)
 def test_it_never_passes_the_budget(
-    layout: Layout, counter: str, context: Context, budget: int, sections: Sections
+    layout: ContextLayout, counter: str, context: Context, budget: int, sections: Sections
 ) -> None:
     count, cut = COUNTERS[counter]
     fitted = fit(context, layout, budget, sections, count, cut)
@@ -120,7 +126,7 @@ def test_it_never_passes_the_budget(
 @SOME
 @given(context=CONTEXTS, budget=BUDGETS, sections=CAPS)
 def test_no_section_but_the_recent_messages_passes_its_own(
-    layout: Layout, context: Context, budget: int, sections: Sections
+    layout: ContextLayout, context: Context, budget: int, sections: Sections
 ) -> None:
     fitted = real(context, layout, budget, sections)
     for section, report in fitted.sections.items():
@@ -156,7 +162,7 @@ def test_nothing_is_said_twice_and_all_is_accounted_for(context: Context, budget
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @SOME
 @given(context=CONTEXTS)
-def test_with_room_enough_all_is_shown(layout: Layout, context: Context) -> None:
+def test_with_room_enough_all_is_shown(layout: ContextLayout, context: Context) -> None:
     vast = Sections(**dict.fromkeys(SECTIONS, 50_000))
     fitted = real(context, layout, 1_000_000, vast)
     assert not any(report.left_out or report.cut for report in fitted.sections.values())
@@ -165,7 +171,7 @@ def test_with_room_enough_all_is_shown(layout: Layout, context: Context) -> None
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_a_budget_for_nothing_gives_nothing_and_says_so(layout: Layout) -> None:
+def test_a_budget_for_nothing_gives_nothing_and_says_so(layout: ContextLayout) -> None:
     fitted = real(Context(facts=[fact(1)], recent=turns(2)), layout, 1)
     assert fitted.rendered.messages == ()
     assert not fitted.rendered.text
@@ -216,9 +222,9 @@ def test_a_budget_of_just_their_tokens_shows_all_messages() -> None:
 @pytest.mark.parametrize(
     "text", ["how is the weather in Riga, please? " * 300, "какая погода в Риге? " * 300]
 )
-def test_the_newest_question_is_there_even_if_only_in_part(layout: Layout, text: str) -> None:
-    before, after = turns(3), [Said("a", "assistant", "let me see " * 500)]
-    fitted = real(Context(recent=[*before, Said("q", "user", text), *after]), layout, 90)
+def test_the_newest_question_is_there_even_if_only_in_part(layout: ContextLayout, text: str) -> None:
+    before, after = turns(3), [ContextMessage("a", "assistant", "let me see " * 500)]
+    fitted = real(Context(recent=[*before, ContextMessage("q", "user", text), *after]), layout, 90)
     (question,) = (each for each in fitted.context.recent if each.id == "q")
     assert question.text.endswith("…")
     assert text.startswith(question.text[:-1])
@@ -227,8 +233,11 @@ def test_the_newest_question_is_there_even_if_only_in_part(layout: Layout, text:
 
 
 def test_the_question_keeps_its_place() -> None:
-    asked = Said("q", "user", "and?")
-    answered = [Said("t", "tool", "12 degrees"), Said("a", "assistant", "12 degrees in Riga")]
+    asked = ContextMessage("q", "user", "and?")
+    answered = [
+        ContextMessage("t", "tool", "12 degrees"),
+        ContextMessage("a", "assistant", "12 degrees in Riga"),
+    ]
     recent = [*turns(5), asked, *answered]
     assert list(real(Context(recent=recent), MESSAGES, 2000).context.recent) == recent
     tight = real(Context(recent=recent), MESSAGES, 22).context.recent
@@ -236,7 +245,11 @@ def test_the_question_keeps_its_place() -> None:
 
 
 def test_a_long_answer_before_the_question_is_shown_in_part() -> None:
-    recent = [Said("u", "user", "old"), Said("a", "assistant", "слово " * 2000), Said("q", "user", "and?")]
+    recent = [
+        ContextMessage("u", "user", "old"),
+        ContextMessage("a", "assistant", "слово " * 2000),
+        ContextMessage("q", "user", "and?"),
+    ]
     fitted = real(Context(recent=recent), MESSAGES, 200)
     assert ids(fitted.context.recent) == ["a", "q"]
     assert fitted.sections["recent"].cut
@@ -244,14 +257,14 @@ def test_a_long_answer_before_the_question_is_shown_in_part() -> None:
 
 
 def test_recent_messages_use_what_others_leave() -> None:
-    recent = [Said(str(n), "user", f"something that is said {n}") for n in range(300)]
+    recent = [ContextMessage(str(n), "user", f"something that is said {n}") for n in range(300)]
     shown = real(Context(recent=recent), MESSAGES, 2000)
     assert shown.tokens > 1950
     full = Context(
         recent=recent,
         facts=[fact(n) for n in range(100)],
         relevant=[fact(1000 + n) for n in range(200)],
-        summaries=[Summary("они говорили о погоде " * 100)],
+        summaries=[ContextSummary("они говорили о погоде " * 100)],
     )
     shown = real(full, MESSAGES, 2000)
     assert 1900 < shown.tokens <= 2000
@@ -263,7 +276,7 @@ def test_where_room_is_short_a_modest_section_is_whole() -> None:
     context = Context(
         working=[fact(1)],
         facts=[fact(n, importance=9) for n in range(10, 60)],
-        recent=[Said(str(n), "user", "something that is said") for n in range(100)],
+        recent=[ContextMessage(str(n), "user", "something that is said") for n in range(100)],
     )
     fitted = real(context, BLOCKS, 400)
     assert fitted.sections["working"].left_out == 0
@@ -271,7 +284,7 @@ def test_where_room_is_short_a_modest_section_is_whole() -> None:
 
 
 def test_new_summaries_go_before_old_ones_in_the_order_of_time() -> None:
-    summaries = [Summary(f"{n} they spoke about the weather in Riga") for n in range(5)]
+    summaries = [ContextSummary(f"{n} they spoke about the weather in Riga") for n in range(5)]
     shown = real(Context(summaries=summaries), XML, 2000, Sections(summaries=50)).context.summaries
     assert [each.text[:1] for each in shown][-2:] == ["3", "4"]
 
@@ -284,7 +297,7 @@ def test_data_that_do_not_fit_leave_room_for_those_that_do() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_what_cannot_be_shown_is_not_tokenized(layout: Layout) -> None:
+def test_what_cannot_be_shown_is_not_tokenized(layout: ContextLayout) -> None:
     def work(messages: int) -> int:
         counted = 0
 
@@ -293,8 +306,8 @@ def test_what_cannot_be_shown_is_not_tokenized(layout: Layout) -> None:
             counted += len(text)
             return tokens.count(text)
 
-        recent = [Said(str(n), "user", "something that is said " * 3) for n in range(messages)]
-        huge = Said("huge", "assistant", "a" * 1_000_000)
+        recent = [ContextMessage(str(n), "user", "something that is said " * 3) for n in range(messages)]
+        huge = ContextMessage("huge", "assistant", "a" * 1_000_000)
         facts = [fact(n) for n in range(messages)]
         context = Context(facts=facts, recent=[*recent[:-20], huge, *recent[-20:]])
         fit(context, layout, 1000, Sections(), count, tokens.cut)
@@ -304,9 +317,9 @@ def test_what_cannot_be_shown_is_not_tokenized(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_facts_are_limited_in_characters_the_most_important_first(layout: Layout) -> None:
+def test_facts_are_limited_in_characters_the_most_important_first(layout: ContextLayout) -> None:
     profile = [
-        Fact(f"pf_{number:03}", f"Факт номер {number:02} о пользователе", "user_fact", importance, NOW)
+        ContextFact(f"pf_{number:03}", f"Факт номер {number:02} о пользователе", "user_fact", importance, NOW)
         for number, importance in enumerate([5, 9, 2, 9, 5, 10] * 8)
     ]
     wide = Sections(facts=10_000)
@@ -328,7 +341,9 @@ def test_facts_are_limited_in_characters_the_most_important_first(layout: Layout
 
 
 def test_characters_and_tokens_both_hold() -> None:
-    found = [Fact(f"ar_{number}", "Anna likes tea", "event", 5, NOW, score=1.0) for number in range(50)]
+    found = [
+        ContextFact(f"ar_{number}", "Anna likes tea", "event", 5, NOW, score=1.0) for number in range(50)
+    ]
     for characters in (100, 2_000):
         fitted = fit(
             Context(relevant=found),
@@ -344,7 +359,7 @@ def test_characters_and_tokens_both_hold() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_recent_messages_that_are_switched_off_take_no_spare_tokens(layout: Layout) -> None:
+def test_recent_messages_that_are_switched_off_take_no_spare_tokens(layout: ContextLayout) -> None:
     context = Context(facts=[fact(1)], recent=turns(3))
     fitted = real(context, layout, 1000, Sections(recent=0))
     assert not fitted.context.recent
@@ -354,7 +369,7 @@ def test_recent_messages_that_are_switched_off_take_no_spare_tokens(layout: Layo
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_an_earlier_message_goes_when_recent_messages_get_spare_tokens(layout: Layout) -> None:
+def test_an_earlier_message_goes_when_recent_messages_get_spare_tokens(layout: ContextLayout) -> None:
     recent = turns(8)
     context = Context(recent=recent, conversation=recent[::-1])
     held = 0

@@ -17,7 +17,7 @@ from mnemon_consumers.retrieve.context.coverage import (
     is_covered,
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE
-from mnemon_consumers.retrieve.search.service import Hit
+from mnemon_consumers.retrieve.search.service import RankedHit
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1
 from mnemon_contracts.settings.models import Compaction
@@ -59,14 +59,19 @@ def known(
     rows: Sequence[StoredRow],
     summaries: Sequence[StoredSummary] = (),
     read: int = 50,
-    hits: Sequence[Hit] = (),
-) -> decide.Known:
+    hits: Sequence[RankedHit] = (),
+) -> decide.ContextSources:
     view = ConversationView("talk", rows[-read:], complete=len(rows) <= read)
-    return decide.Known(view=view, counted=counted(rows, view, summaries), summaries=summaries, hits=hits)
+    return decide.ContextSources(
+        view=view, counted=counted(rows, view, summaries), summaries=summaries, hits=hits
+    )
 
 
 def fitted(
-    what: decide.Known, values: SettingsV1 | None = None, budget: int | None = None, form: Any = "messages"
+    what: decide.ContextSources,
+    values: SettingsV1 | None = None,
+    budget: int | None = None,
+    form: Any = "messages",
 ) -> Fitted:
     values = values or SettingsV1()
     context = decide.context(what, values, NOW)
@@ -148,7 +153,7 @@ def test_no_more_recent_messages_than_the_settings_allow(read: int, summaries: l
 def test_a_message_found_for_this_turn_is_shown() -> None:
     rows = [row(seq) for seq in range(1, 101)]
     found = [found_message(row(seq), place) for seq, place in ((5, "talk"), (99, "talk"), (7, "elsewhere"))]
-    hits = [Hit(each.event_id, "messages", each.content, 0.5, NOW, {}, each) for each in found]
+    hits = [RankedHit(each.event_id, "messages", each.content, 0.5, NOW, {}, each) for each in found]
     shown = fitted(known(rows, [summary(1, 90)], hits=hits))
     assert [each.id for each in shown.context.conversation] == ["e5", "e7"]
     assert numbers(shown) == (11, 89, 0)
@@ -176,7 +181,7 @@ def test_sections_that_are_off_say_what_they_leave_out() -> None:
 
 def test_what_could_not_be_counted_is_not_claimed() -> None:
     rows = [row(seq) for seq in range(1, 101)]
-    what = decide.Known(view=ConversationView("talk", rows[-50:], complete=False), counted=None)
+    what = decide.ContextSources(view=ConversationView("talk", rows[-50:], complete=False), counted=None)
     assert fitted(what).coverage is None
     assert fitted(what).sections["recent"].messages_left_out is None
 
@@ -226,7 +231,7 @@ ROWS = st.lists(
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> tuple[list[StoredRow], list[StoredSummary], list[Hit]]:
+def conversations(draw: st.DrawFn) -> tuple[list[StoredRow], list[StoredSummary], list[RankedHit]]:
     rows, seq = [], 0
     for step, content, role, tools in draw(ROWS):
         seq += step
@@ -236,7 +241,7 @@ def conversations(draw: st.DrawFn) -> tuple[list[StoredRow], list[StoredSummary]
     summaries = [summary(low, high, draw(WORDS) or "They spoke.") for low, high in ranges]
     found = draw(st.lists(st.sampled_from(rows), max_size=4, unique_by=lambda each: each.seq)) if rows else []
     hits = [
-        Hit(each.event_id, "messages", each.content, 0.5, NOW, {}, found_message(each))
+        RankedHit(each.event_id, "messages", each.content, 0.5, NOW, {}, found_message(each))
         for each in found
         if each.content.strip()
     ]
@@ -270,7 +275,7 @@ SETTINGS = st.builds(
     form=st.sampled_from(list(LAYOUTS)),
 )
 def test_every_message_is_in_one_number(
-    conversation: tuple[list[StoredRow], list[StoredSummary], list[Hit]],
+    conversation: tuple[list[StoredRow], list[StoredSummary], list[RankedHit]],
     values: SettingsV1,
     budget: int,
     read: int,

@@ -9,12 +9,12 @@ from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.context.budget import fit
 from mnemon_consumers.retrieve.context.contents import (
     Context,
+    ContextFact,
+    ContextMessage,
+    ContextSummary,
     CurrentTime,
     DataField,
-    Fact,
     Passage,
-    Said,
-    Summary,
     user_data,
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
@@ -22,7 +22,7 @@ from mnemon_consumers.retrieve.context.language import detect_language
 from mnemon_consumers.retrieve.context.wording import ENGLISH, RUSSIAN, WORDINGS
 from mnemon_contracts.settings.groups import ContextSettings, Sections, SettingsV1, TimeStamps
 from mnemon_contracts.verbs.ask import Format
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
 from mnemon_infra.models import tokens
 
@@ -78,14 +78,14 @@ def test_a_foreign_message_changes_nothing_wherever_it_stands() -> None:
                 assert detect_language([*said[:place], other, *said[place:]][-number - 2 :], []) == language
 
 
-def known(*texts: str, fact: str = "Likes tea") -> decide.Known:
+def known(*texts: str, fact: str = "Likes tea") -> decide.ContextSources:
     rows = [
         StoredRow(seq, f"e{seq}", "user", text, None, None, None, MARCH) for seq, text in enumerate(texts, 1)
     ]
     facts = [
-        StoredFact("pf_001", fact, "preference", "profile", 5, None, MARCH, MARCH, 1, "f1"),
+        FactRecord("pf_001", fact, "preference", "profile", 5, None, MARCH, MARCH, 1, "f1"),
     ]
-    return decide.Known(view=ConversationView("talk", rows, complete=True), facts=facts)
+    return decide.ContextSources(view=ConversationView("talk", rows, complete=True), facts=facts)
 
 
 @pytest.mark.parametrize(("setting", "language"), [("auto", "ru"), ("en", "en"), ("ru", "ru")])
@@ -95,18 +95,18 @@ def test_a_setting_chooses_the_language(setting: Any, language: str) -> None:
 
 
 WHOLE = Context(
-    facts=[Fact("pf_001", "Любит чай", "preference", 9, MARCH)],
-    summaries=[Summary("Говорили о поездке")],
+    facts=[ContextFact("pf_001", "Любит чай", "preference", 9, MARCH)],
+    summaries=[ContextSummary("Говорили о поездке")],
     user_data=user_data({"имя": "Анна", "взрослый": True, "дети": [None, False]}),
-    working=[Fact("wk_014", "Летит в Рим", "event", 5, MARCH, expires_at=MARCH)],
+    working=[ContextFact("wk_014", "Летит в Рим", "event", 5, MARCH, expires_at=MARCH)],
     recent=[
-        Said("m1", "user", "Во сколько рейс?"),
-        Said("m2", "tool", "9:40"),
-        Said("m3", "assistant", "В 9:40"),
+        ContextMessage("m1", "user", "Во сколько рейс?"),
+        ContextMessage("m2", "tool", "9:40"),
+        ContextMessage("m3", "assistant", "В 9:40"),
     ],
-    relevant=[Fact("ar_120", "Была в Риме", "event", 3, MARCH, score=0.7)],
+    relevant=[ContextFact("ar_120", "Была в Риме", "event", 3, MARCH, score=0.7)],
     documents=[Passage("Рейс в 9:40", "Расписание", "trains.md")],
-    conversation=[Said("m0", "assistant", "Билет куплен")],
+    conversation=[ContextMessage("m0", "assistant", "Билет куплен")],
     current_time=CurrentTime("[2026-03-01 21:30]"),
     language="ru",
 )

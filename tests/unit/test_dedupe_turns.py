@@ -4,8 +4,8 @@ import asyncio
 
 from mnemon_consumers.dedupe.state.user import TURN
 from mnemon_consumers.dedupe.turns import FAILED, LATER, Turns
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, Retry
-from mnemon_infra.vectors.port import Owner
 
 ANNA = ("acme", "anna")
 

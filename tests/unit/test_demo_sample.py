@@ -12,7 +12,7 @@ import pytest
 import mnemon.demo
 from mnemon.demo.facts import TOLD
 from mnemon.demo.run import RUN, in_runs
-from mnemon.demo.sample import ANNA, IVAN, USERS, Line, read_sample
+from mnemon.demo.sample import ANNA, IVAN, USERS, SampleLine, read_sample
 from mnemon_contracts.base import Contract, InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
@@ -22,12 +22,12 @@ LATIN = re.compile("[a-z]{4}", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
-def sample() -> tuple[Line, ...]:
+def sample() -> tuple[SampleLine, ...]:
     return read_sample()
 
 
 @pytest.fixture(scope="module")
-def messages(sample: tuple[Line, ...]) -> list[tuple[Line, MessageV1]]:
+def messages(sample: tuple[SampleLine, ...]) -> list[tuple[SampleLine, MessageV1]]:
     return [(line, line.event) for line in sample if isinstance(line.event, MessageV1)]
 
 
@@ -38,7 +38,7 @@ def documented(pattern: str) -> int:
     return int(found[1])
 
 
-def test_it_holds_as_many_events_as_it_says(sample: tuple[Line, ...]) -> None:
+def test_it_holds_as_many_events_as_it_says(sample: tuple[SampleLine, ...]) -> None:
     counts = Counter(type(line.event) for line in sample)
     assert counts == {
         MessageV1: documented("messages, one of them twice"),
@@ -64,7 +64,7 @@ def test_no_field_is_misspelled() -> None:
             contracts[fields["event"]].model_validate_json(json.dumps(fields["body"]), extra="forbid")
 
 
-def test_one_message_is_there_twice_to_the_letter(messages: list[tuple[Line, MessageV1]]) -> None:
+def test_one_message_is_there_twice_to_the_letter(messages: list[tuple[SampleLine, MessageV1]]) -> None:
     times = Counter(message.id for _, message in messages)
     twice = [identity for identity, count in times.items() if count > 1]
     assert len(twice) == 1
@@ -72,7 +72,7 @@ def test_one_message_is_there_twice_to_the_letter(messages: list[tuple[Line, Mes
     assert first == second
 
 
-def test_the_broken_ones_are_refused_for_what_is_wrong(sample: tuple[Line, ...]) -> None:
+def test_the_broken_ones_are_refused_for_what_is_wrong(sample: tuple[SampleLine, ...]) -> None:
     problems = []
     for line in sample:
         if isinstance(line.event, bytes):
@@ -86,13 +86,13 @@ def test_the_broken_ones_are_refused_for_what_is_wrong(sample: tuple[Line, ...])
     assert "'assistant'" in unknown_role.problem
 
 
-def test_it_is_in_the_order_in_which_it_was_said(messages: list[tuple[Line, MessageV1]]) -> None:
+def test_it_is_in_the_order_in_which_it_was_said(messages: list[tuple[SampleLine, MessageV1]]) -> None:
     moments = [message.sent_at for _, message in messages]
     assert all(earlier and later and earlier <= later for earlier, later in pairwise(moments))
     assert len({moment.date() for moment in moments if moment}) > 10
 
 
-def test_everybody_speaks_their_language(messages: list[tuple[Line, MessageV1]]) -> None:
+def test_everybody_speaks_their_language(messages: list[tuple[SampleLine, MessageV1]]) -> None:
     said: dict[tuple[str, str | None], str] = {}
     for line, message in messages:
         if message.role != "tool":
@@ -111,7 +111,7 @@ def test_facts_are_told_in_both_languages() -> None:
 
 
 def test_tools_are_called_with_arguments_and_answer_within_a_task(
-    messages: list[tuple[Line, MessageV1]],
+    messages: list[tuple[SampleLine, MessageV1]],
 ) -> None:
     calls = [call for _, message in messages for call in message.tool_calls or ()]
     results = [message for _, message in messages if message.role == "tool"]
@@ -122,14 +122,14 @@ def test_tools_are_called_with_arguments_and_answer_within_a_task(
     assert any(message.tool_calls and not message.content for _, message in messages)
 
 
-def test_what_is_discarded_does_not_come_up_again(messages: list[tuple[Line, MessageV1]]) -> None:
+def test_what_is_discarded_does_not_come_up_again(messages: list[tuple[SampleLine, MessageV1]]) -> None:
     """Otherwise nobody could see that it is gone."""
     said = [message.content for line, message in messages if line.user == "anna"]
     assert sum("Morwenna" in content for content in said) == 3
     assert not any("Morwenna" in content for content in said[18:])
 
 
-def test_runs_keep_the_order_and_set_apart_what_is_no_new_message(sample: tuple[Line, ...]) -> None:
+def test_runs_keep_the_order_and_set_apart_what_is_no_new_message(sample: tuple[SampleLine, ...]) -> None:
     runs = list(in_runs(sample))
     assert [line for run in runs for line in run] == list(sample)
     sent: set[str | None] = set()

@@ -9,16 +9,16 @@ from rich.console import Console
 
 from mnemon.demo.report import (
     DeadLetter,
+    DemoReport,
+    DemoSearch,
     Duplicate,
     Facts,
     Forgotten,
-    Found,
     Remembered,
     Removed,
-    Report,
-    Told,
+    ToldFact,
 )
-from mnemon.demo.view import Screen, show
+from mnemon.demo.view import DemoScreen, show
 from mnemon_contracts.events.memory import (
     Decision,
     Fact,
@@ -44,21 +44,23 @@ def facts() -> Facts:
     )
     return Facts(
         told=[
-            Told("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
-            Told("anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")),
-            Told("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
-            Told(
+            ToldFact("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
+            ToldFact(
+                "anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")
+            ),
+            ToldFact("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
+            ToldFact(
                 "anna",
                 is_fond.text,
                 FactUpdatedV1(fact_id="pf_001", fact=is_fond, former=likes, decision=by_meaning),
             ),
-            Told("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
+            ToldFact("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
         ],
         forgotten=Forgotten("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
         kept={"anna": [StoredFact(id="pf_001", text="Is left")]},
         found=[
-            Found("anna", "tea", "memories", []),
-            Found(
+            DemoSearch("anna", "tea", "memories", []),
+            DemoSearch(
                 "anna", "ferries", "messages", [SearchHit(id="m", scope="messages", text="[9]", score=0.5)]
             ),
         ],
@@ -66,8 +68,8 @@ def facts() -> Facts:
     )
 
 
-def report_of(*, kept: int) -> Report:
-    return Report(
+def report_of(*, kept: int) -> DemoReport:
+    return DemoReport(
         published=30,
         log_events=29,
         kept={"anna": kept},
@@ -87,7 +89,7 @@ def report_of(*, kept: int) -> Report:
     )
 
 
-def shown(report: Report, width: int) -> str:
+def shown(report: DemoReport, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
     show(report, console)
     assert isinstance(console.file, io.StringIO)
@@ -137,7 +139,7 @@ def test_it_says_whether_every_event_is_accounted_for() -> None:
 
 def test_a_pipe_gets_lines_and_no_bars() -> None:
     console = Console(file=io.StringIO(), width=80)
-    with Screen(console) as screen:
+    with DemoScreen(console) as screen:
         screen.answers("PostgreSQL 18", 1.25)
         screen.published(1, of=2)
         screen.persisted(1, of=2)

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mnemon_infra.telemetry import endpoint
-from mnemon_infra.telemetry.endpoint import PortTaken, answering_http
+from mnemon_infra.telemetry.endpoint import MetricsPortTaken, answering_http
 from tests.ports import free_port
 
 
@@ -39,7 +39,7 @@ async def test_it_says_whether_it_is_ready_and_why_not() -> None:
         assert (await asyncio.to_thread(got, f"{base}/healthz"))[0] == 200
         assert "# TYPE mnemon_events_total counter" in (await asyncio.to_thread(got, f"{base}/metrics"))[1]
         assert (await asyncio.to_thread(got, f"{base}/"))[0] == 404
-        with pytest.raises(PortTaken, match=f"{port}.*MNEMON_METRICS_PORT"):
+        with pytest.raises(MetricsPortTaken, match=f"{port}.*MNEMON_METRICS_PORT"):
             async with answering_http("127.0.0.1", port, look):
                 pass
 

@@ -17,11 +17,11 @@ from mnemon_consumers.extract.answers.parser import (
     read,
 )
 from mnemon_contracts.events.memory import FactProposedV1
-from mnemon_infra.models.language.port import Answer, KnownFact, Said, Usage
+from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
-SAID = [Said(seq, "user", f"message {seq}", AT) for seq in (11, 14, 20)]
-KNOWN = [KnownFact("pf_001", "Lives in Leeds")]
+SAID = [PromptMessage(seq, "user", f"message {seq}", AT) for seq in (11, 14, 20)]
+KNOWN = [PromptFact("pf_001", "Lives in Leeds")]
 WHOLE = {
     "text": "Lives in York",
     "memory_type": "user_fact",
@@ -34,7 +34,7 @@ WHOLE = {
 
 
 def reading(text: str) -> Extracted:
-    return read(Answer(text, Usage()), SAID, KNOWN)
+    return read(ModelAnswer(text, Usage()), SAID, KNOWN)
 
 
 def answered(*facts: Any) -> Extracted:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.extract.answers.parser import Extracted, ProposedFact
-from mnemon_consumers.extract.decide import Cut, answered, cut, proposals, said, worth_reading
+from mnemon_consumers.extract.decide import WindowCut, answered, cut, proposals, said, worth_reading
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
 from mnemon_contracts.settings.models import Extraction
@@ -32,12 +32,12 @@ def rows(count: int, at: datetime = NOW) -> list[SpokenRow]:
     return [row(10 * number, at=at) for number in range(1, count + 1)]
 
 
-def ranges(made: Cut) -> list[tuple[int, int, int]]:
+def ranges(made: WindowCut) -> list[tuple[int, int, int]]:
     return [(each.from_seq, each.to_seq, len(each.read)) for each in made.ranges]
 
 
 def test_nothing_is_cut_where_there_is_nothing() -> None:
-    assert cut([], NOW, SETTINGS, rested=True) == Cut((), None)
+    assert cut([], NOW, SETTINGS, rested=True) == WindowCut((), None)
 
 
 def test_a_conversation_that_rests_is_read() -> None:
@@ -46,7 +46,7 @@ def test_a_conversation_that_rests_is_read() -> None:
 
 def test_before_that_it_is_looked_at_again_when_it_rests() -> None:
     at = NOW - timedelta(seconds=20)
-    assert cut(rows(3, at), NOW, SETTINGS) == Cut((), at + IDLE)
+    assert cut(rows(3, at), NOW, SETTINGS) == WindowCut((), at + IDLE)
 
 
 def test_enough_messages_are_read_at_once() -> None:
@@ -82,12 +82,12 @@ def test_what_is_not_worth_reading_is_part_of_a_stretch_and_does_not_count() -> 
 def test_a_stretch_with_nothing_to_read_is_marked_so() -> None:
     messages = [row(seq, role="tool", at=LONG_AGO) for seq in range(1, 20)]
     assert ranges(cut(messages, NOW, SETTINGS)) == [(1, 19, 0)]
-    assert cut([row(1, role="tool")], NOW, SETTINGS) == Cut((), NOW + IDLE)
+    assert cut([row(1, role="tool")], NOW, SETTINGS) == WindowCut((), NOW + IDLE)
 
 
 def test_a_clock_that_is_a_little_ahead_is_believed_and_one_far_ahead_is_not() -> None:
     ahead = NOW + timedelta(seconds=30)
-    assert cut(rows(1, ahead), NOW, SETTINGS) == Cut((), ahead + IDLE)
+    assert cut(rows(1, ahead), NOW, SETTINGS) == WindowCut((), ahead + IDLE)
     assert ranges(cut(rows(1, NOW + timedelta(days=400)), NOW, SETTINGS)) == [(10, 10, 1)]
 
 

@@ -8,15 +8,15 @@ import pytest
 from mnemon_consumers.extract.answers.grounding import find_unsupported
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.models.language.offline.model import offline
-from mnemon_infra.models.language.port import KnownFact, Request, Said
+from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 
 FRIDAY = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
 
 
-def spoken(*texts: str | tuple[Role, str], name: str | None = None) -> list[Said]:
+def spoken(*texts: str | tuple[Role, str], name: str | None = None) -> list[PromptMessage]:
     turns: list[tuple[Role, str]] = [("user", each) if isinstance(each, str) else each for each in texts]
     return [
-        Said(number, role, text, FRIDAY, name if role == "user" else None)
+        PromptMessage(number, role, text, FRIDAY, name if role == "user" else None)
         for number, (role, text) in enumerate(turns, 1)
     ]
 
@@ -145,7 +145,9 @@ def test_what_the_assistant_said_counts() -> None:
 
 def test_speakers_and_known_facts_count() -> None:
     said = spoken("finally, the movers left", name="Ann")
-    assert find_unsupported("Ann moved from Leeds", (1,), said, [KnownFact("pf_003", "Lives in Leeds")]) == []
+    assert (
+        find_unsupported("Ann moved from Leeds", (1,), said, [PromptFact("pf_003", "Lives in Leeds")]) == []
+    )
     assert find_unsupported("Ann moved from Leeds", (1,), spoken("finally"), []) == ["Ann", "Leeds"]
 
 
@@ -160,7 +162,7 @@ def test_speakers_and_known_facts_count() -> None:
 )
 async def test_facts_by_the_rules_are_never_marked(text: str) -> None:
     said = spoken(text)
-    answer = await offline().complete(Request("extract", "Find facts.", "...", said))
+    answer = await offline().complete(ModelRequest("extract", "Find facts.", "...", said))
     facts = [fact["text"] for fact in json.loads(answer.text)["facts"]]
     assert facts
     assert {fact: marked for fact in facts if (marked := find_unsupported(fact, (1,), said, []))} == {}

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemon_consumers.extract.answers.parser import MOST_FACTS
-from mnemon_consumers.extract.answers.window_outcome import Asked, Judged, judge
+from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged, judge
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_consumers.extract.window_requests import Question
+from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.decode import contract_of, upcast
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
 from mnemon_contracts.events.merging import FactComparedV1
@@ -20,17 +20,17 @@ from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import parse
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
-from mnemon_infra.models.language.port import Answer, KnownFact, LineFailed, Said, Usage
+from mnemon_infra.models.language.port import LineFailed, ModelAnswer, PromptFact, PromptMessage, Usage
 
 WINDOW = StoredWindow("acme", "u1", "talk", 7, 9)
-SAID = Said(7, "user", "Я люблю чай", datetime(2026, 3, 1, tzinfo=UTC))
-QUESTION = Question(WINDOW, [SAID], [], SettingsV1(extraction=Extraction(attempts=2)))
-ASKED = Asked("openai", "a-model", "b1")
+SAID = PromptMessage(7, "user", "Я люблю чай", datetime(2026, 3, 1, tzinfo=UTC))
+QUESTION = WindowRequest(WINDOW, [SAID], [], SettingsV1(extraction=Extraction(attempts=2)))
+ASKED = AnsweringModel("openai", "a-model", "b1")
 USAGE = Usage(100, 40, 10)
 GOOD = '{"facts": [{"text": "Пользователь любит чай", "sources": [1]}, {"text": "User likes green tea"}]}'
 
 
-def after(failures: int, question: Question = QUESTION) -> Question:
+def after(failures: int, question: WindowRequest = QUESTION) -> WindowRequest:
     return replace(question, window=question.window._replace(attempts=failures))
 
 
@@ -44,7 +44,7 @@ def read(event: LogEvent) -> object:
 
 
 def test_facts_the_end_of_it_and_what_it_cost_go_together() -> None:
-    judged = judge(QUESTION, Answer(GOOD, USAGE), ASKED)
+    judged = judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["fact.proposed", "fact.proposed", "window.answered", "model.called"]
     assert read(judged.events[2]) == WindowAnsweredV1(
@@ -53,19 +53,19 @@ def test_facts_the_end_of_it_and_what_it_cost_go_together() -> None:
     called = read(judged.events[3])
     assert isinstance(called, ModelCalledV1)
     assert (called.tokens.input, called.tokens.cached, called.tokens.output) == (100, 40, 10)
-    assert judge(QUESTION, Answer(GOOD, USAGE), ASKED) == judged
+    assert judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED) == judged
 
 
 def test_ids_follow_from_the_stretch_and_costs_from_the_attempt() -> None:
-    once = judge(QUESTION, Answer(GOOD, USAGE), ASKED).events
-    again = judge(after(1), Answer('{"facts": []}', USAGE), replace(ASKED, batch_id=None)).events
+    once = judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events
+    again = judge(after(1), ModelAnswer('{"facts": []}', USAGE), replace(ASKED, batch_id=None)).events
     assert names(Judged(again)) == ["window.answered", "model.called"]
     assert again[0].id == once[2].id
     assert again[1].id != once[3].id
 
 
 def test_where_everything_is_gone_nothing_is_learned_but_it_was_paid_for() -> None:
-    judged = judge(replace(QUESTION, said=[]), Answer(GOOD, USAGE), ASKED)
+    judged = judge(replace(QUESTION, said=[]), ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["window.answered", "model.called"]
     ended = read(judged.events[0])
@@ -76,20 +76,20 @@ def test_where_everything_is_gone_nothing_is_learned_but_it_was_paid_for() -> No
 @pytest.mark.parametrize(
     ("outcome", "reason"),
     [
-        (Answer("Sorry.", USAGE), "unreadable"),
-        (Answer("[1, 2", USAGE, is_cut=True), "unreadable"),
+        (ModelAnswer("Sorry.", USAGE), "unreadable"),
+        (ModelAnswer("[1, 2", USAGE, is_cut=True), "unreadable"),
         (LineFailed("HTTP 500"), "no_answer"),
     ],
 )
 def test_what_is_no_use_is_asked_for_again_and_given_up_in_the_end(
-    outcome: Answer | LineFailed, reason: str
+    outcome: ModelAnswer | LineFailed, reason: str
 ) -> None:
     first = judge(QUESTION, outcome, ASKED)
     assert not first.is_answered
     assert first.error
     assert first.dead is None
     last = judge(after(1), outcome, ASKED)
-    paid = ["model.called"] if isinstance(outcome, Answer) else []
+    paid = ["model.called"] if isinstance(outcome, ModelAnswer) else []
     assert names(first) == paid
     assert names(last) == ["window.answered", *paid]
     assert last.dead is not None
@@ -100,7 +100,7 @@ def test_what_is_no_use_is_asked_for_again_and_given_up_in_the_end(
 
 
 def test_of_an_answer_that_is_cut_each_time_what_is_whole_is_used() -> None:
-    cut = Answer(GOOD[:-20], USAGE, is_cut=True)
+    cut = ModelAnswer(GOOD[:-20], USAGE, is_cut=True)
     assert not judge(QUESTION, cut, ASKED).is_answered
     last = judge(after(1), cut, ASKED)
     assert last.dead is None
@@ -130,7 +130,7 @@ def test_a_refused_line_goes_to_another_batch_where_that_is_made_otherwise_and_o
 
 def test_a_refusal_is_tried_again_once_and_each_is_paid_for() -> None:
     question = replace(QUESTION, settings=SettingsV1(extraction=Extraction(attempts=5)))
-    refused = Answer("", USAGE, problem="the model will not answer this", is_refused=True)
+    refused = ModelAnswer("", USAGE, problem="the model will not answer this", is_refused=True)
     first, last = judge(question, refused, ASKED), judge(after(1, question), refused, ASKED)
     assert (names(first), first.is_answered) == (["model.called"], False)
     assert names(last) == ["window.answered", "model.called"]
@@ -139,7 +139,7 @@ def test_a_refusal_is_tried_again_once_and_each_is_paid_for() -> None:
 
 
 def test_an_answer_without_a_text_is_given_up_with_its_problem() -> None:
-    empty = Answer("", USAGE, problem="the answer has no message")
+    empty = ModelAnswer("", USAGE, problem="the answer has no message")
     assert names(judge(QUESTION, empty, ASKED)) == ["model.called"]
     last = judge(after(1), empty, ASKED).dead
     assert last is not None
@@ -150,20 +150,20 @@ def test_what_a_batch_did_not_come_to_has_not_failed() -> None:
     assert judge(after(1), LineFailed("expired", is_unasked=True), ASKED) == Judged((), is_answered=False)
 
 
-MOVED = Said(
+MOVED = PromptMessage(
     7, "user", "we moved from Leeds last week, I am allergic to nuts", datetime(2026, 3, 13, tzinfo=UTC)
 )
 
 
-def proposed(*facts: dict[str, object], known: Sequence[KnownFact] = ()) -> list[FactProposedV1]:
+def proposed(*facts: dict[str, object], known: Sequence[PromptFact] = ()) -> list[FactProposedV1]:
     question = replace(QUESTION, said=[MOVED], known=known)
-    judged = judge(question, Answer(json.dumps({"facts": facts}), USAGE), ASKED)
+    judged = judge(question, ModelAnswer(json.dumps({"facts": facts}), USAGE), ASKED)
     events = [read(event) for event in judged.events]
     return [event for event in events if isinstance(event, FactProposedV1)]
 
 
 def test_a_fact_with_names_or_numbers_that_no_source_has_is_marked() -> None:
-    known = [KnownFact("pf_001", "Lives in Leeds")]
+    known = [PromptFact("pf_001", "Lives in Leeds")]
     fact = {"importance": 9, "supersedes": "pf_001", "sources": [1]}
     true, false = proposed(
         {**fact, "text": "Moved from Leeds in March 2026"},
@@ -184,9 +184,9 @@ def test_a_marked_fact_matters_no_more_than_usual_though_its_words_do() -> None:
 
 def test_known_facts_that_the_model_was_not_shown_support_nothing() -> None:
     settings = SettingsV1(extraction=Extraction(known_facts=1))
-    known = [KnownFact("pf_001", "Is called Ann"), KnownFact("pf_002", "Has a sister named Emma")]
+    known = [PromptFact("pf_001", "Is called Ann"), PromptFact("pf_002", "Has a sister named Emma")]
     question = replace(QUESTION, said=[MOVED], known=known, settings=settings)
-    answer = Answer(json.dumps({"facts": ["Ann moved", "Emma moved with the user"]}), USAGE)
+    answer = ModelAnswer(json.dumps({"facts": ["Ann moved", "Emma moved with the user"]}), USAGE)
     marks = [
         event.lineage.unsupported
         for event in map(read, judge(question, answer, ASKED).events)
@@ -198,7 +198,7 @@ def test_known_facts_that_the_model_was_not_shown_support_nothing() -> None:
 def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
     texts = [f"Has visited a very small town number {number}" for number in range(MOST_FACTS + 3)]
     secret = "The password for email is hunter2hunter2"
-    answer = Answer(json.dumps({"facts": [*texts, secret, {"text": 7}]}), USAGE)
+    answer = ModelAnswer(json.dumps({"facts": [*texts, secret, {"text": 7}]}), USAGE)
     judged = judge(QUESTION, answer, ASKED)
     assert judged.is_answered
     (ended,) = [event for event in map(read, judged.events) if isinstance(event, WindowAnsweredV1)]
@@ -212,7 +212,7 @@ def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
 def test_of_an_answer_within_the_limit_nothing_is_counted() -> None:
     (ended,) = [
         event
-        for event in map(read, judge(QUESTION, Answer(GOOD, USAGE), ASKED).events)
+        for event in map(read, judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events)
         if isinstance(event, WindowAnsweredV1)
     ]
     assert (ended.unusable, ended.beyond_limit) == (None, None)
@@ -232,7 +232,7 @@ def compared(judged: Judged) -> dict[str, str | None]:
 
 
 def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
-    judged = judge(WITH_PAIRS, Answer(ONE, USAGE), ASKED)
+    judged = judge(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED)
     assert names(judged) == ["window.answered", "fact.compared", "fact.compared", "model.called"]
     assert compared(judged) == {"ar_002": "same", "ar_003": None}
     event = read(judged.events[1])
@@ -243,17 +243,17 @@ def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
 
 
 def test_an_answer_is_the_same_event_whoever_asks_and_a_question_is_one_of_its_own() -> None:
-    one = judge(WITH_PAIRS, Answer(ONE, USAGE), ASKED).events
+    one = judge(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED).events
     elsewhere = replace(WITH_PAIRS, window=WINDOW._replace(from_seq=20, to_seq=21))
-    other = judge(elsewhere, Answer(ONE, USAGE), replace(ASKED, batch_id="b2")).events
+    other = judge(elsewhere, ModelAnswer(ONE, USAGE), replace(ASKED, batch_id="b2")).events
     assert one[1].id == other[1].id
     assert one[2].id != other[2].id
     changed = replace(WITH_PAIRS, pairs=[PAIRS[0].model_copy(update={"version": "u2"})])
-    assert judge(changed, Answer(ONE, USAGE), ASKED).events[1].id != one[1].id
+    assert judge(changed, ModelAnswer(ONE, USAGE), ASKED).events[1].id != one[1].id
 
 
-@pytest.mark.parametrize("outcome", [Answer("Sorry.", USAGE), LineFailed("HTTP 500")])
-def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: Answer | LineFailed) -> None:
+@pytest.mark.parametrize("outcome", [ModelAnswer("Sorry.", USAGE), LineFailed("HTTP 500")])
+def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: ModelAnswer | LineFailed) -> None:
     assert compared(judge(WITH_PAIRS, outcome, ASKED)) == {"ar_002": None, "ar_003": None}
     last = judge(after(1, WITH_PAIRS), outcome, ASKED)
     assert compared(last) == {"ar_002": None, "ar_003": None}

@@ -7,20 +7,20 @@ from mnemon_consumers.extract.answers.parser import read
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, request
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.models import Extraction
-from mnemon_infra.models.language.port import Answer, KnownFact, Said, Usage
+from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
 from mnemon_infra.models.tokens import count
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 SETTINGS = Extraction()
 
 
-def message(text: str, seq: int = 7, name: str | None = None, at: datetime = AT) -> Said:
-    return Said(seq, "user", text, at, name)
+def message(text: str, seq: int = 7, name: str | None = None, at: datetime = AT) -> PromptMessage:
+    return PromptMessage(seq, "user", text, at, name)
 
 
 def test_what_is_cached_is_the_same_for_whatever_is_asked() -> None:
     one = request([message("I like tea")], [], SETTINGS)
-    other = request([message("Я люблю чай"), message("и кофе", 9)], [KnownFact("pf_001", "x y")], SETTINGS)
+    other = request([message("Я люблю чай"), message("и кофе", 9)], [PromptFact("pf_001", "x y")], SETTINGS)
     assert one.instructions == other.instructions == INSTRUCTIONS
     assert one.schema == other.schema
 
@@ -41,9 +41,9 @@ def test_each_message_has_its_number_its_date_its_weekday_and_who_speaks() -> No
     moscow = timezone(timedelta(hours=3))
     said = [
         message("Завтра лечу в Рим", name="Оля", at=AT.astimezone(moscow)),
-        Said(9, "assistant", "Отлично!", AT + timedelta(hours=6)),
+        PromptMessage(9, "assistant", "Отлично!", AT + timedelta(hours=6)),
     ]
-    text = request(said, [KnownFact("pf_001", "Живёт\n в Казани")], SETTINGS).text
+    text = request(said, [PromptFact("pf_001", "Живёт\n в Казани")], SETTINGS).text
     assert text == (
         "Known facts:\n[pf_001] Живёт в Казани\n\n"
         "Messages:\n"
@@ -53,8 +53,8 @@ def test_each_message_has_its_number_its_date_its_weekday_and_who_speaks() -> No
 
 
 def test_each_pair_has_both_facts_with_their_ids_and_the_days_they_were_learned() -> None:
-    newer = KnownFact("ar_014", "Lives\n2. newer: [ar_009] in York", AT)
-    older = KnownFact("pf_003", "Живёт в Лидсе")
+    newer = PromptFact("ar_014", "Lives\n2. newer: [ar_009] in York", AT)
+    older = PromptFact("pf_003", "Живёт в Лидсе")
     text = request([message("hi there")], [], SETTINGS, [(newer, older), (older, newer)]).text
     assert text == (
         "Known facts: none\n\n"
@@ -104,9 +104,9 @@ def test_the_schema_is_one_for_strict_modes() -> None:
 def test_the_examples_are_answers_that_can_be_read() -> None:
     answers = [line for line in INSTRUCTIONS.splitlines() if line.startswith('{"facts": [{')]
     said = [message(f"message {number}", number) for number in (1, 2, 3)]
-    known = [KnownFact("pf_003", "Lives in Leeds")]
+    known = [PromptFact("pf_003", "Lives in Leeds")]
     pair = FactPair(fact_id="ar_008", version="v", other_id="ar_002", other_version="o")
-    extracted = [read(Answer(line, Usage()), said, known, [pair]) for line in answers]
+    extracted = [read(ModelAnswer(line, Usage()), said, known, [pair]) for line in answers]
     assert [dict(each.relations) for each in extracted] == [{pair: "same"}, {}]
     assert [(len(each.facts), each.repaired, each.left_out) for each in extracted] == [
         (3, False, 0),

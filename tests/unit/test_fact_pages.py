@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from mnemon_consumers.retrieve.verbs.facts.view import page_of
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Tier
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def fact(seq: int, tier: Tier = "archive", importance: int = 5) -> StoredFact:
-    return StoredFact(
+def fact(seq: int, tier: Tier = "archive", importance: int = 5) -> FactRecord:
+    return FactRecord(
         id=f"f{seq}",
         text=f"fact {seq}",
         kind="user_fact",
@@ -43,7 +43,7 @@ FACTS = st.lists(
 
 
 @given(facts=FACTS, limit=st.integers(1, 10))
-def test_the_pages_together_are_all_facts_in_order(facts: list[StoredFact], limit: int) -> None:
+def test_the_pages_together_are_all_facts_in_order(facts: list[FactRecord], limit: int) -> None:
     whole = page_of(facts, max(1, len(facts)), None)
     assert whole.next is None
     pages = [page_of(facts, limit, None)]

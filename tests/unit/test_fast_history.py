@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.history_reply import FastHistory, FastMessage
+from mnemon_consumers.retrieve.history_reply import FastHistory, HistoryMessage
 from mnemon_contracts.verbs.ask import HistoryReplyV1
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 _ID = _TEXT.filter(bool)
 _SEQ = st.integers(0, 2**63 - 1)
 _MESSAGES = st.builds(
-    FastMessage,
+    HistoryMessage,
     role=st.sampled_from(["user", "assistant", "tool", "system"]),
     content=_TEXT,
     seq=_SEQ,

@@ -7,9 +7,9 @@ from random import Random
 
 from mnemon_consumers.retrieve import cache
 from mnemon_consumers.retrieve.cache import UserCache
-from mnemon_consumers.retrieve.hit_rows import MOST_HELD, FoundDocuments, FoundMessages
+from mnemon_consumers.retrieve.hit_rows import MOST_HELD, HitDocuments, HitMessages
 from mnemon_infra.database.memory.documents import StoredDocument
-from mnemon_infra.database.messages.lookup import AROUND, Surroundings, VisibleMessage, Wanted
+from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings, VisibleMessage
 
 ANNA = ("acme", "anna")
 MESSAGES = 60
@@ -28,7 +28,7 @@ def is_visible(seq: int) -> bool:
     return seq % 7 != 0
 
 
-def looked_up(wanted: Wanted) -> Surroundings:
+def looked_up(wanted: MessageLookup) -> Surroundings:
     """What PostgreSQL answers: two conversations take turns, and every seventh message is gone."""
     found = sorted(int(each[1:]) for each in wanted.event_ids if is_visible(int(each[1:])))
     around = Surroundings({seq: message(seq) for seq in found}, {})
@@ -43,13 +43,13 @@ def looked_up(wanted: Wanted) -> Surroundings:
     return around
 
 
-def wanting(seqs: Sequence[int], surrounded: int = 3) -> Wanted:
-    return Wanted(*ANNA, [name(seq) for seq in seqs], surrounded)
+def wanting(seqs: Sequence[int], surrounded: int = 3) -> MessageLookup:
+    return MessageLookup(*ANNA, [name(seq) for seq in seqs], surrounded)
 
 
 def test_what_is_held_answers_as_postgresql_would() -> None:
     random = Random(1)
-    rows = FoundMessages()
+    rows = HitMessages()
     asked = 0
     for round_trip in range(200):
         wanted = wanting(random.sample(range(MESSAGES), 10), random.randrange(6))
@@ -68,14 +68,14 @@ def test_what_is_held_answers_as_postgresql_would() -> None:
 
 def test_nothing_was_looked_up_until_it_was() -> None:
     nothing = wanting([])
-    assert FoundMessages().missing(nothing) is not None
-    assert FoundMessages().joined(nothing, looked_up(nothing), 5).missing(nothing) is None
-    assert FoundDocuments().missing((ANNA, [])) == (ANNA, [])
-    assert FoundDocuments().joined((ANNA, []), [], 5).missing((ANNA, [])) is None
+    assert HitMessages().missing(nothing) is not None
+    assert HitMessages().joined(nothing, looked_up(nothing), 5).missing(nothing) is None
+    assert HitDocuments().missing((ANNA, [])) == (ANNA, [])
+    assert HitDocuments().joined((ANNA, []), [], 5).missing((ANNA, [])) is None
 
 
 def test_no_more_is_held_than_the_last_searches_found() -> None:
-    rows = FoundMessages()
+    rows = HitMessages()
     for first in range(0, 3 * MOST_HELD, 30):
         wanted = wanting(range(first, first + 30), 8)
         rows = rows.joined(wanted, looked_up(wanted), 1).held(wanted)
@@ -89,7 +89,7 @@ def document(number: int, text: str = "") -> StoredDocument:
 
 
 def test_documents_are_held_too() -> None:
-    rows = FoundDocuments().joined((ANNA, ["d002", "d001", "d003"]), [document(1), document(2)], 7)
+    rows = HitDocuments().joined((ANNA, ["d002", "d001", "d003"]), [document(1), document(2)], 7)
     assert rows.missing((ANNA, ["d001", "d003"])) is None
     assert rows.missing((ANNA, ["d001", "d004"])) == (ANNA, ["d004"])
     assert rows.answer((ANNA, ["d003", "d002", "d001"])) == [document(1), document(2)]
@@ -100,7 +100,7 @@ def test_documents_are_held_too() -> None:
 
 def hold_document(kept: UserCache, owner: tuple[str, str], text: str) -> None:
     shelf = kept.found_shelf(owner)
-    shelf[FoundDocuments] = FoundDocuments().joined((owner, ["d001"]), [document(1, text)], 1)
+    shelf[HitDocuments] = HitDocuments().joined((owner, ["d001"]), [document(1, text)], 1)
     kept.weigh_found_shelf(owner, shelf)
 
 
@@ -131,7 +131,7 @@ def test_what_was_read_before_a_change_lands_on_a_shelf_that_is_gone() -> None:
     shelf, revision = kept.found_shelf(ANNA), kept.revision("acme")
     assert kept.revision("acme") is revision
     kept.drop(ANNA)
-    shelf[FoundMessages] = FoundMessages(seq=5)
+    shelf[HitMessages] = HitMessages(seq=5)
     kept.weigh_found_shelf(ANNA, shelf)
     assert kept.found_shelf(ANNA) == {}
     assert kept.revision("acme") is not revision

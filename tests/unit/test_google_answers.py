@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mnemon_infra.models.language.google.answers import answer
-from mnemon_infra.models.language.port import Answer, Usage
+from mnemon_infra.models.language.port import ModelAnswer, Usage
 
 
 def response(*texts: str, end: str = "STOP", **usage: object) -> dict[str, Any]:
@@ -33,18 +33,18 @@ def test_thoughts_are_paid_for_and_what_is_cached_was_asked() -> None:
 
 @pytest.mark.parametrize("count", [None, "many", -1, 0.5, [1]])
 def test_a_count_that_is_none_costs_nobody_the_answer(count: object) -> None:
-    assert answer(response("tea", promptTokenCount=count)) == Answer("tea", Usage())
+    assert answer(response("tea", promptTokenCount=count)) == ModelAnswer("tea", Usage())
 
 
 def test_an_answer_that_wants_of_tokens_says_so() -> None:
     assert answer(response("te", end="MAX_TOKENS")).is_cut
     thoughts_only = {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}
-    assert answer(thoughts_only) == Answer("", Usage(), is_cut=True)
+    assert answer(thoughts_only) == ModelAnswer("", Usage(), is_cut=True)
 
 
 def test_a_request_that_is_blocked_is_refused() -> None:
     blocked = {"promptFeedback": {"blockReason": "OTHER"}, "usageMetadata": {"promptTokenCount": 7}}
-    assert answer(blocked) == Answer("", Usage(7), problem="Google blocks the request", is_refused=True)
+    assert answer(blocked) == ModelAnswer("", Usage(7), problem="Google blocks the request", is_refused=True)
 
 
 @pytest.mark.parametrize("end", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII"])
@@ -69,7 +69,7 @@ def test_an_answer_that_is_blocked_is_refused_and_shows_nothing_of_it(end: str) 
     ],
 )
 def test_an_answer_without_a_text_is_one_that_cannot_be_used(said: Any) -> None:
-    assert answer(said) == Answer("", Usage(), problem=answer(said).problem)
+    assert answer(said) == ModelAnswer("", Usage(), problem=answer(said).problem)
     assert answer(said).problem
 
 

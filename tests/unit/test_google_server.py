@@ -11,7 +11,7 @@ import pytest_asyncio
 from google.genai import Client
 from google.genai.errors import APIError
 
-from mnemon_infra.models.language.google.endpoint import Server
+from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable
 
 KEY = "sk-one-that-must-not-be-seen"
@@ -24,14 +24,14 @@ def failing(status: int, state: str, **detail: str) -> APIError:
 
 
 @pytest_asyncio.fixture
-async def asked() -> AsyncIterator[Server]:
+async def asked() -> AsyncIterator[GoogleEndpoint]:
     client = Client(api_key=KEY)
     async with httpx2.AsyncClient() as http:
-        yield Server(client.aio, http, "https://models.example", MODEL, retries=2)
+        yield GoogleEndpoint(client.aio, http, "https://models.example", MODEL, retries=2)
     client.close()
 
 
-async def test_google_is_left_alone_for_as_long_as_it_says_in_its_own_way(asked: Server) -> None:
+async def test_google_is_left_alone_for_as_long_as_it_says_in_its_own_way(asked: GoogleEndpoint) -> None:
     tries: list[float] = []
 
     async def busy() -> None:
@@ -44,7 +44,7 @@ async def test_google_is_left_alone_for_as_long_as_it_says_in_its_own_way(asked:
     assert [later - earlier for earlier, later in pairwise(tries)] == pytest.approx([0.2, 0.2], abs=0.1)
 
 
-async def test_who_wants_to_be_left_alone_for_long_is_not_waited_for(asked: Server) -> None:
+async def test_who_wants_to_be_left_alone_for_long_is_not_waited_for(asked: GoogleEndpoint) -> None:
     async def busy() -> None:
         raise failing(429, "RESOURCE_EXHAUSTED", retryDelay="3600s")
 
@@ -65,7 +65,7 @@ async def test_who_wants_to_be_left_alone_for_long_is_not_waited_for(asked: Serv
     ],
 )
 async def test_refusals_are_told_apart_and_never_with_what_google_says(
-    error: APIError, words: str, asked: Server
+    error: APIError, words: str, asked: GoogleEndpoint
 ) -> None:
     async def refusing() -> None:
         raise error

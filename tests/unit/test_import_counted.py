@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mnemon.operations.imports.records import Found, Incoming, Left, Refused
-from mnemon.operations.imports.report import FIRST, Report, refused_line
+from mnemon.operations.imports.records import ImportRecord, Incoming, Left, Refused
+from mnemon.operations.imports.report import FIRST, ImportReport, refused_line
 from mnemon.operations.imports.run import counted
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactProposedV1
@@ -17,12 +17,12 @@ def said(user: str, **fields: Any) -> Incoming:
     return Incoming("line 1", user, event, {"a": 1})
 
 
-async def report_on(*found: Found) -> Report:
-    async def source() -> AsyncIterator[Found]:
+async def report_on(*found: ImportRecord) -> ImportReport:
+    async def source() -> AsyncIterator[ImportRecord]:
         for each in found:
             yield each
 
-    return await counted(source(), "acme", Report(), lambda _: None)
+    return await counted(source(), "acme", ImportReport(), lambda _: None)
 
 
 async def test_kinds_users_and_what_is_left_are_counted() -> None:
@@ -49,7 +49,7 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
         (Refused("line 1", "role", "is none"), "role"),
     ],
 )
-async def test_what_would_not_be_kept_is_refused_beforehand(found: Found, field: str) -> None:
+async def test_what_would_not_be_kept_is_refused_beforehand(found: ImportRecord, field: str) -> None:
     report = await report_on(found, said("u1"))
     assert [each.field for each in report.first] == [field]
     assert report.figures()["first_refusals"][0]["place"] == "line 1"
@@ -58,7 +58,7 @@ async def test_what_would_not_be_kept_is_refused_beforehand(found: Found, field:
 
 async def test_some_refusals_are_shown_and_all_are_kept() -> None:
     kept: list[Refused] = []
-    report = Report(kept.append)
+    report = ImportReport(kept.append)
     for number in range(FIRST + 5):
         report.refuse(Refused(f"line {number}", "role", "is none", {"role": "critic"}))
     assert (len(report.first), len(kept), report.refused) == (FIRST, FIRST + 5, FIRST + 5)

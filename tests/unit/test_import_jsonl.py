@@ -8,7 +8,7 @@ import pytest
 
 from mnemon.operations.imports.jsonl import Lines
 from mnemon.operations.imports.records import Incoming, NotReadable, Refused
-from mnemon.operations.memory_lines import HEADER, Positions, portable_id, renamed
+from mnemon.operations.memory_lines import HEADER, MessagePositions, portable_id, renamed
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1, SummaryWrittenV1
 from mnemon_contracts.identity import first_conversation, started_conversation
@@ -115,7 +115,7 @@ def test_positions_are_named_by_the_messages_there() -> None:
     def exactly(seq: int) -> int | None:
         return {10: 1, 20: 2}.get(seq)
 
-    exact = Positions(exactly, exactly, exactly)
+    exact = MessagePositions(exactly, exactly, exactly)
     there = renamed(SUMMARY, exact)
     assert there is not None
     assert (there.from_seq, there.to_seq) == (1, 2)

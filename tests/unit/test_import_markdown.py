@@ -12,7 +12,7 @@ from mnemon.operations.imports.event_encoding import spelled
 from mnemon.operations.imports.markdown import Markdown
 from mnemon.operations.imports.records import Incoming, NotReadable, Refused
 from mnemon.operations.markdown_lines import (
-    Line,
+    MarkdownLine,
     fact_read,
     fact_written,
     field_read,
@@ -66,13 +66,13 @@ def test_a_fact_is_read_as_it_was_written(text: str, tier: Any, day: datetime | 
     fact = Fact(text=text, tier=tier, importance=9, expires_at=day)
     line = fact_written("pf_001", fact)
     assert "\n" not in line
-    assert fact_read(line) == Line(text, "pf_001", tier, 9, day)
+    assert fact_read(line) == MarkdownLine(text, "pf_001", tier, 9, day)
 
 
 @given(text=WORDS | TRICKY, due=st.none() | DAYS | TIMES, done=st.booleans())
 def test_a_task_is_read_as_it_was_written(text: str, due: datetime | None, done: bool) -> None:
     line = task_written("t-1", text, due, done=done)
-    assert task_read(line) == (Line(text, id="t-1", due_at=due), done)
+    assert task_read(line) == (MarkdownLine(text, id="t-1", due_at=due), done)
 
 
 @given(name=st.text(min_size=1), value=JSON)

@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from mnemon.operations.imports.postgres import Reading
+from mnemon.operations.imports.postgres import RowReader
 from mnemon.operations.imports.records import Incoming, Refused
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_infra.database.messages.external_chats import AskedRow, KnownRow, SaidRow
 
 AT = datetime(2026, 3, 1, 13, 0)  # noqa: DTZ001 - such bots have times without a zone
-MOSCOW = Reading(zone=ZoneInfo("Europe/Moscow"))
+MOSCOW = RowReader(zone=ZoneInfo("Europe/Moscow"))
 
 
 def message(**fields: Any) -> Any:
@@ -22,7 +22,7 @@ def test_a_message_is_the_user_s_with_its_time() -> None:
     found = message()
     assert (found.user, found.conversation, found.event.id) == ("42", "c1", "pg:c1:7")
     assert found.event.sent_at == datetime(2026, 3, 1, 10, tzinfo=UTC)
-    assert Reading("me").message(SaidRow("42", "c1", "7", "user", "Hi", AT)).user == "me"  # type: ignore[union-attr]
+    assert RowReader("me").message(SaidRow("42", "c1", "7", "user", "Hi", AT)).user == "me"  # type: ignore[union-attr]
 
 
 def test_the_time_that_was_put_before_a_text_is_no_part_of_it() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mnemon_contracts.events.chat import MessageV1, StartedV1
-from mnemon_producers.locomo import Conversation, NotLocomo, read
+from mnemon_producers.locomo import LocomoConversation, NotLocomo, read
 
 DATA = Path(os.environ.get("LOCOMO_DATA", Path(__file__).parents[3] / "shared" / "data" / "locomo"))
 
@@ -35,12 +35,12 @@ TWO_SESSIONS = sample(
 )
 
 
-def only(text: Any, **options: Any) -> Conversation:
+def only(text: Any, **options: Any) -> LocomoConversation:
     [conversation] = read(json.dumps(text), tenant="acme", **options)
     return conversation
 
 
-def said(conversation: Conversation) -> list[MessageV1]:
+def said(conversation: LocomoConversation) -> list[MessageV1]:
     return [event for _, event, _ in conversation.events if isinstance(event, MessageV1)]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_consumers.dedupe.decide import Decided
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
-from mnemon_consumers.dedupe.state.user import Known
+from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
     Decision,
@@ -32,7 +32,7 @@ class User:
     """A user as `dedupe` knows them."""
 
     def __init__(self) -> None:
-        self.known = Known()
+        self.known = UserState()
         self.now = BEGIN
 
     def apply(self, event: Event, event_id: str | None = None) -> None:

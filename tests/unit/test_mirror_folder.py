@@ -10,13 +10,13 @@ from mnemon.operations.exports.mirror_folder import (
     STATE,
     FolderNotUsable,
     MirrorFolder,
-    Scope,
+    MirrorScope,
     file_name,
     named_by,
 )
 
-ALL = Scope(None, None)
-ACME = Scope("acme", None)
+ALL = MirrorScope(None, None)
+ACME = MirrorScope("acme", None)
 
 HOSTILE = [
     "42", "anna", "Anna", "ANNA", "Анна", "анна", "..", ".", ".hidden", "a/b", "../../etc/passwd", "a\\b",

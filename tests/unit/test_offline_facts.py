@@ -16,20 +16,20 @@ from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.offline.model import offline
-from mnemon_infra.models.language.port import Answer, KnownFact, Said
+from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 
 
-def spoken(*texts: str, at: datetime = SATURDAY) -> list[Said]:
-    return [Said(10 * number, "user", text, at) for number, text in enumerate(texts, 1)]
+def spoken(*texts: str, at: datetime = SATURDAY) -> list[PromptMessage]:
+    return [PromptMessage(10 * number, "user", text, at) for number, text in enumerate(texts, 1)]
 
 
-async def answer(said: Sequence[Said], known: Sequence[KnownFact] = ()) -> Answer:
+async def answer(said: Sequence[PromptMessage], known: Sequence[PromptFact] = ()) -> ModelAnswer:
     return await offline().complete(request(said, known, Extraction()))
 
 
-async def found(said: Sequence[Said]) -> list[dict[str, Any]]:
+async def found(said: Sequence[PromptMessage]) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = json.loads((await answer(said)).text)["facts"]
     return facts
 
@@ -126,7 +126,7 @@ async def test_what_is_not_plain_is_left_alone(text: str) -> None:
 
 
 async def test_only_the_user_is_listened_to() -> None:
-    said = [Said(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
+    said = [PromptMessage(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
     assert await found(said) == []
 
 
@@ -175,8 +175,8 @@ async def test_days_are_those_of_the_user() -> None:
 
 async def test_where_several_people_speak_each_is_named() -> None:
     said = [
-        Said(1, "user", "I live in Leeds", SATURDAY, "Ann"),
-        Said(2, "user", "I live near York", SATURDAY, "Bob"),
+        PromptMessage(1, "user", "I live in Leeds", SATURDAY, "Ann"),
+        PromptMessage(2, "user", "I live near York", SATURDAY, "Bob"),
     ]
     assert {fact["text"] for fact in await found(said)} == {"Ann: I live in Leeds", "Bob: I live near York"}
 
@@ -226,7 +226,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=25).map(" ".join))
 async def test_of_any_text_the_answer_is_one_that_can_be_read(text: str) -> None:
-    said, known = spoken(text, text[::-1]), [KnownFact("pf_001", "Lives in Leeds")]
+    said, known = spoken(text, text[::-1]), [PromptFact("pf_001", "Lives in Leeds")]
     extracted = read(await answer(said, known), said, known)
     assert not extracted.repaired
     for fact in extracted.facts:

@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.models.language.offline.model import offline
 from mnemon_infra.models.language.offline.summaries import MOST_CHARACTERS, MOST_WORDS, USUAL_WORDS
-from mnemon_infra.models.language.port import Request, Said
+from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 
 
-def spoken(*turns: tuple[Role, str]) -> list[Said]:
-    return [Said(number, role, text, SATURDAY) for number, (role, text) in enumerate(turns, 1)]
+def spoken(*turns: tuple[Role, str]) -> list[PromptMessage]:
+    return [PromptMessage(number, role, text, SATURDAY) for number, (role, text) in enumerate(turns, 1)]
 
 
-def earlier(*summaries: str) -> list[Said]:
+def earlier(*summaries: str) -> list[PromptMessage]:
     return spoken(*(("system", text) for text in summaries))
 
 
-async def summary(said: Sequence[Said]) -> str:
-    return (await offline().complete(Request("compact", "Sum it up.", "...", said))).text
+async def summary(said: Sequence[PromptMessage]) -> str:
+    return (await offline().complete(ModelRequest("compact", "Sum it up.", "...", said))).text
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ async def test_it_is_in_the_language_of_the_users() -> None:
 
 async def test_who_speaks_is_named() -> None:
     said = [
-        Said(1, "user", "I have a dog named Rex", SATURDAY, "Ann"),
-        Said(2, "user", "I have a cat named Tom", SATURDAY, "Ben"),
+        PromptMessage(1, "user", "I have a dog named Rex", SATURDAY, "Ann"),
+        PromptMessage(2, "user", "I have a cat named Tom", SATURDAY, "Ben"),
     ]
     assert await summary(said) == (
         "[2026-11-21] User (Ann): I have a dog named Rex. User (Ben): I have a cat named Tom."
@@ -144,7 +144,7 @@ async def test_of_a_long_sentence_the_part_with_names_and_numbers_is_shown(sente
 
 
 @pytest.mark.parametrize("said", [[], spoken(("user", "👍"), ("assistant", "🙂 !!"))])
-async def test_without_words_it_says_so(said: list[Said]) -> None:
+async def test_without_words_it_says_so(said: list[PromptMessage]) -> None:
     assert await summary(said) == "There were no words."
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.models.language.offline.summaries import MOST_CHARACTERS, MOST_WORDS
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 from tests.hypothesis_profiles import scale_examples
 from tests.unit.test_offline_summary import SATURDAY, earlier, spoken, summary
 
@@ -53,7 +53,7 @@ RUSSIAN = spoken(
 )
 
 
-def on_days(said: Sequence[Said], *days: int) -> list[Said]:
+def on_days(said: Sequence[PromptMessage], *days: int) -> list[PromptMessage]:
     """Each exchange of two messages so many days after the first one."""
     return [each._replace(at=SATURDAY + timedelta(days=days[place // 2])) for place, each in enumerate(said)]
 
@@ -75,7 +75,7 @@ async def test_every_exchange_is_covered_in_russian_too() -> None:
 
 
 @pytest.mark.parametrize(("said", "user"), [(ENGLISH, "User"), (RUSSIAN, "Пользователь")])
-async def test_the_date_is_told_where_the_day_changes(said: list[Said], user: str) -> None:
+async def test_the_date_is_told_where_the_day_changes(said: list[PromptMessage], user: str) -> None:
     text = await summary(on_days(said, 0, 0, 3))
     assert re.findall(r"\[[^]]+\] \w+:", text) == [f"[2026-11-21] {user}:", f"[2026-11-24] {user}:"]
 
@@ -89,7 +89,7 @@ async def test_greetings_thanks_and_offers_of_help_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("said", [ENGLISH, RUSSIAN])
-async def test_merged_the_older_gets_fewer_words_but_leaves_a_trace(said: list[Said]) -> None:
+async def test_merged_the_older_gets_fewer_words_but_leaves_a_trace(said: list[PromptMessage]) -> None:
     days = range(0, 60, 10)
     summaries = []
     for number, day in enumerate(days):

@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mnemon.chat.screen import Screen
+from mnemon.chat.screen import ChatScreen
 from mnemon.cli.terminal.text import printable
 
 
@@ -17,5 +17,5 @@ def test_a_terminal_is_not_steered() -> None:
 
 def test_a_half_of_a_character_does_not_end_a_talk() -> None:
     shown = StringIO()
-    Screen(Console(file=shown)).piece("half \ud83d \x1b[31m")
+    ChatScreen(Console(file=shown)).piece("half \ud83d \x1b[31m")
     assert shown.getvalue() == "half � �[31m"

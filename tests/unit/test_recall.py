@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.quality.recall import Answered, Question, load, recall, reciprocal_rank, summary
+from mnemon_bench.quality.recall import LabelledQuestion, RankedTurns, load, recall, reciprocal_rank, summary
 from mnemon_producers.locomo import NotLocomo
 
 
@@ -36,7 +36,7 @@ def test_only_evidence_that_is_there_counts(tmp_path: Path) -> None:
     data = load(tmp_path)
 
     assert [each.turns for each in data.conversations] == [2]
-    assert data.questions == [Question("talk", "Who?", frozenset({"D1:1", "D1:2"}), 1)]
+    assert data.questions == [LabelledQuestion("talk", "Who?", frozenset({"D1:1", "D1:2"}), 1)]
     assert load(tmp_path / "talk.json") == data
 
 
@@ -56,9 +56,9 @@ def test_recall_and_rank() -> None:
 
 
 def test_questions_without_an_answer_count_apart() -> None:
-    found = Answered(Question("talk", "Who?", frozenset({"D1:1"}), 4), ["D1:1"], 0.002)
-    missed = Answered(Question("talk", "Why?", frozenset({"D1:2"}), 1), ["D1:1"], 0.004)
-    adversarial = Answered(Question("talk", "Not?", frozenset({"D1:2"}), 5), [], 0.003)
+    found = RankedTurns(LabelledQuestion("talk", "Who?", frozenset({"D1:1"}), 4), ["D1:1"], 0.002)
+    missed = RankedTurns(LabelledQuestion("talk", "Why?", frozenset({"D1:2"}), 1), ["D1:1"], 0.004)
+    adversarial = RankedTurns(LabelledQuestion("talk", "Not?", frozenset({"D1:2"}), 5), [], 0.003)
 
     counted = summary([found, missed, adversarial])
 

@@ -1,6 +1,6 @@
 """What other thresholds would have made of a user's facts, and how they come to it."""
 
-from mnemon_consumers.dedupe.redecide.corrections import Change, corrections
+from mnemon_consumers.dedupe.redecide.corrections import Correction, corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew
 from mnemon_consumers.dedupe.state.log import standing
 from mnemon_contracts.events.memory import (
@@ -29,15 +29,15 @@ def test_facts_that_were_kept_apart_are_merged_and_kept_apart_again() -> None:
     before = user.contents
 
     assert user.redecide(TOGETHER) == [
-        Change("rewritten", "pf_001", "User likes green tea", becomes="They are fond of sencha"),
-        Change("merged", "ar_001", "They are fond of sencha", "pf_001", "They are fond of sencha"),
+        Correction("rewritten", "pf_001", "User likes green tea", becomes="They are fond of sencha"),
+        Correction("merged", "ar_001", "They are fond of sencha", "pf_001", "They are fond of sencha"),
     ]
     assert user.said == {"pf_001": "They are fond of sencha"}
     assert user.redecide(TOGETHER) == []
 
     assert user.redecide(APART) == [
-        Change("apart", "ar_002", "They are fond of sencha", "pf_001"),
-        Change("rewritten", "pf_001", "They are fond of sencha", becomes="User likes green tea"),
+        Correction("apart", "ar_002", "They are fond of sencha", "pf_001"),
+        Correction("rewritten", "pf_001", "They are fond of sencha", becomes="User likes green tea"),
     ]
     assert user.contents == before
     user.redecide(TOGETHER)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts
+from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
 from mnemon_contracts.events.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
@@ -80,7 +80,7 @@ def live_on(user: User, steps: Sequence[tuple[Any, ...]], settings: SettingsV1) 
     user.decide(settings)
 
 
-def merge(user: User, older: KnownFact, newer: KnownFact) -> None:
+def merge(user: User, older: KeptFact, newer: KeptFact) -> None:
     """Merge two facts, as dedupe does after a model's answer."""
     if older.id != newer.id:
         merged = FactMergedV1(

@@ -9,7 +9,7 @@ from mnemon_consumers.retrieve.verbs.facts.rewrite import conflict, rewritten
 from mnemon_contracts.events.memory import Fact
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.verbs.tools import UpdateV1
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = NOW + timedelta(days=100)
@@ -17,8 +17,8 @@ LIMITS = FactLimits(profile=2, working=1)
 EXPIRING = LIMITS.model_copy(update={"working_days": 14})
 
 
-def stored(fact_id: str, text: str, tier: Any = "archive") -> StoredFact:
-    return StoredFact(fact_id, text, "user_fact", tier, 5, None, NOW, NOW, 1, fact_id)
+def stored(fact_id: str, text: str, tier: Any = "archive") -> FactRecord:
+    return FactRecord(fact_id, text, "user_fact", tier, 5, None, NOW, NOW, 1, fact_id)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from mnemon_consumers.retrieve.search.fusion import share_of_words
 from mnemon_consumers.retrieve.search.query_intent import (
     LOOKED_AT,
-    Asked,
     Day,
+    QueryIntent,
     speaks_of_others,
     tells_time,
     words,
@@ -34,7 +34,7 @@ from mnemon_consumers.retrieve.search.query_intent import (
     ],
 )
 def test_dates(query: str, days: list[Day]) -> None:
-    assert list(Asked(query).days) == days
+    assert list(QueryIntent(query).days) == days
 
 
 def test_a_day_has_what_it_does_not_contradict() -> None:
@@ -61,7 +61,7 @@ def test_a_day_has_what_it_does_not_contradict() -> None:
     ],
 )
 def test_names(query: str, name: str, named: bool) -> None:
-    assert Asked(query).names(name) is named
+    assert QueryIntent(query).names(name) is named
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_names(query: str, name: str, named: bool) -> None:
     ],
 )
 def test_who_is_meant_by_i_and_you(query: str, of_self: bool, of_other: bool) -> None:
-    assert (Asked(query).of_self, Asked(query).of_other) == (of_self, of_other)
+    assert (QueryIntent(query).of_self, QueryIntent(query).of_other) == (of_self, of_other)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_who_is_meant_by_i_and_you(query: str, of_self: bool, of_other: bool) ->
     ],
 )
 def test_whether_a_time_is_asked_for(query: str, for_time: bool) -> None:
-    assert Asked(query).for_time is for_time
+    assert QueryIntent(query).for_time is for_time
 
 
 def test_what_a_message_tells() -> None:

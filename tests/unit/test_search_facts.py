@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.retrieve.search.facts import freshness, ranked
-from mnemon_consumers.retrieve.search.fusion import Candidate
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_contracts.settings.groups import Retrieval
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
 
 
-def fact(number: int = 1, *, days: float = 0.0, **changes: Any) -> StoredFact:
+def fact(number: int = 1, *, days: float = 0.0, **changes: Any) -> FactRecord:
     moment = NOW - timedelta(days=days)
-    stored = StoredFact(
+    stored = FactRecord(
         f"ar_{number:03}", "text", "user_fact", "archive", 5, None, moment, moment, number, "e"
     )
     return stored._replace(**changes)
 
 
-def found(similarity: float, overlap: float = 0.0) -> Candidate:
-    return Candidate({}, 0.0, 0.0, 0.0, overlap, similarity)
+def found(similarity: float, overlap: float = 0.0) -> FusedCandidate:
+    return FusedCandidate({}, 0.0, 0.0, 0.0, overlap, similarity)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.retrieve.search.fusion import fused, relevance, share_of_words
-from mnemon_infra.vectors.port import Hit
+from mnemon_infra.vectors.port import PointHit
 
 
-def hits(**scores: float) -> list[Hit]:
+def hits(**scores: float) -> list[PointHit]:
     """Best first; a name is always the same point."""
-    found = [Hit(UUID(int=ord(name)), score, {"event_id": name}) for name, score in scores.items()]
+    found = [PointHit(UUID(int=ord(name)), score, {"event_id": name}) for name, score in scores.items()]
     return sorted(found, key=lambda hit: -hit.score)
 
 
@@ -62,8 +62,8 @@ scores = st.lists(st.floats(0.001, 100), max_size=20).map(lambda them: sorted(th
 def test_scores_lie_above_0_up_to_1_and_are_in_order(
     words: list[float], meaning: list[float] | None, limit: int
 ) -> None:
-    by_words = [Hit(uuid4(), score, {}) for score in words]
-    by_meaning = None if meaning is None else [Hit(uuid4(), score / 100, {}) for score in meaning]
+    by_words = [PointHit(uuid4(), score, {}) for score in words]
+    by_meaning = None if meaning is None else [PointHit(uuid4(), score / 100, {}) for score in meaning]
 
     found = fused(by_words, by_meaning, limit)
 

@@ -10,16 +10,16 @@ from mnemon_consumers.extract.decide import worth_reading
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
+    ContextFact,
+    ContextMessage,
+    ContextSummary,
     DataField,
-    Fact,
     Passage,
-    Said,
-    Section,
-    Summary,
+    SectionKind,
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS, LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
-from mnemon_consumers.retrieve.context.layout import Layout
-from mnemon_consumers.retrieve.context.wording import Language
+from mnemon_consumers.retrieve.context.layout import ContextLayout
+from mnemon_consumers.retrieve.context.wording import ContextLanguage
 from mnemon_contracts.fact_lines import fact_line
 from mnemon_contracts.verbs.ask import Format
 from mnemon_contracts.verbs.tools import StoredFact
@@ -52,15 +52,15 @@ def test_what_is_no_speech_or_out_of_memory_is_not(
     assert not worth_reading(role, content, metadata, name)
 
 
-ITEMS: dict[Section, Any] = {
-    "facts": Fact("pf_001", "Likes tea", "preference", 5, NOW),
-    "working": Fact("wk_001", "Is in Rome", "event", 5, NOW),
-    "relevant": Fact("ar_001", "Has a boat", "user_fact", 5, NOW),
-    "summaries": Summary("They spoke of tea"),
+ITEMS: dict[SectionKind, Any] = {
+    "facts": ContextFact("pf_001", "Likes tea", "preference", 5, NOW),
+    "working": ContextFact("wk_001", "Is in Rome", "event", 5, NOW),
+    "relevant": ContextFact("ar_001", "Has a boat", "user_fact", 5, NOW),
+    "summaries": ContextSummary("They spoke of tea"),
     "user_data": DataField("name", "Ann"),
     "documents": Passage("Tea is grown in Assam", "Tea", "tea.md"),
-    "conversation": Said("m1", "user", "I like tea"),
-    "recent": Said("m2", "user", "I like coffee"),
+    "conversation": ContextMessage("m1", "user", "I like tea"),
+    "recent": ContextMessage("m2", "user", "I like coffee"),
 }
 
 
@@ -70,10 +70,10 @@ ITEMS: dict[Section, Any] = {
 @pytest.mark.parametrize("before", ["", "This is what I know:\n"])
 @pytest.mark.parametrize("layouts", [LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS], ids=["plain", "typed"])
 def test_a_context_is_recognised_by_each_of_its_sections(
-    layouts: Mapping[Language, Mapping[Format, Layout]],
+    layouts: Mapping[ContextLanguage, Mapping[Format, ContextLayout]],
     form: Format,
-    language: Language,
-    section: Section,
+    language: ContextLanguage,
+    section: SectionKind,
     before: str,
 ) -> None:
     sections: dict[str, Any] = {section: [ITEMS[section]]}

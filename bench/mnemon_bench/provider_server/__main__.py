@@ -3,7 +3,7 @@
 import argparse
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.state import ProviderState
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     parser.add_argument("--polls", type=int, default=2, help="that a batch takes to end")
     parser.add_argument("--no-batches", action="store_true", help="as Ollama is")
     arguments = parser.parse_args()
-    state = State(
+    state = ProviderState(
         key=arguments.key,
         seconds=arguments.seconds,
         polls=arguments.polls,

@@ -20,7 +20,7 @@ _NAMED_WORDS = 12
 _TEXT_NAMES = ("text", "fact", "content", "statement")
 
 
-class Question(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """What a wire format makes of a request.
 
     Attributes:
@@ -79,7 +79,7 @@ def relate_nothing(pair: ShownPair) -> str:
     return "different"
 
 
-def answer(question: Question, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
+def answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
     """JSON of the schema with the text's facts, or where none is wanted a sentence about the text.
 
     `relate` gives the relation of each pair. A request for JSON without a schema gets the form that `extract`
@@ -105,7 +105,7 @@ def _sentence(text: str) -> str:
     return f"Говорили о том, что есть: {named}." if is_russian else f"They spoke of what there is: {named}."
 
 
-def _filled(wanted: Mapping[str, Any], question: Question) -> Any:
+def _filled(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
     """A value of the schema whose list of objects is the facts."""
     definitions = wanted.get("$defs", {})
 

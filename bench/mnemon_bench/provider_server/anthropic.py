@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
-from mnemon_bench.provider_server.state import Answered, Asked, Batch, Done, State
-from mnemon_bench.provider_server.wire import Request, Response, Route, results_file
+from mnemon_bench.provider_server.state import BatchLine, Done, GeneratedAnswer, ProviderBatch, ProviderState
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, results_file
 
 FORMAT = "anthropic"
 BATCHES = "/v1/messages/batches"
@@ -49,19 +49,19 @@ def _error(kind: str, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def _create_message(state: State, request: Request) -> Response:
+def _create_message(state: ProviderState, request: HttpRequest) -> Response:
     body = _body(request)
     question = _question(body)
     return Response(_message(question, state.ask(question), _thinks(body)))
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: HttpRequest) -> dict[str, Any]:
     if "anthropic-version" not in request.headers:
         raise ValueError("anthropic-version: header is required")
     return request.json()
 
 
-def _question(body: Mapping[str, Any]) -> Question:
+def _question(body: Mapping[str, Any]) -> ReceivedRequest:
     """What is asked; ValueError and its like where the API would not take it."""
     if unknown := body.keys() - _TAKEN:
         raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
@@ -75,7 +75,7 @@ def _question(body: Mapping[str, Any]) -> Question:
     system = body.get("system", [])
     blocks = [{"type": "text", "text": system}] if isinstance(system, str) else system
     marked = [number for number, block in enumerate(blocks, 1) if _is_marked(block)]
-    return Question(
+    return ReceivedRequest(
         model=body["model"],
         instructions="".join(block["text"] for block in blocks),
         text="".join(message["content"] for message in body["messages"]),
@@ -116,7 +116,7 @@ def _check(schema: object) -> None:
             _check(part)
 
 
-def _message(question: Question, answered: Answered, thinks: bool) -> dict[str, Any]:
+def _message(question: ReceivedRequest, answered: GeneratedAnswer, thinks: bool) -> dict[str, Any]:
     tokens = answered.tokens
     has_room = not thinks or (question.most_tokens or 0) > THOUGHTS
     reason = "end_turn" if has_room and not answered.is_cut else "max_tokens"
@@ -140,7 +140,7 @@ def _message(question: Question, answered: Answered, thinks: bool) -> dict[str, 
     }
 
 
-def _model(state: State, request: Request) -> Response:
+def _model(state: ProviderState, request: HttpRequest) -> Response:
     name = request.names["id"]
 
     def can(supported: bool) -> dict[str, bool]:
@@ -172,19 +172,19 @@ def _model(state: State, request: Request) -> Response:
     )
 
 
-def _create_batch(state: State, request: Request) -> Response:
+def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
     requests = _body(request)["requests"]
     ids = Counter(each["custom_id"] for each in requests)
     if not 0 < len(requests) <= MOST_LINES or len(ids) < len(requests):
         raise ValueError("requests: from 1 to 100,000, each with a custom_id of its own")
     if not all(_LINE_ID.fullmatch(line_id) for line_id in ids):
         raise ValueError("custom_id: letters, digits, - and _, 64 at most")
-    lines = [Asked(each["custom_id"], _question(each["params"])) for each in requests]
+    lines = [BatchLine(each["custom_id"], _question(each["params"])) for each in requests]
     thinking = {each["custom_id"] for each in requests if _thinks(each["params"])}
     return Response(_shown(state, state.create(FORMAT, lines, {"thinking": thinking}), request))
 
 
-def _list_batches(state: State, request: Request) -> Response:
+def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
     batches = state.batches(FORMAT)
     ids = [batch.id for batch in batches]
     start = ids.index(request.query["after_id"]) + 1 if "after_id" in request.query else 0
@@ -204,14 +204,14 @@ def _list_batches(state: State, request: Request) -> Response:
     )
 
 
-def _retrieve_batch(state: State, request: Request) -> Response:
+def _retrieve_batch(state: ProviderState, request: HttpRequest) -> Response:
     if (batch := state.batch(request.names["id"], FORMAT)) is None:
         return _refusal(404, "no such batch")
     state.poll(batch)
     return Response(_shown(state, batch, request))
 
 
-def _cancel_batch(state: State, request: Request) -> Response:
+def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
     if (batch := state.batch(request.names["id"], FORMAT)) is None:
         return _refusal(404, "no such batch")
     if batch.state != "running":
@@ -220,7 +220,7 @@ def _cancel_batch(state: State, request: Request) -> Response:
     return Response(_shown(state, batch, request))
 
 
-def _shown(state: State, batch: Batch, request: Request) -> dict[str, Any]:
+def _shown(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> dict[str, Any]:
     """A batch. One that failed is one whose results are kept no longer: Anthropic's fail in no other way."""
     created_at = datetime.fromtimestamp(batch.created_at, UTC)
     has_ended = batch.state != "running"
@@ -240,7 +240,7 @@ def _shown(state: State, batch: Batch, request: Request) -> dict[str, Any]:
     }
 
 
-def _counts(state: State, batch: Batch) -> dict[str, int]:
+def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
     """Lines by what came of them; one that is left out of the results is not done, and the sum is right."""
     done = state.results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
@@ -255,14 +255,14 @@ def _counts(state: State, batch: Batch) -> dict[str, int]:
     }
 
 
-def _results(state: State, request: Request) -> Response:
+def _results(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None or batch.state in ("running", "failed"):
         return _refusal(404, "no results")
     return results_file(state, _lines(state, batch))
 
 
-def _lines(state: State, batch: Batch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
+def _lines(state: ProviderState, batch: ProviderBatch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
     questions = {asked.line_id: asked.question for asked in batch.lines}
     for done in state.results(batch):
         result = _result(state, batch, done, questions[done.line_id])
@@ -272,7 +272,9 @@ def _lines(state: State, batch: Batch) -> Iterator[tuple[Mapping[str, Any], Dama
         yield {"custom_id": asked.line_id, "result": ending}, None
 
 
-def _result(state: State, batch: Batch, done: Done, question: Question) -> dict[str, Any]:
+def _result(
+    state: ProviderState, batch: ProviderBatch, done: Done, question: ReceivedRequest
+) -> dict[str, Any]:
     if done.damage == "hollow":
         return {"type": "succeeded", "message": {}}
     if done.damage == "failed":

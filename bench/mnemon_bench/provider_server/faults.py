@@ -12,13 +12,13 @@ error in place of an answer; is not there; is there two times."""
 
 Body = dict[str, Any]
 
-Order = Literal["as asked", "reversed", "shuffled"]
+LineOrder = Literal["as asked", "reversed", "shuffled"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class HttpFault:
     """What is wrong with the answer to one HTTP request.
 
     Attributes:
@@ -41,7 +41,7 @@ class Fault:
 
 
 @dataclass
-class Faults:
+class ProviderFaults:
     """What is wrong; nothing, until a test changes it.
 
     Attributes:
@@ -56,17 +56,17 @@ class Faults:
         done_share: of the lines of a batch that expires or is cancelled, those that were done.
     """
 
-    requests: deque[Fault] = field(default_factory=deque)
+    requests: deque[HttpFault] = field(default_factory=deque)
     is_cut: Callable[[str], bool] = lambda _: False
     rewrite: Callable[[str, Body], Body] = lambda _, body: body
     refused: Callable[[str], tuple[int, Body] | None] = lambda _: None
     damage: Callable[[str], Damage | None] = lambda _: None
     results: Literal["whole", "half", "dropped"] = "whole"
-    order: Order = "as asked"
+    order: LineOrder = "as asked"
     ending: Literal["ended", "expired", "failed"] = "ended"
     done_share: float = 0.5
 
-    def take(self, path: str) -> Fault | None:
+    def take(self, path: str) -> HttpFault | None:
         """The fault that the next request to this path has, and no other after it."""
         for fault in self.requests:
             if fault.path in path:
@@ -86,7 +86,7 @@ def damaged(line: str, damage: Damage | None) -> str:
             return line
 
 
-def ordered(items: Sequence[T], order: Order) -> list[T]:
+def ordered(items: Sequence[T], order: LineOrder) -> list[T]:
     """A list of them, in that order."""
     match order:
         case "as asked":

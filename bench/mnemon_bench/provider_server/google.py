@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
-from mnemon_bench.provider_server.state import Answered, Asked, Batch, State
-from mnemon_bench.provider_server.wire import Request, Response, Route, results_file
+from mnemon_bench.provider_server.state import BatchLine, GeneratedAnswer, ProviderBatch, ProviderState
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, results_file
 
 FORMAT, PAGE = "google", 50
 
@@ -50,7 +50,7 @@ def refusal(status: int, message: str) -> Response:
     return Response({"error": error}, status)
 
 
-def _generated(state: State, request: Request) -> Response:
+def _generated(state: ProviderState, request: HttpRequest) -> Response:
     model, body = request.names["model"], request.json()
     name = body.get("cachedContent")
     if name is None:
@@ -65,11 +65,11 @@ def _generated(state: State, request: Request) -> Response:
     return Response(_response(state.ask(_question(model, cached | body)), model))
 
 
-def _question(model: str, body: Mapping[str, Any]) -> Question:
+def _question(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
     """Beginnings of a certain length are cached, whether a client asks for it or not."""
     instructions = _text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
-    return Question(
+    return ReceivedRequest(
         model,
         instructions,
         "\n".join(_text(content) for content in body["contents"]),
@@ -83,7 +83,7 @@ def _text(content: Mapping[str, Any]) -> str:
     return "".join(part["text"] for part in content.get("parts", ()))
 
 
-def _response(answered: Answered, model: str) -> dict[str, Any]:
+def _response(answered: GeneratedAnswer, model: str) -> dict[str, Any]:
     tokens = answered.tokens
     usage = {
         "promptTokenCount": tokens.input,
@@ -100,7 +100,7 @@ def _response(answered: Answered, model: str) -> dict[str, Any]:
     }
 
 
-def _cache_created(state: State, request: Request) -> Response:
+def _cache_created(state: ProviderState, request: HttpRequest) -> Response:
     body = request.json()
     size = len(_text(body["systemInstruction"]))
     if size < SMALLEST_CACHED:
@@ -111,7 +111,7 @@ def _cache_created(state: State, request: Request) -> Response:
     return _cache_kept(state, body | {"name": f"cachedContents/{uuid4().hex}"}, body["ttl"])
 
 
-def _cache_kept(state: State, content: dict[str, Any], ttl: str) -> Response:
+def _cache_kept(state: ProviderState, content: dict[str, Any], ttl: str) -> Response:
     now = datetime.now(UTC)
     expires = now + timedelta(seconds=float(ttl.removesuffix("s")))
     content |= {"updateTime": _time(now), "expireTime": _time(expires)}
@@ -124,18 +124,18 @@ def _cache_shown(content: Mapping[str, Any]) -> dict[str, Any]:
     return {name: content[name] for name in ("name", "model", "updateTime", "expireTime")}
 
 
-def _cached(state: State, name: str) -> dict[str, Any] | None:
+def _cached(state: ProviderState, name: str) -> dict[str, Any] | None:
     content = json.loads(state.files.get(name, b"null"))
     return content if content and datetime.fromisoformat(content["expireTime"]) > datetime.now(UTC) else None
 
 
-def _caches(state: State, request: Request) -> Response:
+def _caches(state: ProviderState, request: HttpRequest) -> Response:
     names = [name for name in list(state.files) if name.startswith("cachedContents/")]
     contents = [content for name in names if (content := _cached(state, name)) is not None]
     return Response({"cachedContents": [_cache_shown(content) for content in contents]})
 
 
-def _cache(state: State, request: Request) -> Response:
+def _cache(state: ProviderState, request: HttpRequest) -> Response:
     content = _cached(state, f"cachedContents/{request.names['id']}")
     if content is None:
         return refusal(403, "CachedContent not found (or permission denied)")
@@ -149,7 +149,7 @@ def _cache(state: State, request: Request) -> Response:
             return Response(_cache_shown(content))
 
 
-def _upload_started(state: State, request: Request) -> Response:
+def _upload_started(state: ProviderState, request: HttpRequest) -> Response:
     file_id = uuid4().hex
     headers = {
         "X-Goog-Upload-Status": "active",
@@ -158,7 +158,7 @@ def _upload_started(state: State, request: Request) -> Response:
     return Response({}, headers=headers)
 
 
-def _uploaded(state: State, request: Request) -> Response:
+def _uploaded(state: ProviderState, request: HttpRequest) -> Response:
     name = f"files/{request.names['id']}"
     there = state.files.get(name, b"")
     if int(request.headers["x-goog-upload-offset"]) != len(there):
@@ -170,27 +170,27 @@ def _uploaded(state: State, request: Request) -> Response:
     return Response({"file": file} if is_all else {}, headers=headers)
 
 
-def _file_deleted(state: State, request: Request) -> Response:
+def _file_deleted(state: ProviderState, request: HttpRequest) -> Response:
     there = state.files.pop(f"files/{request.names['id']}", None)
     return (
         Response({}) if there is not None else refusal(403, "You do not have permission to access the File")
     )
 
 
-def _batch_created(state: State, request: Request) -> Response:
+def _batch_created(state: ProviderState, request: HttpRequest) -> Response:
     model, body = request.names["model"], request.json()["batch"]
     source = body["inputConfig"]["fileName"]
     if source not in state.files:
         return refusal(404, f"no {source}")
     asked = [
-        Asked(line["key"], _question(model, line["request"]))
+        BatchLine(line["key"], _question(model, line["request"]))
         for line in map(json.loads, state.files[source].splitlines())
     ]
     given = {"displayName": body["displayName"], "model": f"models/{model}", "source": source}
     return Response(_operation(state, state.create(FORMAT, asked, given)))
 
 
-def _operation(state: State, batch: Batch) -> dict[str, Any]:
+def _operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
     """As it is: counts are strings, and what came of it stands there twice."""
     failed = sum(done.damage == "failed" for done in state.results(batch)) if _has_results(batch) else 0
     counts = {
@@ -218,11 +218,11 @@ def _operation(state: State, batch: Batch) -> dict[str, Any]:
     return {"name": _name(batch), "metadata": about | {"output": output}, "done": True, "response": output}
 
 
-def _has_results(batch: Batch) -> bool:
+def _has_results(batch: ProviderBatch) -> bool:
     return batch.state in ("ended", "cancelled", "expired")
 
 
-def _name(batch: Batch) -> str:
+def _name(batch: ProviderBatch) -> str:
     return f"batches/{batch.id}"
 
 
@@ -230,7 +230,7 @@ def _time(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")
 
 
-def _listed(state: State, request: Request) -> Response:
+def _listed(state: ProviderState, request: HttpRequest) -> Response:
     batches = state.batches(FORMAT)
     first, size = int(request.query.get("pageToken", 0)), int(request.query.get("pageSize", PAGE))
     there = {"operations": [_operation(state, batch) for batch in batches[first : first + size]]}
@@ -238,7 +238,7 @@ def _listed(state: State, request: Request) -> Response:
     return Response(there | ({"nextPageToken": str(first + size)} if is_more else {}))
 
 
-def _batch(state: State, request: Request) -> Response:
+def _batch(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
         return refusal(404, "Requested entity was not found.")
@@ -246,7 +246,7 @@ def _batch(state: State, request: Request) -> Response:
     return Response(_operation(state, batch))
 
 
-def _cancelled(state: State, request: Request) -> Response:
+def _cancelled(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
         return refusal(404, "Requested entity was not found.")
@@ -256,14 +256,16 @@ def _cancelled(state: State, request: Request) -> Response:
     return Response({})
 
 
-def _results(state: State, request: Request) -> Response:
+def _results(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None or not _has_results(batch):
         return refusal(404, "Requested entity was not found.")
     return results_file(state, _result_lines(state, batch))
 
 
-def _result_lines(state: State, batch: Batch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
+def _result_lines(
+    state: ProviderState, batch: ProviderBatch
+) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
     questions = {asked.line_id: asked.question for asked in batch.lines}
     for line_id, answered, damage in state.results(batch):
         match damage:

@@ -5,20 +5,20 @@ import re
 from mnemon_bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
 from mnemon_bench.provider_server.openai_bodies import (
     COMPLETIONS,
-    NotTaken,
+    UnsupportedParameter,
     asked,
     completion,
     not_taken,
     streamed,
 )
-from mnemon_bench.provider_server.state import State
-from mnemon_bench.provider_server.wire import Request, Response, Route
+from mnemon_bench.provider_server.state import ProviderState
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route
 
 
-def _complete(state: State, request: Request) -> Response:
+def _complete(state: ProviderState, request: HttpRequest) -> Response:
     try:
         question = asked(request.json(), state)
-    except NotTaken as error:
+    except UnsupportedParameter as error:
         return Response(not_taken(error), 400)
     answered = state.ask(question)
     if request.json().get("stream"):
@@ -26,7 +26,7 @@ def _complete(state: State, request: Request) -> Response:
     return Response(state.faults.rewrite(question.text, completion(question, answered)))
 
 
-def _models(state: State, request: Request) -> Response:
+def _models(state: ProviderState, request: HttpRequest) -> Response:
     return Response({"object": "list", "data": [{"id": "a-model", "object": "model", "owned_by": "nobody"}]})
 
 

@@ -8,11 +8,17 @@ from email.parser import BytesParser
 from typing import Any
 from uuid import uuid4
 
-from mnemon_bench.provider_server.answers import Question
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
-from mnemon_bench.provider_server.openai_bodies import COMPLETIONS, NotTaken, asked, completion, not_taken
-from mnemon_bench.provider_server.state import Asked, Batch, State
-from mnemon_bench.provider_server.wire import Request, Response, Route, refusal, results_file
+from mnemon_bench.provider_server.openai_bodies import (
+    COMPLETIONS,
+    UnsupportedParameter,
+    asked,
+    completion,
+    not_taken,
+)
+from mnemon_bench.provider_server.state import BatchLine, ProviderBatch, ProviderState
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, refusal, results_file
 
 FORMAT = "openai"
 
@@ -22,7 +28,7 @@ PAGE = 20
 _ENDED = {"ended": "completed", "expired": "expired", "failed": "failed", "cancelled": "cancelled"}
 
 
-def _upload(state: State, request: Request) -> Response:
+def _upload(state: ProviderState, request: HttpRequest) -> Response:
     head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
     parts = {
         str(part.get_param("name", header="content-disposition")): part
@@ -46,14 +52,14 @@ def _upload(state: State, request: Request) -> Response:
     return Response(file)
 
 
-def _create(state: State, request: Request) -> Response:
+def _create(state: ProviderState, request: HttpRequest) -> Response:
     body = request.json()
     metadata = body.get("metadata") or {}
     if body["endpoint"] != COMPLETIONS or body["completion_window"] != "24h":
         raise ValueError("no such endpoint, or not within that time")
     if any(len(key) > 64 or len(value) > 512 for key, value in metadata.items()):
         raise ValueError("metadata are too long")
-    refused: dict[str, NotTaken] = {}
+    refused: dict[str, UnsupportedParameter] = {}
     lines = []
     for line in state.files[body["input_file_id"]].splitlines():
         given = json.loads(line)
@@ -62,17 +68,17 @@ def _create(state: State, request: Request) -> Response:
             raise ValueError("a line is for something else")
         try:
             question = asked(wanted, state)
-        except NotTaken as error:
+        except UnsupportedParameter as error:
             refused[line_id] = error
-            question = Question(wanted["model"], "", line_id)
-        lines.append(Asked(line_id, question))
+            question = ReceivedRequest(wanted["model"], "", line_id)
+        lines.append(BatchLine(line_id, question))
     if len({line.line_id for line in lines}) < len(lines):
         raise ValueError("two lines have one custom_id")
     given = {"metadata": metadata, "refused": refused, "input_file_id": body["input_file_id"]}
     return Response(_shown(state, state.create(FORMAT, lines, given)))
 
 
-def _list(state: State, request: Request) -> Response:
+def _list(state: ProviderState, request: HttpRequest) -> Response:
     batches = state.batches(FORMAT)
     ids = [batch.id for batch in batches]
     first = ids.index(request.query["after"]) + 1 if "after" in request.query else 0
@@ -88,7 +94,7 @@ def _list(state: State, request: Request) -> Response:
     )
 
 
-def _retrieve(state: State, request: Request) -> Response:
+def _retrieve(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
         return refusal(404, "no such batch")
@@ -96,7 +102,7 @@ def _retrieve(state: State, request: Request) -> Response:
     return Response(_shown(state, batch))
 
 
-def _cancel(state: State, request: Request) -> Response:
+def _cancel(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
         return refusal(404, "no such batch")
@@ -106,7 +112,7 @@ def _cancel(state: State, request: Request) -> Response:
     return Response({**_shown(state, batch), "status": "cancelling"})
 
 
-def _content(state: State, request: Request) -> Response:
+def _content(state: ProviderState, request: HttpRequest) -> Response:
     kind, _, batch_id = request.names["id"].partition("-of-")
     batch = state.batch(batch_id, FORMAT)
     if batch is None or batch.state in ("running", "failed"):
@@ -117,7 +123,7 @@ def _content(state: State, request: Request) -> Response:
 ResultLines = Iterator[tuple[Mapping[str, Any], Damage | None]]
 
 
-def _answers(state: State, batch: Batch) -> ResultLines:
+def _answers(state: ProviderState, batch: ProviderBatch) -> ResultLines:
     questions = {line.line_id: line.question for line in batch.lines}
     for done in state.results(batch):
         if done.damage == "failed" or done.line_id in batch.given["refused"]:
@@ -131,7 +137,7 @@ def _answers(state: State, batch: Batch) -> ResultLines:
             yield _result(done.line_id, {"status_code": 200, "request_id": "r", "body": body}), done.damage
 
 
-def _errors(state: State, batch: Batch) -> ResultLines:
+def _errors(state: ProviderState, batch: ProviderBatch) -> ResultLines:
     questions = {line.line_id: line.question for line in batch.lines}
     for done in state.results(batch):
         if error := batch.given["refused"].get(done.line_id):
@@ -157,7 +163,7 @@ def _result(line_id: str, response: object, error: object = None) -> dict[str, A
     }
 
 
-def _shown(state: State, batch: Batch) -> dict[str, Any]:
+def _shown(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
     has_files = batch.state not in ("running", "failed")
     failed = len(batch.lines) - batch.done if batch.state == "expired" else 0
     is_running = {0: "finalizing", state.polls: "validating"}.get(batch.polls, "in_progress")

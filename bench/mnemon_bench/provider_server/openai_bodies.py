@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from mnemon_bench.provider_server.answers import Question
-from mnemon_bench.provider_server.state import Answered, State
+from mnemon_bench.provider_server.answers import ReceivedRequest
+from mnemon_bench.provider_server.state import GeneratedAnswer, ProviderState
 
 COMPLETIONS = "/v1/chat/completions"
 
 _WORDS = re.compile(r"\S+\s*|\s+")
 
 
-class NotTaken(ValueError):
+class UnsupportedParameter(ValueError):
     """The server does not know this parameter, or this value of it."""
 
     def __init__(self, parameter: str, message: str) -> None:
@@ -23,7 +23,7 @@ class NotTaken(ValueError):
         self.parameter = parameter
 
 
-def asked(body: Mapping[str, Any], state: State) -> Question:
+def asked(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
     """What is asked.
 
     Raises:
@@ -31,24 +31,24 @@ def asked(body: Mapping[str, Any], state: State) -> Question:
         ValueError, KeyError, TypeError: it is no request.
     """
     if untaken := state.untaken & body.keys():
-        raise NotTaken(min(untaken), f"Unsupported parameter: {min(untaken)}")
+        raise UnsupportedParameter(min(untaken), f"Unsupported parameter: {min(untaken)}")
     format_ = body.get("response_format", {"type": "text"})
     kind = format_["type"]
     if kind != "text" and kind not in state.formats:
-        raise NotTaken("response_format", f"'response_format' of type {kind} is not supported")
+        raise UnsupportedParameter("response_format", f"'response_format' of type {kind} is not supported")
     said = "".join(message["content"] for message in body["messages"])
     if kind == "json_object" and "JSON" not in said:
-        raise NotTaken("messages", "'messages' must contain the word 'json' in some form")
+        raise UnsupportedParameter("messages", "'messages' must contain the word 'json' in some form")
     instructions = "".join(
         message["content"] for message in body["messages"] if message["role"] in ("system", "developer")
     )
     text = "".join(message["content"] for message in body["messages"] if message["role"] == "user")
     schema = format_["json_schema"]["schema"] if kind == "json_schema" else None
     most_tokens = body.get("max_completion_tokens", body.get("max_tokens"))
-    return Question(body["model"], instructions, text, schema, instructions, most_tokens)
+    return ReceivedRequest(body["model"], instructions, text, schema, instructions, most_tokens)
 
 
-def completion(question: Question, answered: Answered) -> dict[str, Any]:
+def completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str, Any]:
     tokens = answered.tokens
     return {
         "id": f"chatcmpl-{uuid4().hex}",
@@ -73,7 +73,7 @@ def completion(question: Question, answered: Answered) -> dict[str, Any]:
     }
 
 
-def streamed(question: Question, answered: Answered) -> bytes:
+def streamed(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
     """The same as server-sent events, a word each."""
     whole = completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
@@ -86,7 +86,7 @@ def streamed(question: Question, answered: Answered) -> bytes:
     return "".join([*events, "data: [DONE]\n\n"]).encode()
 
 
-def not_taken(error: NotTaken) -> dict[str, Any]:
+def not_taken(error: UnsupportedParameter) -> dict[str, Any]:
     """As OpenAI words it."""
     return {
         "error": {

@@ -21,13 +21,13 @@ from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mnemon_bench.provider_server import anthropic, google, openai
-from mnemon_bench.provider_server.state import State
-from mnemon_bench.provider_server.wire import Request, Response, Route, refusal
+from mnemon_bench.provider_server.state import ProviderState
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, refusal
 
 ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
 
 
-def answered(state: State, request: Request) -> Response:
+def answered(state: ProviderState, request: HttpRequest) -> Response:
     """What is answered to a request; late and half where a fault says so."""
     route, request = _route(state, request)
     if route is None:
@@ -55,7 +55,7 @@ def answered(state: State, request: Request) -> Response:
     return response
 
 
-def _route(state: State, request: Request) -> tuple[Route | None, Request]:
+def _route(state: ProviderState, request: HttpRequest) -> tuple[Route | None, HttpRequest]:
     for route in ROUTES:
         matched = route.pattern.fullmatch(request.path)
         if matched and route.method == request.method and (state.has_batches or not route.of_batches):
@@ -63,7 +63,7 @@ def _route(state: State, request: Request) -> tuple[Route | None, Request]:
     return None, request
 
 
-def _keys(request: Request) -> str:
+def _keys(request: HttpRequest) -> str:
     """The key that came, whichever provider's header it is in."""
     key = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
     return key or request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -73,11 +73,11 @@ def _body(response: Response) -> bytes:
     return response.body if isinstance(response.body, bytes) else json.dumps(response.body).encode()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _ProviderHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # head and body leave together
-    server: "_Server"
+    server: "_ProviderHttpServer"
 
     def do_GET(self) -> None:
         self._serve()
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         address = urlsplit(self.path)
-        request = Request(
+        request = HttpRequest(
             self.command,
             unquote(address.path),
             {},
@@ -132,10 +132,10 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
 
-class _Server(ThreadingHTTPServer):
+class _ProviderHttpServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
-    state: State
+    state: ProviderState
     url: str
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -150,9 +150,9 @@ class ProviderServer:
         url: without a path; `openai_url` is the base url that OpenAI's SDK wants.
     """
 
-    def __init__(self, state: State | None = None, port: int = 0) -> None:
-        self.state = state or State()
-        self._server = _Server(("127.0.0.1", port), _Handler)
+    def __init__(self, state: ProviderState | None = None, port: int = 0) -> None:
+        self.state = state or ProviderState()
+        self._server = _ProviderHttpServer(("127.0.0.1", port), _ProviderHandler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.openai_url = f"{self.url}/v1"
         self._server.state, self._server.url = self.state, self.url

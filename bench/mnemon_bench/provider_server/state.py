@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
-from mnemon_bench.provider_server.answers import Question, answer
-from mnemon_bench.provider_server.faults import Damage, Faults, ordered
+from mnemon_bench.provider_server.answers import ReceivedRequest, answer
+from mnemon_bench.provider_server.faults import Damage, ProviderFaults, ordered
 
 CACHED_FROM = 1024
 """Characters that a beginning has at least to be cached."""
 
 
-class Tokens(NamedTuple):
+class CountedTokens(NamedTuple):
     """Of one question; `input` has those that were `cached`, and those that were `written` to the cache."""
 
     input: int = 0
@@ -24,11 +24,11 @@ class Tokens(NamedTuple):
     output: int = 0
 
 
-class Answered(NamedTuple):
+class GeneratedAnswer(NamedTuple):
     """What the server says to a question."""
 
     text: str
-    tokens: Tokens
+    tokens: CountedTokens
     is_cut: bool
 
 
@@ -36,19 +36,19 @@ class Done(NamedTuple):
     """A line of a batch that is done, and what is wrong with its result."""
 
     line_id: str
-    answered: Answered
+    answered: GeneratedAnswer
     damage: Damage | None
 
 
-class Asked(NamedTuple):
+class BatchLine(NamedTuple):
     """A line of a batch."""
 
     line_id: str
-    question: Question
+    question: ReceivedRequest
 
 
 @dataclass
-class Batch:
+class ProviderBatch:
     """A batch.
 
     Attributes:
@@ -61,7 +61,7 @@ class Batch:
 
     id: str
     format: str
-    lines: Sequence[Asked]
+    lines: Sequence[BatchLine]
     given: Mapping[str, Any]
     created_at: float
     polls: int
@@ -71,7 +71,7 @@ class Batch:
 
 
 @dataclass
-class State:
+class ProviderState:
     """All that the server knows. Its methods may be called by many threads.
 
     Attributes:
@@ -98,21 +98,21 @@ class State:
     formats: frozenset[str] = frozenset({"json_schema", "json_object"})
     untaken: frozenset[str] = frozenset()
     longest: int | None = None
-    answering: Callable[[Question], str] = answer
-    faults: Faults = field(default_factory=Faults)
+    answering: Callable[[ReceivedRequest], str] = answer
+    faults: ProviderFaults = field(default_factory=ProviderFaults)
     requests: list[str] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[ReceivedRequest] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
-    used: Tokens = field(default_factory=Tokens)
+    used: CountedTokens = field(default_factory=CountedTokens)
     most_in_flight: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.RLock = field(default_factory=threading.RLock)
     _in_flight: int = 0
-    _batches: dict[str, Batch] = field(default_factory=dict)
+    _batches: dict[str, ProviderBatch] = field(default_factory=dict)
     _beginnings: set[tuple[str, str]] = field(default_factory=set)
 
-    def ask(self, question: Question) -> Answered:
+    def ask(self, question: ReceivedRequest) -> GeneratedAnswer:
         """Have a question answered, which takes the model its time.
 
         Raises:
@@ -129,26 +129,28 @@ class State:
             self.asked[question.text] += 1
             return self._answered(question)
 
-    def create(self, wire: str, lines: Iterable[Asked], given: Mapping[str, Any]) -> Batch:
+    def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
         """A new batch."""
         with self.lock:
-            batch = Batch(f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls)
+            batch = ProviderBatch(
+                f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls
+            )
             self.asked.update(line.question.text for line in batch.lines)
             self._batches[batch.id] = batch
             return batch
 
-    def batch(self, batch_id: str, wire: str) -> Batch | None:
+    def batch(self, batch_id: str, wire: str) -> ProviderBatch | None:
         """A batch of a wire format; None where there is none of this id."""
         with self.lock:
             batch = self._batches.get(batch_id)
             return batch if batch is not None and batch.format == wire else None
 
-    def batches(self, wire: str | None = None) -> list[Batch]:
+    def batches(self, wire: str | None = None) -> list[ProviderBatch]:
         """The batches of a wire format, or of all, the newest first."""
         with self.lock:
             return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
 
-    def poll(self, batch: Batch) -> None:
+    def poll(self, batch: ProviderBatch) -> None:
         """It was asked after: it comes nearer to its end."""
         with self.lock:
             if batch.state != "running":
@@ -158,13 +160,13 @@ class State:
                 return
             self._end(batch, self.faults.ending)
 
-    def cancel(self, batch: Batch) -> None:
+    def cancel(self, batch: ProviderBatch) -> None:
         """End it with what is done."""
         with self.lock:
             if batch.state == "running":
                 self._end(batch, "cancelled")
 
-    def results(self, batch: Batch) -> Sequence[Done]:
+    def results(self, batch: ProviderBatch) -> Sequence[Done]:
         """What came of the lines that are done, the same however often it is asked for."""
         with self.lock:
             if batch.results is None:
@@ -176,28 +178,28 @@ class State:
                 batch.results = ordered(there, self.faults.order)
             return batch.results
 
-    def _damage(self, question: Question) -> Damage | None:
+    def _damage(self, question: ReceivedRequest) -> Damage | None:
         return "failed" if self._is_too_long(question) else self.faults.damage(question.text)
 
-    def _is_too_long(self, question: Question) -> bool:
+    def _is_too_long(self, question: ReceivedRequest) -> bool:
         return self.longest is not None and len(question.text) > self.longest
 
-    def _end(self, batch: Batch, state: Literal["ended", "expired", "failed", "cancelled"]) -> None:
+    def _end(self, batch: ProviderBatch, state: Literal["ended", "expired", "failed", "cancelled"]) -> None:
         shares = {"ended": 1.0, "failed": 0.0}
         batch.state = state
         batch.done = int(len(batch.lines) * shares.get(state, self.faults.done_share))
         self.asked.subtract(line.question.text for line in batch.lines[batch.done :])
 
-    def _answered(self, question: Question) -> Answered:
+    def _answered(self, question: ReceivedRequest) -> GeneratedAnswer:
         text = self.answering(question)
         is_cut = self.faults.is_cut(question.text)
         text = text[: len(text) // 2] if is_cut else text
         tokens = self._counted(question, text)
         self.questions.append(question)
-        self.used = Tokens(*(sum(pair) for pair in zip(self.used, tokens, strict=True)))
-        return Answered(text, tokens, is_cut)
+        self.used = CountedTokens(*(sum(pair) for pair in zip(self.used, tokens, strict=True)))
+        return GeneratedAnswer(text, tokens, is_cut)
 
-    def _counted(self, question: Question, text: str) -> Tokens:
+    def _counted(self, question: ReceivedRequest, text: str) -> CountedTokens:
         """A word is a token."""
         cached = written = 0
         if len(question.beginning) >= CACHED_FROM:
@@ -206,4 +208,4 @@ class State:
             cached, written = (words, 0) if beginning in self._beginnings else (0, words)
             self._beginnings.add(beginning)
         words_in = len(question.instructions.split()) + len(question.text.split())
-        return Tokens(words_in, cached, written, len(text.split()))
+        return CountedTokens(words_in, cached, written, len(text.split()))

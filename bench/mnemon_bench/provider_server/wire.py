@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mnemon_bench.provider_server.faults import Damage, damaged
-from mnemon_bench.provider_server.state import State
+from mnemon_bench.provider_server.state import ProviderState
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """What came.
 
     Attributes:
@@ -60,7 +60,7 @@ def refusal(status: int, message: str) -> Response:
     return Response({"type": "error", "error": error}, status)
 
 
-def results_file(state: State, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]) -> Response:
+def results_file(state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]) -> Response:
     """A file of results, a JSON object a line, with what is wrong with the lines and with the file."""
     body = "".join(
         damaged(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
@@ -82,6 +82,6 @@ class Route(NamedTuple):
 
     method: str
     pattern: re.Pattern[str]
-    answer: Callable[[State, Request], Response]
+    answer: Callable[[ProviderState, HttpRequest], Response]
     of_batches: bool = False
     refusal: Callable[[int, str], Response] = refusal

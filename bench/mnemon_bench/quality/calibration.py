@@ -23,7 +23,7 @@ THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class Pair(BaseModel):
+class LabelledPair(BaseModel):
     """Two facts: the `same` in other words, an `update` of one by the other, or `different`: both kept."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,7 +38,7 @@ class InvalidPairs(ValueError):
     """A file that is no list of labelled pairs; the message names the line."""
 
 
-class Point(NamedTuple):
+class ThresholdPoint(NamedTuple):
     """What holds above a threshold."""
 
     threshold: float
@@ -47,7 +47,7 @@ class Point(NamedTuple):
     f1: float
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path) -> list[LabelledPair]:
     """The pairs of a file, one JSON object a line.
 
     Raises:
@@ -59,12 +59,12 @@ def read_pairs(path: Path) -> list[Pair]:
         raise InvalidPairs(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidPairs(f"{path} is not UTF-8: {error.reason}") from error
-    pairs: list[Pair] = []
+    pairs: list[LabelledPair] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            pairs.append(Pair.model_validate_json(line))
+            pairs.append(LabelledPair.model_validate_json(line))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"])) or "line"
@@ -76,7 +76,7 @@ def read_pairs(path: Path) -> list[Pair]:
     return pairs
 
 
-async def calibrate(model: Embedder, pairs: Sequence[Pair]) -> dict[str, Any]:
+async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
     """Measure a model on the pairs that alignment leaves open: of the others similarity decides nothing.
 
     Returns:
@@ -105,13 +105,13 @@ async def calibrate(model: Embedder, pairs: Sequence[Pair]) -> dict[str, Any]:
     }
 
 
-def _by_language(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[int]]]:
+def _by_language(pairs: Sequence[LabelledPair]) -> Iterator[tuple[str, list[int]]]:
     yield "all", list(range(len(pairs)))
     for language in sorted({pair.language for pair in pairs}):
         yield language, [row for row, pair in enumerate(pairs) if pair.language == language]
 
 
-def _measured(similarities: NDArray[np.float64], pairs: Sequence[Pair]) -> dict[str, Any]:
+def _measured(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, Any]:
     curve = _curve(similarities, np.array([pair.label != "different" for pair in pairs]))
     precise = _precise(curve)
     return {
@@ -122,16 +122,16 @@ def _measured(similarities: NDArray[np.float64], pairs: Sequence[Pair]) -> dict[
     }
 
 
-def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[Point]:
+def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[ThresholdPoint]:
     """One point per threshold up to the highest that any pair is above."""
-    points: list[Point] = []
+    points: list[ThresholdPoint] = []
     for threshold in THRESHOLDS:
         found = similarities > threshold
         if not found.any():
             break
         hits = int((found & alike).sum())
         points.append(
-            Point(
+            ThresholdPoint(
                 threshold,
                 precision=round(hits / int(found.sum()), 3),
                 recall=round(hits / int(alike.sum()), 3),
@@ -141,7 +141,7 @@ def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[
     return points
 
 
-def _precise(curve: Sequence[Point]) -> Point | None:
+def _precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
     """The lowest threshold from which on the precision is high enough."""
     lowest = None
     for point in reversed(curve):
@@ -151,7 +151,7 @@ def _precise(curve: Sequence[Point]) -> Point | None:
     return lowest
 
 
-def _recommended(similarities: NDArray[np.float64], pairs: Sequence[Pair]) -> dict[str, float]:
+def _recommended(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
     """The strictest over the languages. Where none is precise, what nothing exceeds: nothing is merged."""
     update, duplicate = 0.0, 0.0
     for _, rows in _by_language(pairs):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
-from mnemon_bench.quality.calibration import Pair
+from mnemon_bench.quality.calibration import LabelledPair
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
 from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
@@ -22,14 +22,14 @@ from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.models.embedding import Embedder
-from mnemon_infra.models.language.port import Answer, Usage
+from mnemon_infra.models.language.port import ModelAnswer, Usage
 from mnemon_infra.models.wordllama import word_similarity
 from mnemon_infra.vectors.port import Dense
 
-Outcome = Literal["same", "update", "undecided", "different", "refused"]
+PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
 """The relation that dedupe has found; `refused` where the policy keeps one of the facts out."""
 
-OUTCOMES: Final[tuple[Outcome, ...]] = ("same", "update", "undecided", "different", "refused")
+OUTCOMES: Final[tuple[PairOutcome, ...]] = ("same", "update", "undecided", "different", "refused")
 
 DIFFERENT_MERGED: Final = 0.02
 """Share of different facts that may become one."""
@@ -58,15 +58,15 @@ class JudgedPair(NamedTuple):
         evidence: of the decision.
     """
 
-    pair: Pair
-    outcome: Outcome
+    pair: LabelledPair
+    outcome: PairOutcome
     says_newer: bool
     is_merged: bool
     evidence: str | None
 
 
 async def run(
-    pairs: Sequence[Pair], embedder: Embedder, *, report: Callable[[str], None] = lambda line: None
+    pairs: Sequence[LabelledPair], embedder: Embedder, *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
     """Propose both facts of each pair to a user of its own, as the defaults have it.
 
@@ -108,7 +108,7 @@ async def run(
     }
 
 
-def _judge(pair: Pair, likeness: Likeness, older: Dense, newer: Dense) -> JudgedPair:
+def _judge(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Dense) -> JudgedPair:
     known, settings = UserFacts(), SettingsV1()
     (first,) = _propose(known, "p1", pair.a, [], likeness, settings)
     if not isinstance(first[1], FactSavedV1):
@@ -131,7 +131,7 @@ def _judge(pair: Pair, likeness: Likeness, older: Dense, newer: Dense) -> Judged
     return _refused(pair, "the newer fact is refused")
 
 
-def _refused(pair: Pair, evidence: str) -> JudgedPair:
+def _refused(pair: LabelledPair, evidence: str) -> JudgedPair:
     return JudgedPair(pair, "refused", says_newer=False, is_merged=False, evidence=evidence)
 
 
@@ -155,7 +155,7 @@ def _ask(
     known: UserFacts,
     newer: FactSavedV1,
     older: FactSavedV1,
-    pair: Pair,
+    pair: LabelledPair,
     settings: SettingsV1,
     likeness: Likeness,
 ) -> bool:
@@ -165,7 +165,7 @@ def _ask(
     )
     answer = {"newer": asked.fact_id, "older": asked.other_id, "relation": pair.label}
     said = json.dumps({"facts": [], "pairs": [answer]})
-    relations = read(Answer(said, Usage()), (), (), (asked,)).relations
+    relations = read(ModelAnswer(said, Usage()), (), (), (asked,)).relations
     event = FactComparedV1(**asked.model_dump(), relation=relations.get(asked))
     comparison = Comparison("compared", BEGIN + timedelta(hours=1), event)
     wording = {str(newer.id): newer.fact_id, str(older.id): older.fact_id}

@@ -27,10 +27,10 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.sample import sample
 from mnemon_infra.models import bm25
-from mnemon_infra.vectors.port import Collection, Dense, Hit, Sparse
+from mnemon_infra.vectors.port import Collection, Dense, PointHit, Sparse
 from mnemon_infra.vectors.vector_index import opened
 from mnemon_producers.client import MemoryClient
-from mnemon_producers.locomo import Conversation, NotLocomo, read
+from mnemon_producers.locomo import LocomoConversation, NotLocomo, read
 
 TENANT: Final = "recall"
 DEPTHS: Final = (5, 10, 20)
@@ -44,7 +44,7 @@ ADVERSARIAL: Final = 5
 _TURN: Final = re.compile(r"D\d+:\d+")
 
 
-class Question(NamedTuple):
+class LabelledQuestion(NamedTuple):
     """A question, who is asked, and the ids of the turns that hold the answer."""
 
     user: str
@@ -53,23 +53,23 @@ class Question(NamedTuple):
     category: int
 
 
-class Answered(NamedTuple):
+class RankedTurns(NamedTuple):
     """A question, the ids of the turns found for it, best first, and how long that took."""
 
-    question: Question
+    question: LabelledQuestion
     turns: Sequence[str]
     seconds: float
 
 
-Method = Callable[[Question], Awaitable[list[str]]]
+Method = Callable[[LabelledQuestion], Awaitable[list[str]]]
 """Finds turns, best first."""
 
 
 class Data(NamedTuple):
     """Conversations, and the questions about them that have usable evidence."""
 
-    conversations: Sequence[Conversation]
-    questions: Sequence[Question]
+    conversations: Sequence[LocomoConversation]
+    questions: Sequence[LabelledQuestion]
 
 
 async def run(
@@ -127,8 +127,8 @@ def load(path: Path) -> Data:
         NotLocomo: a file is something else, or there are no conversations with questions.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    conversations: list[Conversation] = []
-    questions: list[Question] = []
+    conversations: list[LocomoConversation] = []
+    questions: list[LabelledQuestion] = []
     for file in files:
         text = file.read_bytes()
         conversations += read(text, tenant=TENANT)
@@ -140,17 +140,19 @@ def load(path: Path) -> Data:
     return Data(conversations, questions)
 
 
-def _questions(each: dict[str, Any]) -> Iterator[Question]:
+def _questions(each: dict[str, Any]) -> Iterator[LabelledQuestion]:
     conversation = each["conversation"].values()
     turns = {turn["dia_id"] for session in conversation if isinstance(session, list) for turn in session}
     for asked in each.get("qa", ()):
         # Some have several ids in one string.
         evidence = turns.intersection(_TURN.findall(" ".join(asked["evidence"])))
         if evidence:
-            yield Question(each["sample_id"], asked["question"], frozenset(evidence), asked["category"])
+            yield LabelledQuestion(
+                each["sample_id"], asked["question"], frozenset(evidence), asked["category"]
+            )
 
 
-async def _import(connection: Client, conversations: Iterable[Conversation]) -> None:
+async def _import(connection: Client, conversations: Iterable[LocomoConversation]) -> None:
     events = [event for conversation in conversations for event in conversation.events]
     published = await MemoryClient(connection, tenant=TENANT).publish_many(events)
     for consumer in "persist", "index":
@@ -158,17 +160,17 @@ async def _import(connection: Client, conversations: Iterable[Conversation]) -> 
             await asyncio.sleep(0.05)
 
 
-async def _ask_all(questions: Sequence[Question], method: Method) -> list[Answered]:
+async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> list[RankedTurns]:
     answered = []
     for question in questions:
         begun = time.perf_counter()
         turns = await method(question)
-        answered.append(Answered(question, turns, time.perf_counter() - begun))
+        answered.append(RankedTurns(question, turns, time.perf_counter() - begun))
     return answered
 
 
 def _search(connection: Client) -> Method:
-    async def search(question: Question) -> list[str]:
+    async def search(question: LabelledQuestion) -> list[str]:
         body = {"query": question.text, "scope": ["messages"], "limit": max(DEPTHS)}
         answer = await connection.request(
             ask_subject(TENANT, question.user, "search"), json.dumps(body).encode(), timeout=30
@@ -181,7 +183,9 @@ def _search(connection: Client) -> Method:
     return search
 
 
-async def _candidates(deployment: Deployment, questions: Sequence[Question]) -> dict[str, list[Answered]]:
+async def _candidates(
+    deployment: Deployment, questions: Sequence[LabelledQuestion]
+) -> dict[str, list[RankedTurns]]:
     """What words alone find, vectors alone, and both: with the parts of `search`, in this process."""
     database = Database(deployment, name="bench")
     await database.open()
@@ -194,21 +198,21 @@ async def _candidates(deployment: Deployment, questions: Sequence[Question]) -> 
         assert embedder is not None
         statistics = await embedder.statistics(texts)
 
-        async def find(question: Question, *queries: Dense | Sparse) -> list[list[Hit]]:
+        async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user
             return await finding.vectors.search(
                 Collection.MESSAGES, owner, queries, breadth(max(DEPTHS)).each_way
             )
 
-        async def by_words(question: Question) -> list[str]:
+        async def by_words(question: LabelledQuestion) -> list[str]:
             (hits,) = await find(question, bm25.query(question.text))
             return _turns(hits)
 
-        async def by_meaning(question: Question) -> list[str]:
+        async def by_meaning(question: LabelledQuestion) -> list[str]:
             (hits,) = await find(question, await embedder.embed_query(question.text, statistics))
             return _turns(hits)
 
-        async def by_both(question: Question) -> list[str]:
+        async def by_both(question: LabelledQuestion) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
             by_words, by_meaning = await find(question, bm25.query(question.text), meaning)
             return _turns(fused(by_words, by_meaning, breadth(max(DEPTHS)).each_way))
@@ -226,7 +230,7 @@ def _turn(event_id: str) -> str:
     return ":".join(event_id.rsplit(":", 2)[1:])
 
 
-def summary(answered: Sequence[Answered]) -> dict[str, Any]:
+def summary(answered: Sequence[RankedTurns]) -> dict[str, Any]:
     """What a method found, and how fast."""
     regular = [each for each in answered if each.question.category != ADVERSARIAL]
     categories = sorted({each.question.category for each in answered})
@@ -241,7 +245,7 @@ def summary(answered: Sequence[Answered]) -> dict[str, Any]:
     }
 
 
-def _found(answered: Sequence[Answered]) -> dict[str, float]:
+def _found(answered: Sequence[RankedTurns]) -> dict[str, float]:
     recalls = {
         f"recall@{depth}": [recall(each.question.evidence, each.turns[:depth]) for each in answered]
         for depth in DEPTHS

@@ -38,7 +38,7 @@ TARGETS = {
     "at_least": {"fewest_tokens_when_grown": 700},
 }
 
-Summary = SummaryWrittenV1 | SummaryMergedV1
+SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
@@ -126,13 +126,13 @@ def _key_facts() -> Iterator[LogEvent]:
         yield LogEvent(memory_subject(TENANT, USER, "fact.saved"), saved.body(), f"bench-fact-{number}")
 
 
-async def _summaries(connection: Client) -> AsyncIterator[Summary]:
+async def _summaries(connection: Client) -> AsyncIterator[SummaryEvent]:
     async for _, _, event in events(connection, thing_filter(TENANT, USER, "summary"), 0):
-        assert isinstance(event, Summary)
+        assert isinstance(event, SummaryEvent)
         yield event
 
 
-def _live(summaries: list[Summary]) -> list[Summary]:
+def _live(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
     merged = {name for each in summaries if isinstance(each, SummaryMergedV1) for name in each.merged}
     return [each for each in summaries if each.summary_id not in merged]
 

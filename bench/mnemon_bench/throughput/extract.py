@@ -19,7 +19,7 @@ from mnemon_consumers.extract.prompt import request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import write
 from mnemon_producers.events import ChatEvent
@@ -109,7 +109,7 @@ async def _bare(deployment: Deployment, speakers: range) -> float:
 
         async def ask(speaker: int) -> None:
             messages = [said(speaker, number) for number in range(WINDOW)]
-            conversation = [Said(n, each.role, each.content, now) for n, each in enumerate(messages)]
+            conversation = [PromptMessage(n, each.role, each.content, now) for n, each in enumerate(messages)]
             answer = await model.complete(request(conversation, [], settings))
             read_answer(answer, conversation, [])
 

@@ -25,9 +25,9 @@ SINGLE = 2_000
 USERS = 1_000
 TEXT = "A turn of a conversation is about as long as this one, give or take a few words more or less: "
 
-Row: TypeAlias = tuple[str, str]
-Way: TypeAlias = Callable[[list[Row]], Awaitable[object]]
-Rates: TypeAlias = dict[str, list[float]]
+PublishedRow: TypeAlias = tuple[str, str]
+PublishMethod: TypeAlias = Callable[[list[PublishedRow]], Awaitable[object]]
+MeasuredRates: TypeAlias = dict[str, list[float]]
 """Messages per second of each way, round by round."""
 
 
@@ -61,21 +61,21 @@ async def run(nats_url: str) -> dict[str, Any]:
     }
 
 
-def _ratio(rates: Rates, way: str, beside: str) -> float:
+def _ratio(rates: MeasuredRates, way: str, beside: str) -> float:
     # Round by round: what else the machine does touches neighbours alike.
     return median(one / other for one, other in zip(rates[way], rates[beside], strict=True))
 
 
-def _batched_ways(connection: Client) -> dict[str, Way]:
+def _batched_ways(connection: Client) -> dict[str, PublishMethod]:
     client = MemoryClient(connection, tenant="bench")
 
-    async def publish_many(rows: list[Row]) -> Published:
+    async def publish_many(rows: list[PublishedRow]) -> Published:
         return await client.publish_many(_events(rows))
 
-    async def atomic_batches(rows: list[Row]) -> None:
+    async def atomic_batches(rows: list[PublishedRow]) -> None:
         await _atomic_batches(connection, rows, ids=False)
 
-    async def atomic_batches_with_ids(rows: list[Row]) -> None:
+    async def atomic_batches_with_ids(rows: list[PublishedRow]) -> None:
         await _atomic_batches(connection, rows, ids=True)
 
     return {
@@ -85,14 +85,14 @@ def _batched_ways(connection: Client) -> dict[str, Way]:
     }
 
 
-def _single_ways(connection: Client) -> dict[str, Way]:
+def _single_ways(connection: Client) -> dict[str, PublishMethod]:
     client = MemoryClient(connection, tenant="bench")
     jetstream = connection.jetstream()
 
-    async def publish(rows: list[Row]) -> None:
+    async def publish(rows: list[PublishedRow]) -> None:
         await asyncio.gather(*(client.publish(user, "user", content) for user, content in rows))
 
-    async def publish_async(rows: list[Row]) -> None:
+    async def publish_async(rows: list[PublishedRow]) -> None:
         futures = [
             await jetstream.publish_async(
                 _subject(user), _body(content), headers={"Nats-Msg-Id": uuid4().hex}
@@ -104,7 +104,7 @@ def _single_ways(connection: Client) -> dict[str, Way]:
     return {"publish_async": publish_async, "publish": publish}
 
 
-async def _atomic_batches(connection: Client, rows: list[Row], *, ids: bool) -> None:
+async def _atomic_batches(connection: Client, rows: list[PublishedRow], *, ids: bool) -> None:
     jetstream = connection.jetstream()
     run_id = uuid4().hex
     for start in range(0, len(rows), BATCH_MESSAGES):
@@ -121,9 +121,9 @@ async def _atomic_batches(connection: Client, rows: list[Row], *, ids: bool) -> 
                 await jetstream.publish(_subject(user), _body(content), stream=LOG, headers=headers)
 
 
-async def _rates(ways: dict[str, Way], size: int) -> Rates:
+async def _rates(ways: dict[str, PublishMethod], size: int) -> MeasuredRates:
     rows = list(_rows(size))
-    rates: Rates = {name: [] for name in ways}
+    rates: MeasuredRates = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
             began = time.perf_counter()
@@ -147,11 +147,11 @@ async def _memory(connection: Client) -> dict[str, float]:
     return highest
 
 
-def _rows(size: int) -> Iterator[Row]:
+def _rows(size: int) -> Iterator[PublishedRow]:
     return ((f"u{number % USERS}", f"{TEXT}{number}") for number in range(size))
 
 
-def _events(rows: Iterator[Row] | list[Row]) -> Iterator[ChatEvent]:
+def _events(rows: Iterator[PublishedRow] | list[PublishedRow]) -> Iterator[ChatEvent]:
     return (ChatEvent(user, MessageV1(role="user", content=content)) for user, content in rows)
 
 

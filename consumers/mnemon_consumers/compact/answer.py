@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from mnemon_consumers.domain.policy.secrets.detection import secret_in
 from mnemon_contracts.settings.groups import Policy
-from mnemon_infra.models.language.port import Answer, Request
+from mnemon_infra.models.language.port import ModelAnswer, ModelRequest
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
 """Characters of a summary. Some languages write no spaces between words, so characters are limited too."""
@@ -17,9 +17,11 @@ ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
 """Words in a row that an answer has from the instructions, or from the messages, when it repeats them."""
 
-Reason = Literal["empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"]
+SummaryFlaw = Literal[
+    "empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"
+]
 
-_WHY: Final[Mapping[Reason, str]] = {
+_WHY: Final[Mapping[SummaryFlaw, str]] = {
     "empty": "it has no words",
     "cut_off": "it ends in the middle",
     "preamble": "it has words around the summary, such as “Here is a summary”",
@@ -131,7 +133,7 @@ _ECHOED_PROMPT: Final = re.compile(
 class SummaryRefusal:
     """The reason why an answer is refused as a summary."""
 
-    reason: Reason
+    reason: SummaryFlaw
 
     @property
     def why(self) -> str:
@@ -139,7 +141,7 @@ class SummaryRefusal:
         return _WHY[self.reason]
 
 
-def check_summary(answer: Answer, request: Request) -> str | SummaryRefusal:
+def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRefusal:
     """Check what a model answered to a request for a summary.
 
     Thoughts, a bare label such as "Summary:" and quotation marks around the whole are left out; for anything
@@ -159,13 +161,13 @@ def check_summary(answer: Answer, request: Request) -> str | SummaryRefusal:
     return line
 
 
-def correct_request(request: Request, refusal: SummaryRefusal) -> Request:
+def correct_request(request: ModelRequest, refusal: SummaryRefusal) -> ModelRequest:
     """Repeat the request with the reason why its answer was refused."""
     note = f"Your last answer was refused: {refusal.why}. Answer with one or two sentences only."
     return replace(request, text=f"{request.text}\n{note}\n")
 
 
-def _reason(text: str, line: str, answer: Answer, request: Request) -> Reason | None:
+def _reason(text: str, line: str, answer: ModelAnswer, request: ModelRequest) -> SummaryFlaw | None:
     if not any(character.isalnum() for character in line):
         return "cut_off" if answer.is_cut else "empty"
     if _FENCE.search(text):
@@ -196,7 +198,7 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def _is_echo(line: str, request: Request) -> bool:
+def _is_echo(line: str, request: ModelRequest) -> bool:
     if _ECHOED_PROMPT.search(line):
         return True
     said = _words(line)

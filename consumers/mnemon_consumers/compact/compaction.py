@@ -18,7 +18,7 @@ from cachetools import TTLCache
 from nats.aio.client import Client
 
 from mnemon_consumers.compact.answer import SummaryRefusal, check_summary, correct_request
-from mnemon_consumers.compact.decide import Place, Step, Write, next_step, summary
+from mnemon_consumers.compact.decide import CompactionStep, ConversationKey, Write, next_step, summary
 from mnemon_consumers.compact.prompt import of_messages, of_summaries
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.domain.spending.calls import called, cost, estimate
@@ -26,9 +26,9 @@ from mnemon_consumers.domain.spending.counters import count
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import thing_filter, user_filters
+from mnemon_contracts.subjects import Owner, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove
-from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append, insist
@@ -37,13 +37,18 @@ from mnemon_infra.broker.streams.trace_context import trace_at
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import locked_if_free
 from mnemon_infra.database.memory.summaries import newest_summaries
-from mnemon_infra.database.memory.user_memory import Newest
-from mnemon_infra.database.messages.unsummarised import Whose, uncovered
-from mnemon_infra.database.projections.rows import Owner
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
 from mnemon_infra.models.language.offline.model import offline
-from mnemon_infra.models.language.port import LanguageModel, ModelUnavailable, Request, RequestRefused, Usage
+from mnemon_infra.models.language.port import (
+    LanguageModel,
+    ModelRequest,
+    ModelUnavailable,
+    RequestRefused,
+    Usage,
+)
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry import tracing
 
@@ -87,7 +92,7 @@ _OFF: Final = Ack("compaction is switched off")
 _DEAD_ALREADY: Final = Ack("there is a dead letter of it")
 
 
-_Failing = tuple[Place, str, Compaction]
+_Failing = tuple[ConversationKey, str, Compaction]
 """A step that no answer was any use to; with other settings it is another."""
 
 
@@ -105,7 +110,7 @@ class Compacting:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: Patience,
+        patience: CircuitBreaker,
         budgets: Budgets,
     ) -> None:
         self._database = database
@@ -115,7 +120,7 @@ class Compacting:
         self._position = Position()
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVEN_UP)
 
-    async def compact(self, connection: Client, place: Place) -> Outcome:
+    async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
         """Compact a conversation until nothing is due; how its trigger ends.
 
         Raises:
@@ -131,7 +136,7 @@ class Compacting:
                     return ended
         return Retry(BUSY)
 
-    async def _step(self, connection: Client, place: Place) -> Outcome | None:
+    async def _step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
         """Take one step; None when there may be another."""
         tenant, user, _ = place
         settings = self._settings.of(tenant)
@@ -171,12 +176,12 @@ class Compacting:
     async def _take(
         self,
         connection: Client,
-        place: Place,
-        step: Step,
-        request: Request,
+        place: ConversationKey,
+        step: CompactionStep,
+        request: ModelRequest,
         model: LanguageModel,
         settings: SettingsV1,
-    ) -> Outcome | None:
+    ) -> DeliveryOutcome | None:
         """Ask a model, and put what it says into the log if it is still wanted."""
         tenant, user, _ = place
         compaction = settings.compaction
@@ -199,7 +204,12 @@ class Compacting:
         return None
 
     async def _summarised(
-        self, connection: Client, owner: Owner, request: Request, model: LanguageModel, settings: SettingsV1
+        self,
+        connection: Client,
+        owner: Owner,
+        request: ModelRequest,
+        model: LanguageModel,
+        settings: SettingsV1,
     ) -> tuple[str, str, Sequence[LogEvent]]:
         """Ask a model for a summary, and once more where the answer is refused.
 
@@ -235,12 +245,14 @@ class Compacting:
         last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
         return await self._position.reach(connection.jetstream(), last, patience) >= last
 
-    async def _due(self, place: Place, compaction: Compaction) -> Step | None:
+    async def _due(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
         tenant, user, conversation = place
-        whose = Whose(tenant, user, compaction.after_messages + 1, self._position.value, conversation)
-        newest = Newest(tenant, user, conversation, compaction.merge_above + 1)
+        whose = UnsummarisedQuery(
+            tenant, user, compaction.after_messages + 1, self._position.value, conversation
+        )
+        newest = NewestMessages(tenant, user, conversation, compaction.merge_above + 1)
 
-        async def query(connection: Connection) -> Step | None:
+        async def query(connection: Connection) -> CompactionStep | None:
             (stretches,) = await uncovered([whose], "summaries")(connection)
             (summaries,) = await newest_summaries([newest])(connection)
             if len(summaries) > compaction.merge_above:  # fewer are kept than before: there may be more
@@ -250,7 +262,7 @@ class Compacting:
 
         return await self._database.read(query)
 
-    def _no_use(self, failing: _Failing, step: Step, problem: str) -> Outcome:
+    def _no_use(self, failing: _Failing, step: CompactionStep, problem: str) -> DeliveryOutcome:
         attempts = self._failed[failing] = self._failed.get(failing, 0) + 1
         (tenant, _, conversation), _, _ = failing
         from_seq, to_seq = step.covers

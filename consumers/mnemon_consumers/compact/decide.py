@@ -19,7 +19,7 @@ EXTRACTOR: Final = "compact"
 MOST_MERGED: Final = 50
 """Summaries of which one is made at once, where not more of them may be: a model reads only so much."""
 
-Place = tuple[str, str, str]
+ConversationKey = tuple[str, str, str]
 """Tenant, user and conversation."""
 
 
@@ -55,12 +55,12 @@ class Merge:
         return f"instead of {self.summaries[0].id}"
 
 
-Step = Write | Merge
+CompactionStep = Write | Merge
 
 
 def next_step(
     uncovered: Sequence[SpokenRow], summaries: Sequence[StoredSummary], settings: Compaction
-) -> Step | None:
+) -> CompactionStep | None:
     """What a conversation is due now.
 
     Summaries make room before another comes: there are never more than `merge_above`.
@@ -76,7 +76,7 @@ def next_step(
     return Write(tuple(uncovered[: settings.messages])) if is_due else None
 
 
-def summary(place: Place, step: Step, text: str, model: str) -> LogEvent:
+def summary(place: ConversationKey, step: CompactionStep, text: str, model: str) -> LogEvent:
     """The event of a step.
 
     Its id follows from where the step begins: whoever takes it, however often, and with whatever settings,

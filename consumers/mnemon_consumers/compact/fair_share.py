@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mnemon_infra.database.projections.rows import Owner
+from mnemon_contracts.subjects import Owner
 
 
 class Shares:

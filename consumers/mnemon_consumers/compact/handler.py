@@ -15,17 +15,16 @@ from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.model_reports import reporting
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, parse_conversation, work_subject
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
-from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.messages.unsummarised import Whose, long_uncovered
-from mnemon_infra.database.projections.rows import Owner
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
@@ -59,12 +58,12 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
     database = Database(
         deployment.model_copy(update={"pg_pool_max": 2 * at_once}), name="mnemon-compact-models"
     )
-    patience = Patience(models)
+    patience = CircuitBreaker(models)
     compacting = Compacting(database, settings, patience, Budgets(database, settings))
     working, shares = Working(), Shares(at_once)
 
-    async def look(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
-        outcomes: list[Outcome] = []
+    async def look(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        outcomes: list[DeliveryOutcome] = []
         users: dict[Owner, None] = {}
         for delivery in deliveries:
             try:
@@ -73,7 +72,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             except InvalidBody as error:
                 outcomes.append(Dead("invalid_trigger", str(error)))
         wanted = [
-            Whose(tenant, user, compaction.after_messages + 1, ANY_POSITION)
+            UnsummarisedQuery(tenant, user, compaction.after_messages + 1, ANY_POSITION)
             for tenant, user in users
             if (compaction := settings.of(tenant).compaction).enabled
         ]
@@ -85,7 +84,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             return [Retry() if outcome is ACK else outcome for outcome in outcomes]
         return outcomes
 
-    async def trigger(wanted: Sequence[Whose]) -> None:
+    async def trigger(wanted: Sequence[UnsummarisedQuery]) -> None:
         """Have those conversations compacted that are long enough."""
         publish = broker.config.connection_state.stream.publish
         found = await database.read(long_uncovered(wanted))
@@ -96,10 +95,10 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         ]
         await asyncio.gather(*(publish(subject, b"", stream=WORK) for subject in subjects))
 
-    async def compact(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def compact(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         return await asyncio.gather(*(working.ended(compact_one(each)) for each in deliveries))
 
-    async def compact_one(delivery: Delivery) -> Outcome:
+    async def compact_one(delivery: Delivery) -> DeliveryOutcome:
         try:
             place = parse_conversation(delivery.subject)
         except InvalidSubject as error:

@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Final, Self
 
-from mnemon_infra.broker.outcomes import Outcome, Retry
+from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 LAST_WORD: Final = 8.0
 """Seconds, less than a consumer has to end. What a model says is paid for; after that somebody else asks."""
@@ -16,7 +16,7 @@ class Working:
 
     def __init__(self, last_word: float = LAST_WORD) -> None:
         self._last_word = last_word
-        self._tasks: set[asyncio.Task[Outcome]] = set()
+        self._tasks: set[asyncio.Task[DeliveryOutcome]] = set()
         self._is_ending = False
 
     async def __aenter__(self) -> Self:
@@ -34,7 +34,7 @@ class Working:
             for task in late:
                 task.cancel()
 
-    async def ended(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    async def ended(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
         """How the work ends; to be tried again where it is broken off."""
         if self._is_ending:
             work.close()

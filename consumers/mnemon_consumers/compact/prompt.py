@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.unsummarised import SpokenRow
-from mnemon_infra.models.language.port import Request, Said
+from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech, time_stamp
 
 PROMPT_VERSION: Final = "compact-2"
@@ -50,26 +50,26 @@ Answer with the sentences only: no heading, no list, no quotation marks.
 """
 
 
-def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> Request:
+def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelRequest:
     """What to ask of messages that are to become a summary, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [
-        Said(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shown_name(each.name))
+        PromptMessage(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shown_name(each.name))
         for each in messages
     ]
     return _request(said, f"Messages:\n{_lines(map(_message, said))}\n", settings)
 
 
-def of_summaries(summaries: Sequence[StoredSummary], settings: SettingsV1) -> Request:
+def of_summaries(summaries: Sequence[StoredSummary], settings: SettingsV1) -> ModelRequest:
     """What to ask of earlier summaries that are to become one, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
-    said = [Said(each.to_seq, "system", each.text, each.at.astimezone(zone)) for each in summaries]
+    said = [PromptMessage(each.to_seq, "system", each.text, each.at.astimezone(zone)) for each in summaries]
     lines = _lines(" ".join(each.text.split()) for each in said)
     return _request(said, f"Earlier summaries, oldest first:\n{lines}\n", settings)
 
 
-def _request(said: Sequence[Said], text: str, settings: SettingsV1) -> Request:
-    return Request(
+def _request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
+    return ModelRequest(
         purpose="compact",
         instructions=instructed(INSTRUCTIONS, settings.compaction.instructions),
         text=text,
@@ -82,7 +82,7 @@ def _lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
-def _message(said: Said) -> str:
+def _message(said: PromptMessage) -> str:
     return f"{time_stamp(said)} {speech(said)}"
 
 

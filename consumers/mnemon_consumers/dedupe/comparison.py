@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from mnemon_consumers.dedupe.state.decisions import KnownFact
+from mnemon_consumers.dedupe.state.decisions import KeptFact
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse
-from mnemon_consumers.domain.alignment.relation import UNDECIDED_SHARE, Relation, Verdict, relate
-from mnemon_consumers.domain.alignment.statement import Kind, Statement
+from mnemon_consumers.domain.alignment.relation import UNDECIDED_SHARE, FactRelation, RelationVerdict, relate
+from mnemon_consumers.domain.alignment.statement import ParsedFact, TermKind
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
 
@@ -18,7 +18,12 @@ CANDIDATES: Final = 12
 MOST_UNDECIDED: Final = 3
 """Facts that a decision names as undecided: each is a question to a language model."""
 
-_PRECEDENCE: Final = {Relation.SAME: 0, Relation.UPDATE: 1, Relation.UNDECIDED: 2, Relation.DIFFERENT: 3}
+_PRECEDENCE: Final = {
+    FactRelation.SAME: 0,
+    FactRelation.UPDATE: 1,
+    FactRelation.UNDECIDED: 2,
+    FactRelation.DIFFERENT: 3,
+}
 
 
 class NearestFact(NamedTuple):
@@ -47,8 +52,8 @@ class Likeness:
 class Match:
     """A known fact, how a new one stands to it, and how near in meaning it is, where that is known."""
 
-    known: KnownFact
-    verdict: Verdict
+    known: KeptFact
+    verdict: RelationVerdict
     similarity: float | None
 
 
@@ -69,7 +74,7 @@ class Matches:
 
 def compare_facts(
     text: str,
-    facts: Sequence[KnownFact],
+    facts: Sequence[KeptFact],
     nearest: Iterable[NearestFact],
     likeness: Likeness,
     settings: Dedupe,
@@ -93,8 +98,8 @@ def compare_facts(
     if not matches:
         return Matches()
     first = matches[0]
-    best = first if first.verdict.relation in (Relation.SAME, Relation.UPDATE) else None
-    doubtful = [each.known.id for each in matches if each.verdict.relation is Relation.UNDECIDED]
+    best = first if first.verdict.relation in (FactRelation.SAME, FactRelation.UPDATE) else None
+    doubtful = [each.known.id for each in matches if each.verdict.relation is FactRelation.UNDECIDED]
     return Matches(best, first, () if best else tuple(doubtful[:MOST_UNDECIDED]))
 
 
@@ -110,13 +115,13 @@ def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[flo
 
 
 def _candidates(
-    new: Statement,
-    facts: Sequence[KnownFact],
+    new: ParsedFact,
+    facts: Sequence[KeptFact],
     similarities: Mapping[str, float],
     thresholds: tuple[float | None, float | None],
-) -> list[KnownFact]:
+) -> list[KeptFact]:
     """The facts worth aligning: those with the most terms in common, the nearest, and those alike enough."""
-    keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not Kind.LIGHT))
+    keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)
     chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}
     chosen |= set(sorted(similarities, key=lambda each: -similarities[each])[:1])
@@ -136,8 +141,8 @@ def _candidates(
 
 def _match(
     text: str,
-    new: Statement,
-    known: KnownFact,
+    new: ParsedFact,
+    known: KeptFact,
     similarity: float | None,
     likeness: Likeness,
     settings: Dedupe,
@@ -146,20 +151,20 @@ def _match(
     update, duplicate = thresholds_for(text, likeness, settings)
     if similarity is not None and verdict.is_open:
         if duplicate is not None and similarity > duplicate:
-            verdict = replace(verdict, relation=Relation.SAME, evidence=_near(similarity, duplicate))
+            verdict = replace(verdict, relation=FactRelation.SAME, evidence=_near(similarity, duplicate))
         elif update is not None and similarity > update:
-            verdict = replace(verdict, relation=Relation.UPDATE, evidence=_near(similarity, update))
+            verdict = replace(verdict, relation=FactRelation.UPDATE, evidence=_near(similarity, update))
     required = min((bound for bound in (update, duplicate) if bound is not None), default=None)
     if (
         settings.require_similarity
-        and verdict.relation is Relation.UPDATE
+        and verdict.relation is FactRelation.UPDATE
         and likeness.model is not None
         and required is not None
         # Of a fact that is not among the nearest no similarity is known: it is below theirs.
         and (similarity is None or similarity <= required)
     ):
         evidence = f"{verdict.evidence}, and their similarity is not above {required:.2f}"
-        verdict = replace(verdict, relation=Relation.DIFFERENT, evidence=evidence)
+        verdict = replace(verdict, relation=FactRelation.DIFFERENT, evidence=evidence)
     return Match(known, verdict, similarity)
 
 

@@ -1,7 +1,7 @@
 """Decides on a proposed fact. No I/O, no clock, no randomness.
 
-`examine` decides what the words alone decide. A `Candidate` that it leaves is compared with the known facts
-by `settle`. "Now" is when the proposal came into the log: a decision is the same whenever it is made.
+`examine` decides what the words alone decide. A `CandidateFact` that it leaves is compared with the known
+facts by `settle`. "Now" is when the proposal came into the log: a decision is the same whenever it is made.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from mnemon_consumers.dedupe.classification import classify
 from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, thresholds_for
 from mnemon_consumers.dedupe.eviction import Eviction, make_room
 from mnemon_consumers.dedupe.rewrite import restated, rewritten
-from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts
-from mnemon_consumers.domain.alignment.relation import Relation, Verdict, relate
+from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
+from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate
 from mnemon_consumers.domain.policy.refusal import refusal
 from mnemon_consumers.domain.policy.wording import one_line, words
 from mnemon_contracts.base import ID_LIMIT, Event
@@ -47,7 +47,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateFact:
     """A proposal that no rule refuses and whose words are new, as the fact that it would be."""
 
     proposal: Proposal
@@ -63,13 +63,13 @@ def decide(
 ) -> list[Decided]:
     """Decide on a proposal whose nearest facts are known: `examine`, then `settle`."""
     match examine(proposal, known, settings):
-        case Candidate() as candidate:
+        case CandidateFact() as candidate:
             return settle(candidate, known, nearest, settings, likeness)
         case decided:
             return decided
 
 
-def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candidate | list[Decided]:
+def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> CandidateFact | list[Decided]:
     """Refuse a proposal, or find the fact whose very words it repeats.
 
     Returns:
@@ -82,7 +82,7 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
         return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
     other = _find_repeated(proposal, known)
     if other is None:
-        return Candidate(proposal, classify(event, at, settings))
+        return CandidateFact(proposal, classify(event, at, settings))
     by = Decision(
         proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
     )
@@ -98,7 +98,7 @@ def text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) 
 
 
 def settle(
-    candidate: Candidate,
+    candidate: CandidateFact,
     known: UserFacts,
     nearest: Sequence[NearestFact],
     settings: SettingsV1,
@@ -131,7 +131,7 @@ def settle(
     best = matches.best
     if best is None:
         return save(candidate, by, known, settings)
-    if best.verdict.relation is Relation.UPDATE and (doubt := _doubt(proposal, best.known)):
+    if best.verdict.relation is FactRelation.UPDATE and (doubt := _doubt(proposal, best.known)):
         undecided = by.model_copy(
             update={
                 "relation": "undecided",
@@ -141,7 +141,7 @@ def settle(
         )
         return save(candidate, undecided, known, settings)
     event, other = proposal.event, best.known
-    is_said = best.verdict.relation is Relation.SAME
+    is_said = best.verdict.relation is FactRelation.SAME
     # "Is in Lisbon" must not end with "Is in Lisbon until Friday".
     is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
     keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
@@ -152,7 +152,7 @@ def settle(
     )
 
 
-def _doubt(proposal: Proposal, known: KnownFact) -> str | None:
+def _doubt(proposal: Proposal, known: KeptFact) -> str | None:
     """The reason why a proposal does not take the place of a fact, though its words say so."""
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
@@ -167,7 +167,7 @@ def undecidable(proposal: Proposal, error: str) -> Decided:
     return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
 
 
-def _find_repeated(proposal: Proposal, known: UserFacts) -> KnownFact | None:
+def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
     """The fact whose words a proposal repeats, unless it is to replace another one."""
     event, at = proposal.event, proposal.at
     if event.supersedes and known.live_fact(event.supersedes, at):
@@ -175,15 +175,15 @@ def _find_repeated(proposal: Proposal, known: UserFacts) -> KnownFact | None:
     return _find_same_words(event.text, known.live(at))
 
 
-def _find_same_words(text: str, facts: Sequence[KnownFact]) -> KnownFact | None:
+def _find_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact | None:
     said = words(text)
     return next((known for known in facts if words(known.fact.text) == said), None)
 
 
 def _supersede(
-    candidate: Candidate,
-    replaced: KnownFact,
-    verdict: Verdict,
+    candidate: CandidateFact,
+    replaced: KeptFact,
+    verdict: RelationVerdict,
     known: UserFacts,
     settings: SettingsV1,
 ) -> list[Decided]:
@@ -232,7 +232,7 @@ def _compared(
     )
 
 
-def save(candidate: Candidate, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
+def save(candidate: CandidateFact, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
     """Keep a fact as one of its own, if there is room."""
     proposal, fact = candidate.proposal, candidate.fact
     evicted = make_room(fact, known.live(proposal.at), settings.limits, joins=True)
@@ -249,7 +249,7 @@ def save(candidate: Candidate, by: Decision, known: UserFacts, settings: Setting
 
 
 def _write(
-    proposal: Proposal, other: KnownFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
+    proposal: Proposal, other: KeptFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[Decided]:
     """The fact as it is to be from now on; confirmed when that is what it is already."""
     event_id, lineage = decision_id(proposal.id), proposal.event.lineage

@@ -11,12 +11,11 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
-from mnemon_contracts.subjects import InvalidSubject, chat_filter
+from mnemon_contracts.subjects import InvalidSubject, Owner, chat_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.database.facts.sources import drawn_below
 from mnemon_infra.database.projections.rows import read
 from mnemon_infra.settings.history import in_force_at
-from mnemon_infra.vectors.port import Owner
 
 
 async def forget_discarded(connection: Client, owner: Owner, kept: Collection[str]) -> list[Decided]:

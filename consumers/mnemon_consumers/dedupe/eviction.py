@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from heapq import nsmallest
 from typing import Any, Final, NamedTuple
 
-from mnemon_consumers.dedupe.state.decisions import KnownFact
+from mnemon_consumers.dedupe.state.decisions import KeptFact
 from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
@@ -22,12 +22,12 @@ _TIERS: Final[tuple[Tier, ...]] = ("archive", "working", "profile")
 class Eviction(NamedTuple):
     """A fact that gives way, and the limit that was reached: of its tier, or of the user."""
 
-    known: KnownFact
+    known: KeptFact
     limit: int
 
 
 def make_room(
-    fact: Fact, others: Collection[KnownFact], limits: FactLimits, *, joins: bool
+    fact: Fact, others: Collection[KeptFact], limits: FactLimits, *, joins: bool
 ) -> list[Eviction] | None:
     """The facts that give way so that no limit is exceeded; None when the new fact itself has to.
 
@@ -44,7 +44,7 @@ def make_room(
     return leaving
 
 
-def in_excess(facts: Collection[KnownFact], limits: FactLimits) -> list[Eviction]:
+def in_excess(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
     """The facts that give way because the limits were lowered."""
     return _leaving(facts, _by_tier(limits), limits.per_user, reserved=0)
 
@@ -54,7 +54,7 @@ def _by_tier(limits: FactLimits) -> dict[Tier, int]:
 
 
 def _leaving(
-    facts: Collection[KnownFact], by_tier: Mapping[Tier, int], per_user: int | None, *, reserved: int
+    facts: Collection[KeptFact], by_tier: Mapping[Tier, int], per_user: int | None, *, reserved: int
 ) -> list[Eviction]:
     """Those beyond the limits, of which so many places are reserved.
 
@@ -75,11 +75,11 @@ def _leaving(
     return leaving
 
 
-def _place_in_tier(known: KnownFact) -> tuple[Any, ...]:
+def _place_in_tier(known: KeptFact) -> tuple[Any, ...]:
     level = (known.fact.importance > LOW) + (known.fact.importance >= HIGH)
     expires_at = known.fact.expires_at if known.fact.tier == "working" else None
     return level, expires_at or _NEVER, known.order
 
 
-def _place(known: KnownFact) -> tuple[Any, ...]:
+def _place(known: KeptFact) -> tuple[Any, ...]:
     return known.fact.importance >= HIGH, _TIERS.index(known.fact.tier), *_place_in_tier(known)

@@ -13,17 +13,17 @@ from mnemon_consumers.dedupe.processor import Deciding
 from mnemon_consumers.dedupe.turns import FAILED, Turns
 from mnemon_consumers.domain.alignment.lexicon import lexicon
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import InvalidSubject, parse, parse_owner
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse, parse_owner
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
-from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.port import Owner, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import VectorsUnavailable
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("dedupe")
 
@@ -32,7 +32,7 @@ LATER = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.erro
 
 
 @asynccontextmanager
-async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
+async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
     """Decide on proposals and comparisons as long as the block lasts."""
     broker = build_broker(deployment, "dedupe")
     settings = LiveSettings()
@@ -54,7 +54,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
 
     turns = Turns(decide, deciding.has_decided)
 
-    async def propose(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def propose(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         owners = [_owner(each) for each in deliveries]
         users: defaultdict[Owner, list[int]] = defaultdict(list)
         for owner, each in zip(owners, deliveries, strict=True):
@@ -67,10 +67,10 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
             for owner, each in zip(owners, deliveries, strict=True)
         ]
 
-    async def limit(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def limit(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         return await asyncio.gather(*(limit_user(each) for each in deliveries))
 
-    async def limit_user(delivery: Delivery) -> Outcome:
+    async def limit_user(delivery: Delivery) -> DeliveryOutcome:
         try:
             owner = parse_owner(delivery.subject)
         except InvalidSubject as error:

@@ -11,16 +11,16 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts, joined
+from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts, joined
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse
 from mnemon_consumers.domain.alignment.relation import relate
-from mnemon_consumers.domain.alignment.statement import Kind
+from mnemon_consumers.domain.alignment.statement import TermKind
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, Lineage
 from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.groups import Dedupe
-from mnemon_infra.vectors.port import Owner
+from mnemon_contracts.subjects import Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def contradicts(
 
 
 def _numbers(text: str) -> set[str]:
-    return {key for term in parse(text).terms if term.kind is Kind.NUMBER for key in term.keys}
+    return {key for term in parse(text).terms if term.kind is TermKind.NUMBER for key in term.keys}
 
 
 def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
@@ -117,11 +117,11 @@ def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedup
     )
 
 
-def _learned(older: KnownFact, newer: KnownFact, model: Lineage) -> Lineage:
+def _learned(older: KeptFact, newer: KeptFact, model: Lineage) -> Lineage:
     learned = joined(older.lineage, newer.lineage)
     return model.model_copy(update={"sources": learned.sources, "conversation": learned.conversation})
 
 
-def _end_of(owner: Owner, comparison: Comparison, newer: KnownFact) -> Decided:
+def _end_of(owner: Owner, comparison: Comparison, newer: KeptFact) -> Decided:
     ended_id = derived_id(*owner, "merge", comparison.id, newer.id)
     return "fact.forgotten", FactForgottenV1(id=ended_id, fact_id=newer.id, reason="superseded")

@@ -10,12 +10,13 @@ from typing import Final
 
 from mnemon_consumers.dedupe.comparison import NearestFact
 from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.state.user import Known
+from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.events.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.identity import point_id
-from mnemon_infra.vectors.port import Collection, Dense, Owner
-from mnemon_infra.vectors.vector_index import Finding, fact, points
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.vectors.port import Collection, Dense
+from mnemon_infra.vectors.vector_index import VectorIndex, fact, points
 
 NEAREST: Final = 10
 """Hits that are compared; some of them belong to facts that have changed or ended."""
@@ -24,7 +25,7 @@ NEAREST: Final = 10
 class Neighbours:
     """Finds near facts, and brings the points to what a turn decides."""
 
-    def __init__(self, finding: Finding, owner: Owner, known: Known) -> None:
+    def __init__(self, finding: VectorIndex, owner: Owner, known: UserState) -> None:
         self._finding = finding
         self._owner = owner
         self._known = known

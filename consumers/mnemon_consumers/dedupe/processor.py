@@ -16,7 +16,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness
 from mnemon_consumers.dedupe.decide import (
-    Candidate,
+    CandidateFact,
     Decided,
     Proposal,
     examine,
@@ -29,7 +29,7 @@ from mnemon_consumers.dedupe.limit_reduction import trim
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.neighbours import Neighbours
 from mnemon_consumers.dedupe.state.log_events import event_of, log_event
-from mnemon_consumers.dedupe.state.user import TURN_SECONDS, Known
+from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
 from mnemon_consumers.domain.alignment.parser import parse
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
@@ -37,7 +37,7 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, thing_filter
+from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
 from mnemon_infra.broker.dead_letters.listing import remove
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.erasure_scope import Erasures
@@ -53,8 +53,7 @@ from mnemon_infra.models.wordllama import word_similarity
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry import tracing
-from mnemon_infra.vectors.port import Owner
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("dedupe")
 
@@ -68,11 +67,11 @@ PARSED = 50
 class Deciding:
     """Decides for one user at a time, and remembers the user for the next time."""
 
-    def __init__(self, database: Database, finding: Finding, settings: LiveSettings) -> None:
+    def __init__(self, database: Database, finding: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
         self._finding = finding
         self._settings = settings
-        self._users: LRUCache[Owner, Known] = LRUCache(USERS)
+        self._users: LRUCache[Owner, UserState] = LRUCache(USERS)
         self._known_of: tuple[int, int] | None = None
         """The exchange of points and the generation of rows that `_users` was read from."""
 
@@ -129,13 +128,13 @@ class Deciding:
         known = self._users.get(owner)
         return known is not None and seq <= known.position and known.next is None
 
-    async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> Known:
+    async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> UserState:
         stream_context = connection.jetstream()
         # Below either position every event is projected, and every proposal decided.
         position = min(
             await applied_position(stream_context), await applied_position(stream_context, "dedupe")
         )
-        known = Known(position=max(position, erased.below - 1), erased=erased)
+        known = UserState(position=max(position, erased.below - 1), erased=erased)
         (rows,) = await self._database.read(fact_events([owner]))
         for row in rows:
             if erased.has_learned(row.seq, None):
@@ -152,7 +151,7 @@ class Deciding:
                 await asyncio.sleep(0)
         return known
 
-    async def _catch_up(self, connection: Client, owner: Owner, known: Known) -> None:
+    async def _catch_up(self, connection: Client, owner: Owner, known: UserState) -> None:
         """Take into account what the log has since."""
         async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
             await give_way()
@@ -177,7 +176,7 @@ class Deciding:
                 else:
                     known.apply(event, event_id, at)
 
-    async def _decide(self, owner: Owner, known: Known, neighbours: Neighbours) -> list[LogEvent]:
+    async def _decide(self, owner: Owner, known: UserState, neighbours: Neighbours) -> list[LogEvent]:
         settings, undecided = self._settings.of(owner[0]), known.turn()
         proposals = [each for each in undecided if isinstance(each, Proposal)]
         await neighbours.look_up(_texts_to_compare(proposals, known, settings))
@@ -197,11 +196,11 @@ class Deciding:
         return events
 
     async def _decided(
-        self, known: Known, proposal: Proposal, settings: SettingsV1, neighbours: Neighbours
+        self, known: UserState, proposal: Proposal, settings: SettingsV1, neighbours: Neighbours
     ) -> list[Decided]:
         try:
             match examine(proposal, known.facts, settings):
-                case Candidate() as candidate:
+                case CandidateFact() as candidate:
                     nearest = await neighbours.nearest(candidate.fact.text, proposal.at)
                     return settle(candidate, known.facts, nearest, settings, self._likeness())
                 case decided:
@@ -217,7 +216,7 @@ class Deciding:
         return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 
 
-def _texts_to_compare(proposals: Iterable[Proposal], known: Known, settings: SettingsV1) -> list[str]:
+def _texts_to_compare(proposals: Iterable[Proposal], known: UserState, settings: SettingsV1) -> list[str]:
     texts = []
     for proposal in proposals:
         with suppress(ValueError):  # said when it is decided
@@ -227,7 +226,7 @@ def _texts_to_compare(proposals: Iterable[Proposal], known: Known, settings: Set
 
 
 def _applied(
-    owner: Owner, known: Known, decided: Iterable[Decided], at: datetime, neighbours: Neighbours
+    owner: Owner, known: UserState, decided: Iterable[Decided], at: datetime, neighbours: Neighbours
 ) -> list[LogEvent]:
     """Take what is decided into account, and give the events for the log."""
     events = []
@@ -238,7 +237,7 @@ def _applied(
     return events
 
 
-def _merged(owner: Owner, known: Known, comparison: Comparison, settings: SettingsV1) -> list[Decided]:
+def _merged(owner: Owner, known: UserState, comparison: Comparison, settings: SettingsV1) -> list[Decided]:
     known.facts.apply(comparison.event, comparison.id, comparison.at)
     match merge_facts(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
         case IgnoredComparison(reason):

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from mnemon_consumers.dedupe.state.user import TURN
-from mnemon_infra.broker.outcomes import ACK, Outcome, Retry
-from mnemon_infra.vectors.port import Owner
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 
 FAILED: Final = 0
 """The log position from which on all waits where a turn failed."""
@@ -25,7 +25,7 @@ LATER: Final = 0.2
 A_SECOND: Final = 500
 """Of a user's deliveries that were put off, how many come again in a second."""
 
-Turn = Callable[[Owner], Awaitable[int | None]]
+TurnFunction = Callable[[Owner], Awaitable[int | None]]
 """Decides on a share of what a user has. Gives the log position from which on the user's proposals wait for
 another turn, None when none does, or `FAILED`; it raises nothing."""
 
@@ -37,7 +37,7 @@ IsDecided = Callable[[Owner, int], bool]
 class Turns:
     """Gives users their turns; how many at the same time is the turn's own business."""
 
-    def __init__(self, turn: Turn, is_decided: IsDecided) -> None:
+    def __init__(self, turn: TurnFunction, is_decided: IsDecided) -> None:
         self._turn = turn
         self._is_decided = is_decided
         self._waiting: dict[Owner, int] = {}
@@ -57,7 +57,7 @@ class Turns:
                 await asyncio.wait(self._going_on)
 
     async def take(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Have a user's turn, and see to it that the rest has its turns later; gives what `Turn` gives.
+        """Take one turn of a user and schedule the rest; returns what `TurnFunction` returns.
 
         Args:
             owner: the user.
@@ -91,7 +91,7 @@ class Turns:
         self._going_on.add(task)
         task.add_done_callback(self._going_on.discard)
 
-    def end(self, owner: Owner, waits: int | None, seq: int) -> Outcome:
+    def end(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
         """How the user's delivery of a log position ends, after `take` gave from where on all waits."""
         if waits is None or seq < waits:
             return ACK

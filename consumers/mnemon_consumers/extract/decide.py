@@ -18,12 +18,12 @@ from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.unsummarised import SpokenRow
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 
 EXTRACTOR: Final = "extract"
 """What the lineage of a proposal calls it."""
 
-Outcome = Literal["proposed", "nothing", "gone", "dead"]
+WindowOutcome = Literal["proposed", "nothing", "gone", "dead"]
 
 
 class Range(NamedTuple):
@@ -40,7 +40,7 @@ class Range(NamedTuple):
     read: Sequence[SpokenRow]
 
 
-class Cut(NamedTuple):
+class WindowCut(NamedTuple):
     """What is to be read now, and when to look again; None where nothing is left."""
 
     ranges: Sequence[Range]
@@ -58,7 +58,9 @@ def worth_reading(
     )
 
 
-def cut(messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False) -> Cut:
+def cut(
+    messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False
+) -> WindowCut:
     """Cut what is new in a conversation into stretches, oldest first.
 
     Once the conversation rests, all of it is due. Before that, from `after_messages` on, full stretches are,
@@ -72,27 +74,29 @@ def cut(messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, r
         rested: it is due in any case.
     """
     if not messages:
-        return Cut((), None)
+        return WindowCut((), None)
     worthy = [place for place, message in enumerate(messages) if _is_worth_reading(message)]
     size, enough = settings.window_messages, settings.after_messages
     first = range(0, len(worthy), size)
     begins = [worthy[place] for place in first]
     rests_at = _rests_at(messages[-1].sent_at, now, settings)
     if rested or rests_at <= now:
-        return Cut(_ranges(messages, begins or [0], len(messages)), None)
+        return WindowCut(_ranges(messages, begins or [0], len(messages)), None)
     if len(worthy) < enough:
-        return Cut((), rests_at)
+        return WindowCut((), rests_at)
     if len(worthy) - first[-1] < min(size, enough):
         *begins, end = begins
-        return Cut(_ranges(messages, begins, end), rests_at)
-    return Cut(_ranges(messages, begins, len(messages)), None)
+        return WindowCut(_ranges(messages, begins, end), rests_at)
+    return WindowCut(_ranges(messages, begins, len(messages)), None)
 
 
-def said(messages: Sequence[SpokenRow], zone: str) -> list[Said]:
+def said(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
     """Messages as a model is told of them, at the times of the user's zone."""
     local = ZoneInfo(zone)
     return [
-        Said(message.seq, message.role, message.content, message.sent_at.astimezone(local), message.name)
+        PromptMessage(
+            message.seq, message.role, message.content, message.sent_at.astimezone(local), message.name
+        )
         for message in messages
     ]
 
@@ -141,7 +145,7 @@ def proposals(
         )
         for place, (fact, mark) in enumerate(zip(extracted.facts, marks, strict=True))
     ]
-    outcome: Outcome = "proposed" if proposed else "nothing"
+    outcome: WindowOutcome = "proposed" if proposed else "nothing"
     end = answered(window, outcome, len(proposed), extracted, batch_id=batch_id)
     return [*proposed, end]
 
@@ -191,7 +195,7 @@ class Death(NamedTuple):
 
 def answered(
     window: Window,
-    outcome: Outcome,
+    outcome: WindowOutcome,
     proposed: int = 0,
     extracted: Extracted | None = None,
     *,

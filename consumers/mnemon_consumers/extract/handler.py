@@ -6,22 +6,21 @@ from contextlib import asynccontextmanager
 import nats.errors
 import structlog
 
-from mnemon_consumers.extract.pipeline import Extraction
+from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.extract.windowing import SELDOM
 from mnemon_consumers.model_reports import reporting
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidSubject, parse_conversation, parse_owner, said_position
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, parse_owner, said_position
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
-from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.provisioning.topology import BATCHES
 from mnemon_infra.broker.streams.schedules import every
 from mnemon_infra.broker.streams.triggers import decode, decode_given_up
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
@@ -48,9 +47,9 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
     broker = build_broker(deployment, "extract")
     settings = LiveSettings()
     database = Database(deployment, name="mnemon-extract-models")
-    extraction = Extraction(database, settings, models, deployment)
+    extraction = ExtractionPipeline(database, settings, models, deployment)
 
-    async def said(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def said(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         triggers = [_said(each) for each in deliveries]
         users: dict[Owner, int] = {}
         for trigger in triggers:
@@ -66,7 +65,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             for trigger in triggers
         ]
 
-    async def read(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def read(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         owners = [_owner(each) for each in deliveries]
         users = list(dict.fromkeys(each for each in owners if not isinstance(each, Dead)))
         left = set(users)
@@ -76,7 +75,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             log.warning("not read yet, will be tried again", error=repr(error))
         return [each if isinstance(each, Dead) else SOON if each in left else ACK for each in owners]
 
-    async def tick(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def tick(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         given_up = [_given_up(each) for each in deliveries]
         try:
             await extraction.reopen([each for each in given_up if isinstance(each, StoredWindow)])

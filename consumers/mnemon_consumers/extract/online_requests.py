@@ -14,21 +14,21 @@ from nats.aio.client import Client
 from mnemon_consumers.domain.spending.budget import Budgets, Reservations
 from mnemon_consumers.domain.spending.calls import estimate
 from mnemon_consumers.extract.answers.publication import Answering, again
-from mnemon_consumers.extract.answers.window_outcome import Asked, Judged
+from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged
 from mnemon_consumers.extract.projection_lag import Projections
-from mnemon_consumers.extract.window_requests import AskedPairs, Question, questions
+from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, questions
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.log_writer import insist
 from mnemon_infra.broker.streams.trace_context import trace_at
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.erasure.users import not_erased
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.windows.contents import noted, spoken
 from mnemon_infra.database.windows.pending import take_of_users
 from mnemon_infra.database.windows.window_repository import Failed, ask_again, mark_answered
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.port import (
-    Answer,
     LineFailed,
+    ModelAnswer,
     ModelBusy,
     ModelRefused,
     ModelUnavailable,
@@ -45,7 +45,7 @@ LONGEST: Final = 10.0
 PAUSE: Final = 2.0
 """Seconds before an answer is put into the log again, which may be away for a moment."""
 
-Named = tuple[str, str]
+ModelKey = tuple[str, str]
 """A provider and its model."""
 
 
@@ -53,9 +53,9 @@ Named = tuple[str, str]
 class _Said:
     """What a model said, or why it did not; `model` is None where none was asked."""
 
-    question: Question
-    model: Named | None
-    outcome: Answer | LineFailed | ModelUnavailable
+    question: WindowRequest
+    model: ModelKey | None
+    outcome: ModelAnswer | LineFailed | ModelUnavailable
 
 
 class Asking:
@@ -69,7 +69,7 @@ class Asking:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: Patience,
+        patience: CircuitBreaker,
         budgets: Budgets,
         projections: Projections,
         at_once: int,
@@ -128,14 +128,14 @@ class Asking:
                 await self._settle(connection, held, await asyncio.gather(*asking))
         return {window.owner for window in taken}
 
-    async def _said(self, connection: Client, question: Question, reservations: Reservations) -> _Said:
+    async def _said(self, connection: Client, question: WindowRequest, reservations: Reservations) -> _Said:
         if not question.said:
             return _Said(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
         model = await self._patience.model(of.provider, of.model)
         if model is None:
             return _Said(question, None, ModelUnavailable("the model is left alone"))
-        outcome: Answer | LineFailed | ModelUnavailable
+        outcome: ModelAnswer | LineFailed | ModelUnavailable
         try:
             request = question.request()
             usd = estimate(request, model.model, question.settings.spending, in_batch=False)
@@ -161,9 +161,9 @@ class Asking:
 
     async def _settle(self, connection: Client, held: Connection, said: Sequence[_Said]) -> None:
         now = datetime.now(UTC)
-        answering = {each.model for each in said if isinstance(each.outcome, Answer)}
+        answering = {each.model for each in said if isinstance(each.outcome, ModelAnswer)}
         failed: list[Failed] = []
-        by_model: dict[Named, list[tuple[Question, Answer | LineFailed]]] = {}
+        by_model: dict[ModelKey, list[tuple[WindowRequest, ModelAnswer | LineFailed]]] = {}
         for each in said:
             outcome = each.outcome
             if isinstance(outcome, ModelUnavailable):
@@ -176,7 +176,7 @@ class Asking:
         answered = []
         for (provider, model), answers in by_model.items():
             there = await self._as_it_is_now(connection, held, answers)
-            for question, judged in await self._taken(connection, there, Asked(provider, model)):
+            for question, judged in await self._taken(connection, there, AnsweringModel(provider, model)):
                 if judged.is_answered:
                     answered.append(question.window)
                 else:
@@ -185,8 +185,11 @@ class Asking:
         await ask_again(held, failed)
 
     async def _as_it_is_now(
-        self, connection: Client, held: Connection, answers: Sequence[tuple[Question, Answer | LineFailed]]
-    ) -> list[tuple[Question, Answer | LineFailed]]:
+        self,
+        connection: Client,
+        held: Connection,
+        answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
+    ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
         """What was cleared while the model thought teaches nothing; of who was erased nothing is said."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.clears(connection, owners)
@@ -199,7 +202,10 @@ class Asking:
         ]
 
     async def _taken(
-        self, connection: Client, answers: Sequence[tuple[Question, Answer | LineFailed]], asked: Asked
-    ) -> list[tuple[Question, Judged]]:
+        self,
+        connection: Client,
+        answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
+        asked: AnsweringModel,
+    ) -> list[tuple[WindowRequest, Judged]]:
         """They are paid for: what keeps them out of the log for a moment does not lose them."""
         return await insist(partial(self._answering.take, connection, answers, asked), PAUSE)

@@ -10,14 +10,14 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from mnemon_contracts.fact_pairs import FactPair
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.facts.undecided_pairs import PairRecord
 
 MOST_ASKED: Final = 3
 """How often a model is asked about a pair that it does not answer."""
 
 
-def open_pairs(record: PairRecord, facts: Mapping[str, StoredFact]) -> list[FactPair]:
+def open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
     """Return the pairs that a model may be asked about, oldest first.
 
     Args:
@@ -41,7 +41,7 @@ def open_pairs(record: PairRecord, facts: Mapping[str, StoredFact]) -> list[Fact
     return [pair for pair in pairs.values() if pair not in done and unanswered[pair] < MOST_ASKED]
 
 
-def _pair(one: StoredFact, other: StoredFact, merges: Collection[str]) -> FactPair:
+def _pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
     """Two facts in the order of their words. A merge is later than the words that it moved."""
     if one.event_id in merges or other.event_id in merges:
         older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))

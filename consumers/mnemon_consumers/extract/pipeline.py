@@ -18,13 +18,12 @@ from mnemon_consumers.extract.periodic_scan import Interval
 from mnemon_consumers.extract.projection_lag import Projections
 from mnemon_consumers.extract.windowing import Cutting
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import work_subject
+from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.windows.pending import tenants_waiting, users_online
 from mnemon_infra.database.windows.window_repository import StoredWindow, reopen
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
@@ -32,7 +31,7 @@ WOKEN: Final = 500
 """Users who are triggered by one tick, about."""
 
 
-class Extraction:
+class ExtractionPipeline:
     """Everything that extraction does; all of it may be done again, and by several processes.
 
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`: nothing is lost then.
@@ -44,7 +43,7 @@ class Extraction:
     def __init__(
         self, database: Database, settings: LiveSettings, models: LanguageModels, deployment: Deployment
     ) -> None:
-        self.patience = patience = Patience(models)
+        self.patience = patience = CircuitBreaker(models)
         budgets = Budgets(database, settings)
         on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
         self._database = database

@@ -8,12 +8,11 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon_contracts.subjects import chat_filter, thing_filter
+from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.windows.batch_recovery import adopt
 from mnemon_infra.settings.store import LiveSettings
 

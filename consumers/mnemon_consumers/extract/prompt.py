@@ -9,10 +9,10 @@ from typing import Final
 
 from mnemon_consumers.extract.answers.parser import schema
 from mnemon_contracts.settings.models import Extraction
-from mnemon_infra.models.language.port import KnownFact, Request, Said
+from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech
 
-KnownPair = tuple[KnownFact, KnownFact]
+KnownPair = tuple[PromptFact, PromptFact]
 """A newer fact and an older one."""
 
 PROMPT_VERSION: Final = "extract-2"
@@ -121,8 +121,11 @@ Messages:
 
 
 def request(
-    said: Sequence[Said], known: Sequence[KnownFact], settings: Extraction, pairs: Sequence[KnownPair] = ()
-) -> Request:
+    said: Sequence[PromptMessage],
+    known: Sequence[PromptFact],
+    settings: Extraction,
+    pairs: Sequence[KnownPair] = (),
+) -> ModelRequest:
     """What to ask of messages.
 
     Args:
@@ -134,7 +137,7 @@ def request(
     shown = [
         message._replace(text=_shortened(message.text), name=shown_name(message.name)) for message in said
     ]
-    return Request(
+    return ModelRequest(
         purpose="extract",
         instructions=instructed(INSTRUCTIONS, settings.instructions),
         text=f"{_known(known)}\n\n{_pairs(pairs)}Messages:\n{_messages(shown)}\n",
@@ -145,7 +148,7 @@ def request(
     )
 
 
-def _known(facts: Iterable[KnownFact]) -> str:
+def _known(facts: Iterable[PromptFact]) -> str:
     lines = [f"[{fact.id}] {' '.join(fact.text.split())}" for fact in facts]
     return "\n".join(["Known facts:", *lines]) if lines else "Known facts: none"
 
@@ -158,16 +161,16 @@ def _pairs(pairs: Iterable[KnownPair]) -> str:
     return "\n".join(["Pairs:", *lines, "", ""]) if lines else ""
 
 
-def _dated(fact: KnownFact) -> str:
+def _dated(fact: PromptFact) -> str:
     day = f"({fact.saved_at:%Y-%m-%d} {_WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 
 
-def _messages(said: Iterable[Said]) -> str:
+def _messages(said: Iterable[PromptMessage]) -> str:
     return "\n".join(_message(number, message) for number, message in enumerate(said, 1))
 
 
-def _message(number: int, said: Said) -> str:
+def _message(number: int, said: PromptMessage) -> str:
     return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {speech(said)}"
 
 

@@ -12,18 +12,18 @@ from mnemon_consumers.extract.pair_selection import open_pairs
 from mnemon_consumers.extract.prompt import request
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection
-from mnemon_infra.database.facts.fact_repository import StoredFact, live_facts
+from mnemon_infra.database.facts.fact_repository import FactRecord, live_facts
 from mnemon_infra.database.facts.undecided_pairs import pair_records
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.windows.contents import spoken
 from mnemon_infra.database.windows.window_repository import StoredWindow
-from mnemon_infra.models.language.port import KnownFact, Request, Said
+from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.settings.store import LiveSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WindowRequest:
     """A stretch, as it stands now.
 
     Attributes:
@@ -34,12 +34,12 @@ class Question:
     """
 
     window: StoredWindow
-    said: Sequence[Said]
-    known: Sequence[KnownFact]
+    said: Sequence[PromptMessage]
+    known: Sequence[PromptFact]
     settings: SettingsV1
     pairs: Sequence[FactPair] = ()
 
-    def request(self) -> Request:
+    def request(self) -> ModelRequest:
         """What a model is asked."""
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
@@ -65,7 +65,7 @@ async def questions(
     settings: LiveSettings,
     now: datetime,
     asked_pairs: AskedPairs | None = None,
-) -> list[Question]:
+) -> list[WindowRequest]:
     """Make the question about each of some stretches.
 
     Args:
@@ -86,7 +86,7 @@ async def questions(
         of = settings.of(window.tenant)
         zone = of.time_stamps.zone
         worthy = [row for row in messages if worth_reading(row.role, row.content, row.metadata, row.name)]
-        asked.append(Question(window, said(worthy, zone), _known(facts[window.owner], zone), of))
+        asked.append(WindowRequest(window, said(worthy, zone), _known(facts[window.owner], zone), of))
     if asked_pairs is None:
         return asked
     return await _with_pairs(connection, asked, facts, asked_pairs)
@@ -94,10 +94,10 @@ async def questions(
 
 async def _with_pairs(
     connection: Connection,
-    asked: Sequence[Question],
-    facts: Mapping[Owner, Sequence[StoredFact]],
+    asked: Sequence[WindowRequest],
+    facts: Mapping[Owner, Sequence[FactRecord]],
     asked_pairs: AskedPairs,
-) -> list[Question]:
+) -> list[WindowRequest]:
     """The questions, those that may have them with pairs."""
     owners = {question.window.owner for question in asked if _has_room(question)}
     records = await pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
@@ -124,19 +124,19 @@ async def _with_pairs(
     return questions
 
 
-def _has_room(question: Question) -> bool:
+def _has_room(question: WindowRequest) -> bool:
     """Whether a question may have pairs: not where rules answer it, nor after a failure they may cause."""
     extraction = question.settings.extraction
     is_asked = extraction.provider != "offline" and bool(question.said)
     return is_asked and extraction.pairs > 0 and question.window.attempts == 0
 
 
-def _unexpired(facts: Sequence[StoredFact], now: datetime) -> list[StoredFact]:
+def _unexpired(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:
     """Facts whose date has not passed, most important first."""
     live = [fact for fact in facts if fact.expires_at is None or fact.expires_at > now]
     return sorted(live, key=lambda fact: (fact.importance, fact.changed_at), reverse=True)
 
 
-def _known(facts: Sequence[StoredFact], zone: str) -> list[KnownFact]:
+def _known(facts: Sequence[FactRecord], zone: str) -> list[PromptFact]:
     local = ZoneInfo(zone)
-    return [KnownFact(fact.id, fact.text, fact.saved_at.astimezone(local)) for fact in facts]
+    return [PromptFact(fact.id, fact.text, fact.saved_at.astimezone(local)) for fact in facts]

@@ -11,15 +11,14 @@ from nats.aio.client import Client
 from mnemon_consumers.extract.decide import answered, cut
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import chat_filter, user_schedule, work_subject
+from mnemon_contracts.subjects import Owner, chat_filter, user_schedule, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.broker.streams.schedules import once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import lock_those_free
-from mnemon_infra.database.messages.unsummarised import Whose, long_uncovered, uncovered
-from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered, uncovered
 from mnemon_infra.database.windows.window_repository import StoredWindow, put
 from mnemon_infra.settings.store import LiveSettings
 
@@ -88,7 +87,7 @@ class Cutting:
         new = [owner for owner in users if users[owner] > self._looked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._looked.get(owner, (now, 0))[0] <= now]
         wanted = [
-            Whose(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
+            UnsummarisedQuery(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
             for owner in looked
         ]
         found = await self._database.read(long_uncovered(wanted, "windows"))
@@ -137,7 +136,7 @@ class Cutting:
     ) -> list[Owner]:
         """Cut a page of each conversation; returns the users who have more."""
         now = datetime.now(UTC)
-        wanted = [Whose(*owner, self._page(owner[0]), up_to) for owner in owners]
+        wanted = [UnsummarisedQuery(*owner, self._page(owner[0]), up_to) for owner in owners]
         found = await uncovered(wanted, "windows")(held)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []

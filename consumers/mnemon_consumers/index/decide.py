@@ -21,12 +21,11 @@ from mnemon_contracts.events.memory import (
     SummaryWrittenV1,
 )
 from mnemon_contracts.events.merging import FactMergedV1
-from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.outcomes import ACK, Ack, Outcome
+from mnemon_infra.broker.outcomes import ACK, Ack, DeliveryOutcome
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.rows import event_id_of
-from mnemon_infra.vectors.port import Owner
 
 NOTHING: Final = Ack("nothing to be found")
 POISON: Final = Ack("persist makes a dead letter of it")
@@ -42,7 +41,7 @@ _SWEPT = (
 )
 
 
-class Said(NamedTuple):
+class IndexedMessage(NamedTuple):
     """A message to be found."""
 
     owner: Owner
@@ -53,7 +52,7 @@ class Said(NamedTuple):
     sent_at: datetime
 
 
-class Read(NamedTuple):
+class IndexedDocument(NamedTuple):
     """A document to be found."""
 
     owner: Owner
@@ -71,24 +70,24 @@ class Summarised(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IndexPlan:
     """What to write, whose points to look through and up to where in the log; an outcome per delivery."""
 
-    messages: list[Said] = field(default_factory=list)
-    documents: list[Read] = field(default_factory=list)
+    messages: list[IndexedMessage] = field(default_factory=list)
+    documents: list[IndexedDocument] = field(default_factory=list)
     summaries: list[Summarised] = field(default_factory=list)
     sweeps: dict[Owner, int] = field(default_factory=dict)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
 
-def plan(deliveries: Sequence[Delivery], seen: int = 0) -> Plan:
+def plan(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
     """Sort a batch. Facts are not written from their events: which of them counts, the projections know.
 
     Args:
         deliveries: the batch.
         seen: what is up to this log position may have been there before, and removed since.
     """
-    batch = Plan()
+    batch = IndexPlan()
     for delivery in deliveries:
         try:
             batch.outcomes.append(_add(batch, delivery, seen))
@@ -97,7 +96,7 @@ def plan(deliveries: Sequence[Delivery], seen: int = 0) -> Plan:
     return batch
 
 
-def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
+def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
     address = parse(delivery.subject)
     owner = address.tenant, address.user
     if delivery.deliveries > 1 or delivery.sequence <= seen:
@@ -110,7 +109,7 @@ def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
             moment = message.spoken_at()
             sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
             batch.messages.append(
-                Said(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
+                IndexedMessage(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
             )
             return ACK
     event = upcast(contract, address.version, delivery.body)
@@ -119,10 +118,10 @@ def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
         case MessageV1():
             sent_at = event.sent_at or datetime.fromtimestamp(delivery.stored_at, UTC)
             batch.messages.append(
-                Said(owner, event_id, delivery.sequence, event.content, event.name, sent_at)
+                IndexedMessage(owner, event_id, delivery.sequence, event.content, event.name, sent_at)
             )
         case DocumentAddedV1():
-            batch.documents.append(Read(owner, event_id, event))
+            batch.documents.append(IndexedDocument(owner, event_id, event))
             _sweep(batch, owner, delivery)  # of the version before, more may be there
         case SummaryWrittenV1() | SummaryMergedV1():
             batch.summaries.append(Summarised(owner, event_id, event.summary_id, event.text))
@@ -136,5 +135,5 @@ def _add(batch: Plan, delivery: Delivery, seen: int) -> Outcome:
     return ACK
 
 
-def _sweep(batch: Plan, owner: Owner, delivery: Delivery) -> None:
+def _sweep(batch: IndexPlan, owner: Owner, delivery: Delivery) -> None:
     batch.sweeps[owner] = max(delivery.sequence, batch.sweeps.get(owner, 0))

@@ -14,7 +14,7 @@ from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
-from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import delivered_position
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
@@ -22,13 +22,13 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("index")
 
 
 @asynccontextmanager
-async def consuming(database: Database, finding: Finding, deployment: Deployment) -> AsyncIterator[None]:
+async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
     """Index the log as long as the block lasts."""
     seen = newest = 0
 
@@ -39,7 +39,7 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
 
     broker = build_broker(deployment, "index", on_gap=look_again)
 
-    async def index(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def index(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         nonlocal newest
         batch = plan(deliveries, seen)
         newest = max(newest, deliveries[-1].sequence)
@@ -54,11 +54,11 @@ async def consuming(database: Database, finding: Finding, deployment: Deployment
             await publish(work_subject("index", *owner), str(seq).encode(), stream=WORK)
         return batch.outcomes
 
-    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         connection = broker.config.connection_state.connection
         return [await sweep_user(connection, delivery) for delivery in deliveries]
 
-    async def sweep_user(connection: Client, delivery: Delivery) -> Outcome:
+    async def sweep_user(connection: Client, delivery: Delivery) -> DeliveryOutcome:
         await give_way()
         try:
             owner = parse_owner(delivery.subject)

@@ -6,17 +6,17 @@ from pydantic import JsonValue
 
 from mnemon_consumers.index import texts
 from mnemon_consumers.index.chunks import chunks
-from mnemon_consumers.index.decide import Plan, Read, Said
+from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
 from mnemon_contracts.identity import point_id
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, Finding, points, summary
+from mnemon_infra.vectors.vector_index import Findable, VectorIndex, points, summary
 
 CHUNKS: Final = 10
 """Chunks of a document that are cut before others have their turn: some milliseconds."""
 
 
-async def write(finding: Finding, batch: Plan) -> None:
+async def write(finding: VectorIndex, batch: IndexPlan) -> None:
     """Make a batch searchable.
 
     Raises:
@@ -34,14 +34,14 @@ async def write(finding: Finding, batch: Plan) -> None:
             await finding.vectors.upsert(collection, await points(finding, findables))
 
 
-def message(said: Said) -> Findable:
+def message(said: IndexedMessage) -> Findable:
     """A message to be found."""
     words, meaning = texts.message(said.content, said.name, said.sent_at)
     payload: dict[str, JsonValue] = {"event_id": said.event_id, "seq": said.seq}
     return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
 
 
-async def document(read: Read) -> list[Findable]:
+async def document(read: IndexedDocument) -> list[Findable]:
     """The chunks of a document to be found. Whoever asks goes first, however long the document is."""
     whole = read.document
     found: list[Findable] = []

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from nats.aio.client import Client
 
-from mnemon_consumers.index.decide import Read
+from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import document
 from mnemon_contracts.events.memory import DocumentAddedV1
-from mnemon_contracts.subjects import chat_filter, thing_filter
+from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
@@ -19,17 +19,17 @@ from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.memory.documents import StoredDocument, documents, documents_by_id
 from mnemon_infra.database.memory.summaries import live_summaries
-from mnemon_infra.database.messages.lookup import Wanted, visible
+from mnemon_infra.database.messages.lookup import MessageLookup, visible
 from mnemon_infra.database.projections.sweep import last_watermark
 from mnemon_infra.process.request_priority import give_way
-from mnemon_infra.vectors.port import Collection, Owner
-from mnemon_infra.vectors.vector_index import Findable, Finding, fact, points, summary
+from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import Findable, VectorIndex, fact, points, summary
 
 _ALL: Final = 2**63 - 1
 """No log position is beyond."""
 
 
-async def sweep(connection: Client, database: Database, finding: Finding, owner: Owner, seq: int) -> bool:
+async def sweep(connection: Client, database: Database, finding: VectorIndex, owner: Owner, seq: int) -> bool:
     """Look through the user's points; False when the projections are not that far yet.
 
     Raises:
@@ -70,7 +70,7 @@ def _taking(owner: Owner) -> Iterator[str]:
     yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
 
 
-async def look_through(database: Database, finding: Finding, owner: Owner) -> None:
+async def look_through(database: Database, finding: VectorIndex, owner: Owner) -> None:
     """Bring a user's points to what the projections say now, where nobody else writes either.
 
     Raises:
@@ -83,7 +83,7 @@ async def look_through(database: Database, finding: Finding, owner: Owner) -> No
         await _messages(database, finding, owner, _ALL)
 
 
-async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
+async def _facts(database: Database, finding: VectorIndex, owner: Owner) -> None:
     (facts,) = await database.read(live_facts([owner]))
     live = [fact(owner, each.id, each.event_id, each.text) for each in facts]
     known = await _versions(finding, Collection.MEMORIES, owner)
@@ -91,14 +91,14 @@ async def _facts(database: Database, finding: Finding, owner: Owner) -> None:
 
 
 async def _summaries(
-    database: Database, finding: Finding, owner: Owner, known: Mapping[UUID, object]
+    database: Database, finding: VectorIndex, owner: Owner, known: Mapping[UUID, object]
 ) -> None:
     (summaries,) = await database.read(live_summaries([owner]))
     live = [summary(owner, each.id, each.event_id, each.text) for each in summaries]
     await _level(finding, Collection.SUMMARIES, owner, live, known)
 
 
-async def _versions(finding: Finding, collection: Collection, owner: Owner) -> dict[UUID, object]:
+async def _versions(finding: VectorIndex, collection: Collection, owner: Owner) -> dict[UUID, object]:
     """The user's points of a collection, each with the event that made this version of it."""
     known: dict[UUID, object] = {}
     async for page in finding.vectors.scroll(collection, owner):
@@ -107,7 +107,7 @@ async def _versions(finding: Finding, collection: Collection, owner: Owner) -> d
 
 
 async def _level(
-    finding: Finding,
+    finding: VectorIndex,
     collection: Collection,
     owner: Owner,
     live: Sequence[Findable],
@@ -126,7 +126,7 @@ class _Chunk(NamedTuple):
     event_id: str
 
 
-async def _chunks(finding: Finding, owner: Owner) -> dict[UUID, _Chunk]:
+async def _chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
     """What the user's chunks of documents are of."""
     found: dict[UUID, _Chunk] = {}
     async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
@@ -137,7 +137,7 @@ async def _chunks(finding: Finding, owner: Owner) -> dict[UUID, _Chunk]:
 
 
 async def _documents(
-    database: Database, finding: Finding, owner: Owner, chunks: Mapping[UUID, _Chunk]
+    database: Database, finding: VectorIndex, owner: Owner, chunks: Mapping[UUID, _Chunk]
 ) -> None:
     (entries,) = await database.read(documents([owner]))
     live = {each.event_id for each in entries}
@@ -152,7 +152,7 @@ async def _documents(
     await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, absent))
 
 
-def _read(owner: Owner, stored: StoredDocument) -> Read:
+def _read(owner: Owner, stored: StoredDocument) -> IndexedDocument:
     added = DocumentAddedV1(
         document_id=stored.id,
         text=stored.text,
@@ -161,19 +161,19 @@ def _read(owner: Owner, stored: StoredDocument) -> Read:
         collection=stored.collection,
         origin=stored.origin,
     )
-    return Read(owner, stored.event_id, added)
+    return IndexedDocument(owner, stored.event_id, added)
 
 
-async def _messages(database: Database, finding: Finding, owner: Owner, position: int) -> None:
+async def _messages(database: Database, finding: VectorIndex, owner: Owner, position: int) -> None:
     """Remove what is not to be shown. The rows of what is beyond the position may be still to come."""
     async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
         there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
         places = {str(stored.payload["event_id"]): stored.id for stored in there}
-        (shown,) = await database.read(visible([Wanted(*owner, tuple(places))]))
+        (shown,) = await database.read(visible([MessageLookup(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
         await _delete(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
 
 
-async def _delete(finding: Finding, collection: Collection, owner: Owner, ids: Iterable[UUID]) -> None:
+async def _delete(finding: VectorIndex, collection: Collection, owner: Owner, ids: Iterable[UUID]) -> None:
     if gone := list(ids):
         await finding.vectors.delete(collection, owner, gone)

@@ -6,14 +6,13 @@ from datetime import datetime
 from mnemon_contracts.events.memory import FactExpiredV1
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.groups import FactLimits
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.facts.fact_repository import StoredFact
-from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.projections.sweep_candidates import FactCounts
 
 
-def expiries(owner: Owner, facts: Iterable[StoredFact], now: datetime) -> list[LogEvent]:
+def expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[LogEvent]:
     """An event for each fact whose date has passed. Its id follows from the fact: twice is once."""
     return [
         LogEvent(

@@ -11,10 +11,10 @@ from nats.aio.client import Client
 from mnemon_consumers.maintain.decide import exceeds, expiries, smallest
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import work_subject
+from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
-from mnemon_infra.broker.outcomes import ACK, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 from mnemon_infra.broker.provisioning.topology import MAINTAIN
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.schedules import every
@@ -24,7 +24,6 @@ from mnemon_infra.consistency.clock_skew import compare_clocks
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.projections.sweep_candidates import with_expired_facts, with_more_facts
 from mnemon_infra.settings.store import LiveSettings
 
@@ -43,7 +42,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
 
     limited: list[FactLimits] = []
 
-    async def maintain(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def maintain(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         connection = broker.config.connection_state.connection
         limits = [each.limits for each in settings.all()]
         try:

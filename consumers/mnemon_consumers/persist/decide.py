@@ -8,25 +8,25 @@ from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_tex
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import Policy
-from mnemon_contracts.subjects import InvalidSubject
+from mnemon_contracts.subjects import InvalidSubject, Owner
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.outcomes import ACK, Ack, Dead, Outcome
-from mnemon_infra.database.projections.rows import MessageRow, Owner, Row, Rows, row_of
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome
+from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, row_of
 
 NOT_PROJECTED: Final = Ack("no projection reads it yet")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PersistPlan:
     """What to write, and how each message ends once it is written: one outcome per delivery, in order."""
 
     rows: Rows = field(default_factory=Rows)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
 
-def plan(deliveries: Sequence[Delivery]) -> Plan:
+def plan(deliveries: Sequence[Delivery]) -> PersistPlan:
     """Sort a batch into rows and outcomes."""
-    batch = Plan()
+    batch = PersistPlan()
     for delivery in deliveries:
         row, outcome = end_of(delivery)
         if row is not None:
@@ -35,7 +35,7 @@ def plan(deliveries: Sequence[Delivery]) -> Plan:
     return batch
 
 
-def end_of(delivery: Delivery) -> tuple[Row | None, Outcome]:
+def end_of(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
     """What is to be written of an event, and how its message ends once that is written."""
     try:
         row = row_of(delivery)

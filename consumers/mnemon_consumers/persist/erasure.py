@@ -6,9 +6,9 @@ from nats.aio.client import Client
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import user_filters
+from mnemon_contracts.subjects import Owner, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, Taking
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.purge import purge
 from mnemon_infra.database.engine import Database
@@ -16,7 +16,6 @@ from mnemon_infra.database.erasure import conversations as conversation_erasing
 from mnemon_infra.database.erasure import users
 from mnemon_infra.database.erasure.inactive_generations import forget
 from mnemon_infra.database.messages.conversations import counted
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.projections.writer import write
 
 
@@ -70,7 +69,7 @@ async def _settle_conversation(connection: Client, database: Database, erased: E
     return True
 
 
-async def _look_through(connection: Client, database: Database, erased: Taking, after: int) -> None:
+async def _look_through(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
     """Go through what the log has of the user yet.
 
     What came with the id of an event that is erased now may have been taken for a copy of it: it is written

@@ -13,7 +13,7 @@ from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_own
 from mnemon_infra.broker.bulk_publish import publish_all
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
-from mnemon_infra.broker.outcomes import ACK, Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.triggers import publish_said
 from mnemon_infra.broker.subscriptions import consume_stream
@@ -32,7 +32,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     """Persist the log, and sweep what was cleared, as long as the block lasts."""
     broker = build_broker(deployment, "persist")
 
-    async def persist(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def persist(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         batch = plan(deliveries)
         try:
             await write(database, batch.rows)
@@ -61,14 +61,14 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         await publish_said(connection, TOLD, users)
         await publish_all(connection, notices)
 
-    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[Outcome]:
+    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         position = await applied_position(broker.config.connection_state.stream)
         # A user who changes much has many triggers at the same time: once is enough.
         subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
         ends = {subject: await sweep_user(subject, position) for subject in subjects}
         return [ends[delivery.subject] for delivery in deliveries]
 
-    async def sweep_user(subject: str, position: int) -> Outcome:
+    async def sweep_user(subject: str, position: int) -> DeliveryOutcome:
         try:
             owner = parse_owner(subject)
             is_settled = await settled(broker.config.connection_state.connection, database, owner, position)

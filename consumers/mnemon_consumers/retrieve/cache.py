@@ -7,8 +7,9 @@ from typing import Any, Final, Generic, TypeVar
 from cachetools import LRUCache
 
 from mnemon_consumers.retrieve.context.coverage import CountedMessages
-from mnemon_consumers.retrieve.hit_rows import FoundRows, measure_memory
-from mnemon_infra.database.memory.user_memory import ConversationView, Owner
+from mnemon_consumers.retrieve.hit_rows import HitRows, measure_memory
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.database.memory.user_memory import ConversationView
 
 COUNTED_CONVERSATIONS: Final = 10_000
 """Conversations whose counts are kept; each takes some hundred bytes."""
@@ -19,20 +20,20 @@ FOUND_ROWS: Final = 64 * 1024 * 1024
 REVISED_TENANTS: Final = 10_000
 """Tenants whose revisions are kept."""
 
-Value = TypeVar("Value")
+Cached = TypeVar("Cached")
 
 Shelf = dict[Hashable, Any]
 """What is known of one user, part by part."""
 
-FoundShelf = dict[type[FoundRows[Any, Any]], FoundRows[Any, Any]]
+FoundShelf = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
 """The rows that searches of one user looked up, by their kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Generic[Value]):
+class Seen(Generic[Cached]):
     """A value, and the log position it reflects."""
 
-    value: Value
+    value: Cached
     seq: int
 
 

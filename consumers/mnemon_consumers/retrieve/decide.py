@@ -7,38 +7,38 @@ from typing import Any, Final, TypeVar
 
 from mnemon_consumers.retrieve.context.contents import (
     Context,
+    ContextFact,
+    ContextMessage,
+    ContextSummary,
     CurrentTime,
-    Fact,
     Passage,
-    Said,
-    Summary,
     said,
     user_data,
 )
 from mnemon_consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
 from mnemon_consumers.retrieve.context.language import detect_language
 from mnemon_consumers.retrieve.context.text import stamped, time_stamp, tools_used
-from mnemon_consumers.retrieve.context.wording import WORDINGS, Language
-from mnemon_consumers.retrieve.history_reply import FastMessage
+from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage
+from mnemon_consumers.retrieve.history_reply import HistoryMessage
 from mnemon_consumers.retrieve.search.facts import HIGH
-from mnemon_consumers.retrieve.search.service import Hit
+from mnemon_consumers.retrieve.search.service import RankedHit
 from mnemon_consumers.retrieve.verbs.facts.view import unexpired
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
 from mnemon_infra.database.messages.lookup import VisibleMessage
 
-Shown = TypeVar("Shown", Fact, Said)
+ContextItem = TypeVar("ContextItem", ContextFact, ContextMessage)
 
 DETECTED_MESSAGES: Final = 50
 """Messages that tell the language, the newest: as many as are read of every conversation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ContextSources:
     """What there is to make a context of.
 
     Attributes:
@@ -54,15 +54,15 @@ class Known:
     view: ConversationView | None = None
     counted: CountedMessages | None = None
     profile: Mapping[str, Any] = field(default_factory=dict)
-    facts: Sequence[StoredFact] = ()
+    facts: Sequence[FactRecord] = ()
     summaries: Sequence[StoredSummary] = ()
-    hits: Sequence[Hit] = ()
+    hits: Sequence[RankedHit] = ()
     incomplete: bool = False
 
 
-def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
+def history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
     """The last `limit` messages as they were said, with a line after each answer that used tools."""
-    shown: list[FastMessage] = []
+    shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
         shown.append(_stored(row, row.role, row.content, row.name))
         if row.tool_calls:
@@ -70,7 +70,7 @@ def history(rows: Sequence[StoredRow], limit: int) -> list[FastMessage]:
     return shown[-limit:]
 
 
-def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
+def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
     """All that may be put before a model; what is due by `now` has expired."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
@@ -84,9 +84,9 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
     recent = said(recent_rows, stamps, WORDINGS[language])
     newest = known.summaries[max(0, len(known.summaries) - shown.summaries) :]
     extent = _extent(known)
-    facts_found = (_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, StoredFact))
+    facts_found = (_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, FactRecord))
     messages_found = (
-        Said(hit.id, hit.source.role, stamped(hit.source, stamps), hit.source.name)
+        ContextMessage(hit.id, hit.source.role, stamped(hit.source, stamps), hit.source.name)
         for hit in known.hits
         if isinstance(hit.source, VisibleMessage)
     )
@@ -94,7 +94,7 @@ def context(known: Known, settings: SettingsV1, now: datetime) -> Context:
     given = {fact.id for fact in (*facts, *relevant)}
     return Context(
         facts=facts,
-        summaries=[Summary(each.text, each.from_seq, each.to_seq) for each in newest],
+        summaries=[ContextSummary(each.text, each.from_seq, each.to_seq) for each in newest],
         user_data=user_data(known.profile),
         working=working,
         recent=recent,
@@ -134,9 +134,9 @@ def last_user_message(rows: Sequence[StoredRow]) -> str | None:
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 
-def _best(found: Iterable[Shown], elsewhere: set[str], limit: int) -> list[Shown]:
+def _best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list[ContextItem]:
     """The first ones, of which `limit` are new: what is known already may find no room where it belongs."""
-    best: list[Shown] = []
+    best: list[ContextItem] = []
     for item in found:
         if item.id not in elsewhere:
             if limit == 0:
@@ -146,7 +146,7 @@ def _best(found: Iterable[Shown], elsewhere: set[str], limit: int) -> list[Shown
     return best
 
 
-def _passages(hits: Iterable[Hit], limit: int) -> list[Passage]:
+def _passages(hits: Iterable[RankedHit], limit: int) -> list[Passage]:
     passages = [
         Passage(hit.text, hit.source.title or hit.id, hit.source.source)
         for hit in hits
@@ -157,10 +157,10 @@ def _passages(hits: Iterable[Hit], limit: int) -> list[Passage]:
 
 def _language(
     rows: Sequence[StoredRow],
-    facts: Iterable[StoredFact],
+    facts: Iterable[FactRecord],
     summaries: Iterable[StoredSummary],
     settings: SettingsV1,
-) -> Language:
+) -> ContextLanguage:
     if settings.context.language != "auto":
         return settings.context.language
     said_lately = [row.content for row in rows[-DETECTED_MESSAGES:] if row.role == "user"]
@@ -169,7 +169,7 @@ def _language(
     )
 
 
-def _extent(known: Known) -> ConversationExtent | None:
+def _extent(known: ContextSources) -> ConversationExtent | None:
     if known.view is None or known.counted is None:
         return None
     found = {
@@ -180,12 +180,14 @@ def _extent(known: Known) -> ConversationExtent | None:
     return ConversationExtent.of(known.view, known.summaries, known.counted, found)
 
 
-def _fact(fact: StoredFact, score: float = 0.0) -> Fact:
-    return Fact(fact.id, fact.text, fact.kind, fact.importance, fact.changed_at, fact.expires_at, score)
+def _fact(fact: FactRecord, score: float = 0.0) -> ContextFact:
+    return ContextFact(
+        fact.id, fact.text, fact.kind, fact.importance, fact.changed_at, fact.expires_at, score
+    )
 
 
-def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> FastMessage:
-    return FastMessage(
+def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> HistoryMessage:
+    return HistoryMessage(
         role=role,
         content=content,
         name=name,

@@ -4,10 +4,9 @@ from faststream.nats import NatsBroker
 from nats.aio.client import Client
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_contracts.subjects import changed_subject
+from mnemon_contracts.subjects import Owner, changed_subject
 from mnemon_infra.broker.streams.log_reader import delivery_at
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.user_memory import Owner
 from mnemon_infra.database.projections.rows import Rows, row_of
 from mnemon_infra.database.projections.writer import write
 

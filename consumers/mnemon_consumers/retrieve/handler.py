@@ -8,8 +8,8 @@ from typing import Final
 from mnemon_consumers.retrieve.eager_projection import Projection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.snapshot_pool import Opened
-from mnemon_consumers.retrieve.snapshot_resolver import Past
+from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
+from mnemon_consumers.retrieve.snapshot_resolver import SnapshotResolver
 from mnemon_consumers.retrieve.verbs.context import ContextVerb
 from mnemon_consumers.retrieve.verbs.conversation import ConversationVerbs
 from mnemon_consumers.retrieve.verbs.documents import DocumentVerb
@@ -30,14 +30,14 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.watch import watch_switches
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 NAME: Final = "mnemon"
 
 
 @asynccontextmanager
 async def consuming(
-    database: Database, finding: Finding | None, deployment: Deployment
+    database: Database, finding: VectorIndex | None, deployment: Deployment
 ) -> AsyncIterator[None]:
     """Answer requests as long as the block lasts; without `finding` nothing is searched."""
     settings = LiveSettings()
@@ -47,8 +47,8 @@ async def consuming(
     projection = Projection(broker, database, memory)
     search = Search(database, memory, finding)
     query = FactQuery(memory, search, settings)
-    opened = Opened(deployment, settings, finding)
-    past = Past(broker, database, deployment.database_schema, opened)
+    opened = SnapshotPool(deployment, settings, finding)
+    past = SnapshotResolver(broker, database, deployment.database_schema, opened)
     answers = {
         **ContextVerb(memory, search if finding else None, past, settings).answers,
         **ConversationVerbs(memory, past, log).answers,

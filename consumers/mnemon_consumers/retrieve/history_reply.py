@@ -11,7 +11,7 @@ import msgspec
 from mnemon_contracts.events.chat import Role
 
 
-class FastMessage(msgspec.Struct, omit_defaults=True):
+class HistoryMessage(msgspec.Struct, omit_defaults=True):
     """`mnemon_contracts.verbs.ask.StoredMessage`."""
 
     role: Role
@@ -28,7 +28,7 @@ class FastHistory(msgspec.Struct, omit_defaults=True):
 
     seen_seq: int
     conversation: str
-    messages: list[FastMessage]
+    messages: list[HistoryMessage]
 
     def body(self) -> bytes:
         """The JSON that goes on the wire."""

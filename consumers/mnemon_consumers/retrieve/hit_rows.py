@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, Protocol, Self, TypeVar
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.documents import StoredDocument
-from mnemon_infra.database.memory.user_memory import Owner
-from mnemon_infra.database.messages.lookup import AROUND, Surroundings, Wanted
+from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings
 
 MOST_HELD: Final = 256
 """Messages, and as many documents, that are held of one user: those of some searches."""
@@ -20,28 +20,28 @@ MOST_HELD: Final = 256
 ROW_BYTES: Final = 500
 """Memory that a row takes besides its text."""
 
-Lookup = TypeVar("Lookup")
+RowLookup = TypeVar("RowLookup")
 Value = TypeVar("Value")
 OwnedIds = tuple[Owner, Sequence[str]]
 
 
-class FoundRows(Protocol[Lookup, Value]):
+class HitRows(Protocol[RowLookup, Value]):
     """Rows of one kind that were looked up for one user."""
 
     @property
     def seq(self) -> int | None:
         """The log position that all of them reflect; None where nothing was looked up."""
 
-    def missing(self, wanted: Lookup) -> Lookup | None:
+    def missing(self, wanted: RowLookup) -> RowLookup | None:
         """Return what is to be looked up yet; None where nothing is."""
 
-    def joined(self, wanted: Lookup, found: Value, seq: int) -> Self:
+    def joined(self, wanted: RowLookup, found: Value, seq: int) -> Self:
         """Return these rows with those that were looked up now."""
 
-    def held(self, wanted: Lookup) -> Self:
+    def held(self, wanted: RowLookup) -> Self:
         """Return the rows to be held: all of these, or those wanted last where all are too many."""
 
-    def answer(self, wanted: Lookup) -> Value:
+    def answer(self, wanted: RowLookup) -> Value:
         """Return what PostgreSQL would answer. Nothing of it may be missing."""
 
     @property
@@ -50,11 +50,11 @@ class FoundRows(Protocol[Lookup, Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundMessages:
+class HitMessages:
     """Messages, and those around some of them.
 
     Attributes:
-        seq: as of `FoundRows`.
+        seq: as of `HitRows`.
         places: log positions by event id; None of a message that may not be shown.
         surrounded: event ids of the messages whose neighbours are known.
         around: the messages, and their neighbours.
@@ -65,14 +65,14 @@ class FoundMessages:
     surrounded: frozenset[str] = frozenset()
     around: Surroundings = field(default_factory=lambda: Surroundings({}, {}))
 
-    def missing(self, wanted: Wanted) -> Wanted | None:
+    def missing(self, wanted: MessageLookup) -> MessageLookup | None:
         bare = [each for each in _anchors(wanted) if each not in self.surrounded]
         unknown = [each for each in wanted.event_ids[wanted.surrounded :] if each not in self.places]
         if not bare and not unknown and self.seq is not None:
             return None
         return wanted._replace(event_ids=(*bare, *unknown), surrounded=len(bare))
 
-    def joined(self, wanted: Wanted, found: Surroundings, seq: int) -> Self:
+    def joined(self, wanted: MessageLookup, found: Surroundings, seq: int) -> Self:
         places = {each.event_id: each.seq for each in found.messages.values()}
         return replace(
             self,
@@ -84,7 +84,7 @@ class FoundMessages:
             ),
         )
 
-    def held(self, wanted: Wanted) -> Self:
+    def held(self, wanted: MessageLookup) -> Self:
         if len(self.places) <= MOST_HELD:
             return self
         return replace(
@@ -94,7 +94,7 @@ class FoundMessages:
             around=self.answer(wanted),
         )
 
-    def answer(self, wanted: Wanted) -> Surroundings:
+    def answer(self, wanted: MessageLookup) -> Surroundings:
         places = {each: seq for each in wanted.event_ids if (seq := self.places[each]) is not None}
         # In the order of PostgreSQL's answer: what was found, and then what stands around it.
         around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
@@ -112,11 +112,11 @@ class FoundMessages:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundDocuments:
+class HitDocuments:
     """Documents, with their texts.
 
     Attributes:
-        seq: as of `FoundRows`.
+        seq: as of `HitRows`.
         documents: by id; None of a document that is not there.
     """
 
@@ -149,12 +149,12 @@ class FoundDocuments:
         return _memory(self.documents, [each.text for each in self.documents.values() if each])
 
 
-def measure_memory(parts: Mapping[Any, FoundRows[Any, Any]]) -> int:
+def measure_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
     """Estimate the bytes that all rows of one user take."""
     return ROW_BYTES + sum(rows.memory for rows in parts.values())
 
 
-def _anchors(wanted: Wanted) -> Sequence[str]:
+def _anchors(wanted: MessageLookup) -> Sequence[str]:
     """The messages whose neighbours are wanted."""
     return wanted.event_ids[: wanted.surrounded]
 

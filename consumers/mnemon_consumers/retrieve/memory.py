@@ -11,35 +11,35 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from mnemon_consumers.retrieve.cache import CountCache, Seen, Shelf, UserCache
-from mnemon_consumers.retrieve.hit_rows import FoundDocuments, FoundMessages, FoundRows
+from mnemon_consumers.retrieve.hit_rows import HitDocuments, HitMessages, HitRows
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
-from mnemon_contracts.subjects import parse_owner
+from mnemon_contracts.subjects import Owner, parse_owner
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
 from mnemon_infra.database.engine import Database, Query, in_time
 from mnemon_infra.database.facts import fact_repository as facts
-from mnemon_infra.database.facts.fact_repository import FactHistory, StoredFact
+from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
 from mnemon_infra.database.memory.documents import DocumentEntry, StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary, StoredSummary
 from mnemon_infra.database.memory.tasks import StoredTask
-from mnemon_infra.database.memory.user_memory import ConversationView, Newest, OfTask, Owner, UserCounts
+from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages, OfTask, UserCounts
 from mnemon_infra.database.messages import counts as message_counts
 from mnemon_infra.database.messages import lookup
 from mnemon_infra.database.messages.counts import CountedConversation, MessageCount
 from mnemon_infra.database.messages.lookup import Surroundings
 from mnemon_infra.database.projections.rows import Rows, row_of
 from mnemon_infra.database.projections.writer import suppose
-from mnemon_infra.database.query_batcher import Together
+from mnemon_infra.database.query_batcher import QueryBatcher
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
 LOADED = 50
 """Messages that are read at least, so that a somewhat larger request finds them at hand."""
 
-Wanted = TypeVar("Wanted")
-Value = TypeVar("Value")
+MemoryQueryT = TypeVar("MemoryQueryT")
+MemoryT = TypeVar("MemoryT")
 
 
 class Memory:
@@ -51,20 +51,20 @@ class Memory:
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
-        self._messages = Together(database, user_memory.newest_messages)
-        self._profiles = Together(database, user_memory.profiles)
-        self._counts = Together(database, user_memory.counts)
-        self._facts = Together(database, facts.live_facts)
-        self._histories = Together(database, facts.histories)
-        self._summaries = Together(database, summaries.newest_summaries)
-        self._tasks = Together(database, tasks.tasks)
-        self._task_results = Together(database, user_memory.task_results)
-        self._documents = Together(database, documents.documents)
-        self._facts_by_id = Together(database, facts.facts_by_id)
-        self._documents_by_id = Together(database, documents.documents_by_id)
-        self._summaries_by_id = Together(database, summaries.summaries_by_id)
-        self._surroundings = Together(database, lookup.surroundings)
-        self._message_counts = Together(database, message_counts.message_counts)
+        self._messages = QueryBatcher(database, user_memory.newest_messages)
+        self._profiles = QueryBatcher(database, user_memory.profiles)
+        self._counts = QueryBatcher(database, user_memory.counts)
+        self._facts = QueryBatcher(database, facts.live_facts)
+        self._histories = QueryBatcher(database, facts.histories)
+        self._summaries = QueryBatcher(database, summaries.newest_summaries)
+        self._tasks = QueryBatcher(database, tasks.tasks)
+        self._task_results = QueryBatcher(database, user_memory.task_results)
+        self._documents = QueryBatcher(database, documents.documents)
+        self._facts_by_id = QueryBatcher(database, facts.facts_by_id)
+        self._documents_by_id = QueryBatcher(database, documents.documents_by_id)
+        self._summaries_by_id = QueryBatcher(database, summaries.summaries_by_id)
+        self._surroundings = QueryBatcher(database, lookup.surroundings)
+        self._message_counts = QueryBatcher(database, message_counts.message_counts)
         self._settings = settings
         self._cache = UserCache(users)
         self.count_cache = CountCache()
@@ -125,7 +125,7 @@ class Memory:
         """The user's data, if they are at hand."""
         return self._at_hand(owner, "profile", min_seq)
 
-    def facts_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredFact]] | None:
+    def facts_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[list[FactRecord]] | None:
         """All facts, if they are at hand."""
         return self._at_hand(owner, "facts", min_seq)
 
@@ -152,14 +152,14 @@ class Memory:
         if at_hand is not None:
             return at_hand
 
-        wanted = Newest(*owner, conversation, max(limit, LOADED))
+        wanted = NewestMessages(*owner, conversation, max(limit, LOADED))
         return await self._read(owner, ("messages", conversation), self._messages, wanted, min_seq)
 
     async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
         """The user's data; raises as `messages` does."""
         return await self._kept(owner, "profile", self._profiles, owner, min_seq)
 
-    async def facts(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredFact]]:
+    async def facts(self, owner: Owner, min_seq: int | None) -> Seen[list[FactRecord]]:
         """All facts, by id, those past their date among them; raises as `messages` does."""
         return await self._kept(owner, "facts", self._facts, owner, min_seq)
 
@@ -171,7 +171,7 @@ class Memory:
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[list[StoredSummary]]:
         """The newest summaries of a conversation, oldest first; raises as `messages` does."""
-        wanted = Newest(*owner, conversation, limit)
+        wanted = NewestMessages(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
 
     async def message_counts(
@@ -197,7 +197,7 @@ class Memory:
 
     async def facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
-    ) -> Seen[list[StoredFact]]:
+    ) -> Seen[list[FactRecord]]:
         """Some facts, in the order of the ids; raises as `messages` does.
 
         This and the three below do not wait for `min_seq`: who looks up what a search found has waited.
@@ -212,7 +212,7 @@ class Memory:
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[StoredDocument]]:
         """Some documents, whole; raises as `messages` does."""
-        return await self._look_up(owner, FoundDocuments, self._documents_by_id, (owner, ids), min_seq)
+        return await self._look_up(owner, HitDocuments, self._documents_by_id, (owner, ids), min_seq)
 
     async def summaries_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
@@ -221,10 +221,10 @@ class Memory:
         return await self._read(owner, None, self._summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def surroundings(
-        self, owner: Owner, wanted: lookup.Wanted, min_seq: int | None
+        self, owner: Owner, wanted: lookup.MessageLookup, min_seq: int | None
     ) -> Seen[Surroundings]:
         """Some messages, and what stands around them; raises as `messages` does."""
-        return await self._look_up(owner, FoundMessages, self._surroundings, wanted, min_seq)
+        return await self._look_up(owner, HitMessages, self._surroundings, wanted, min_seq)
 
     async def indexed(self, owner: Owner, min_seq: int | None) -> int:
         """The log position up to which all can be searched for.
@@ -257,10 +257,10 @@ class Memory:
         self,
         owner: Owner,
         part: Hashable,
-        questions: Together[Wanted, Value],
-        wanted: Wanted,
+        questions: QueryBatcher[MemoryQueryT, MemoryT],
+        wanted: MemoryQueryT,
         min_seq: int | None,
-    ) -> Seen[Value]:
+    ) -> Seen[MemoryT]:
         at_hand = self._at_hand(owner, part, min_seq)
         return at_hand or await self._read(owner, part, questions, wanted, min_seq)
 
@@ -268,12 +268,12 @@ class Memory:
         self,
         owner: Owner,
         part: Hashable | None,
-        questions: Together[Wanted, Value],
-        wanted: Wanted,
+        questions: QueryBatcher[MemoryQueryT, MemoryT],
+        wanted: MemoryQueryT,
         min_seq: int | None,
         *,
         wait: bool = True,
-    ) -> Seen[Value]:
+    ) -> Seen[MemoryT]:
         position = await self._reached(self._position, owner, min_seq, wait=wait)
         shelf = self._cache.shelf(owner)
         seen, is_settled = await self._ask(owner, questions, wanted, min_seq, position)
@@ -284,14 +284,14 @@ class Memory:
     async def _look_up(
         self,
         owner: Owner,
-        kind: type[FoundRows[Wanted, Value]],
-        questions: Together[Wanted, Value],
-        wanted: Wanted,
+        kind: type[HitRows[MemoryQueryT, MemoryT]],
+        questions: QueryBatcher[MemoryQueryT, MemoryT],
+        wanted: MemoryQueryT,
         min_seq: int | None,
-    ) -> Seen[Value]:
+    ) -> Seen[MemoryT]:
         """Look up what a search found, of which PostgreSQL is asked for what is not held."""
         shelf = self._cache.found_shelf(owner)
-        rows: FoundRows[Wanted, Value] = shelf.get(kind) or kind()
+        rows: HitRows[MemoryQueryT, MemoryT] = shelf.get(kind) or kind()
         if (min_seq or 0) > (rows.seq or 0):
             rows = kind()
         missing = rows.missing(wanted)
@@ -310,11 +310,11 @@ class Memory:
     async def _ask(
         self,
         owner: Owner,
-        questions: Together[Wanted, Value],
-        wanted: Wanted,
+        questions: QueryBatcher[MemoryQueryT, MemoryT],
+        wanted: MemoryQueryT,
         min_seq: int | None,
         position: int,
-    ) -> tuple[Seen[Value], bool]:
+    ) -> tuple[Seen[MemoryT], bool]:
         """Ask PostgreSQL, beyond the position if need be.
 
         Returns:
@@ -339,7 +339,7 @@ class Memory:
             return await position.refresh(self._stream_context)
         return position.value
 
-    async def _read_beyond(self, owner: Owner, query: Query[list[Value]], position: int) -> Seen[Value]:
+    async def _read_beyond(self, owner: Owner, query: Query[list[MemoryT]], position: int) -> Seen[MemoryT]:
         """Read as if the user's events beyond the position were projected already."""
         end = await log_end(self._stream_context)
         tail = await user_tail(self._connection, *owner, after=position)

@@ -16,7 +16,7 @@ from mnemon_infra.database.generations.generation_repository import name_of
 from mnemon_infra.database.generations.vector_progress import owed, reached
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding, opened_as_of
+from mnemon_infra.vectors.vector_index import VectorIndex, opened_as_of
 
 log = structlog.get_logger("retrieve")
 
@@ -54,10 +54,10 @@ class _Open:
             await self.ends.aclose()
 
 
-class Opened:
+class SnapshotPool:
     """Opens generations when they are asked, and closes them when they are not asked any more."""
 
-    def __init__(self, deployment: Deployment, settings: LiveSettings, finding: Finding | None) -> None:
+    def __init__(self, deployment: Deployment, settings: LiveSettings, finding: VectorIndex | None) -> None:
         """`finding` is the live one; without it nothing is searched here either."""
         self._deployment = deployment
         self._settings = settings
@@ -111,7 +111,7 @@ class Opened:
         await found.ends.enter_async_context(database)
         return found
 
-    async def _find_in(self, found: _Open, position: int, live: Finding) -> None:
+    async def _find_in(self, found: _Open, position: int, live: VectorIndex) -> None:
         """Have it searched, where it has vectors by now; otherwise the next question tries it again."""
         async with self._opening:
             if found.has_vectors or not await _are_complete(found.database, found.schema, position):

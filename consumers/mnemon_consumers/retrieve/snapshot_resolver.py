@@ -10,20 +10,19 @@ from nats.aio.client import Client
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.snapshot_pool import Opened
+from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
 from mnemon_consumers.retrieve.verbs.request_context import now
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.subjects import thing_filter
+from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import first_from, log_end
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import as_of, positions_as_of
-from mnemon_infra.database.memory.user_memory import Owner
 from mnemon_infra.database.migration import head_revision
 
-Moment = datetime | int
+SnapshotMoment = datetime | int
 """A time, or a log position."""
 
 
@@ -35,10 +34,10 @@ class View(NamedTuple):
     now: datetime
 
 
-class Past:
+class SnapshotResolver:
     """Finds what to ask about a former moment. Generations are made by hand: `mnemon rebuild --until`."""
 
-    def __init__(self, broker: NatsBroker, database: Database, live: str, opened: Opened) -> None:
+    def __init__(self, broker: NatsBroker, database: Database, live: str, opened: SnapshotPool) -> None:
         """`live` is the name of the live generation, which `database` is."""
         self._broker = broker
         self._database = database
@@ -46,7 +45,7 @@ class Past:
         self._opened = opened
 
     @asynccontextmanager
-    async def at(self, owner: Owner, moment: Moment, min_seq: int | None) -> AsyncIterator[View]:
+    async def at(self, owner: Owner, moment: SnapshotMoment, min_seq: int | None) -> AsyncIterator[View]:
         """A user's memory as it was then.
 
         Args:
@@ -71,7 +70,7 @@ class Past:
             await self._found(position)  # whatever it was: it may have been dropped
             raise
 
-    async def _resolved(self, moment: Moment) -> tuple[int, datetime]:
+    async def _resolved(self, moment: SnapshotMoment) -> tuple[int, datetime]:
         """The log position that is meant, and when that was."""
         if isinstance(moment, datetime):
             if moment > now():

@@ -9,7 +9,7 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.retrieve.cache import Seen
-from mnemon_consumers.retrieve.context.contents import Section
+from mnemon_consumers.retrieve.context.contents import SectionKind
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
     count_edges,
@@ -19,12 +19,13 @@ from mnemon_consumers.retrieve.context.coverage import (
 from mnemon_consumers.retrieve.memory import LOADED, Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.ask import ContextV1
 from mnemon_contracts.verbs.tools import Scope
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.memory.user_memory import ConversationView, Owner
+from mnemon_infra.database.memory.user_memory import ConversationView
 from mnemon_infra.database.messages.counts import CountedConversation
 
 log = structlog.get_logger("context")
@@ -36,7 +37,7 @@ many uncovered messages are read; those before them are counted."""
 MOST_READ: Final = 1000
 """Messages that are read at most, whatever the budget."""
 
-Value = TypeVar("Value")
+TurnT = TypeVar("TurnT")
 Missing = dict[str, Exception]
 """Sections that could not be read, each with the error."""
 
@@ -91,7 +92,7 @@ class ContextParts(NamedTuple):
 
     messages: Seen[ConversationView] | None
     profile: Seen[dict[str, Any]] | None
-    facts: Seen[list[StoredFact]] | None
+    facts: Seen[list[FactRecord]] | None
     summaries: Seen[list[StoredSummary]] | None
     counted: CountedMessages | None = None
 
@@ -161,8 +162,8 @@ async def _count_unread(
 
 
 async def read_in_time(
-    read: Awaitable[Value], until: float, missing: Missing, *sections: Section
-) -> Value | None:
+    read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
+) -> TurnT | None:
     """Wait for a read until a time of the loop; None, and its sections in `missing`, after any failure."""
     try:
         async with asyncio.timeout_at(until):

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from mnemon_contracts.subjects import Address
-
-Owner = tuple[str, str]
+from mnemon_contracts.subjects import Address, Owner
 
 AT_ONCE: Final = 8
 """Requests of one user that are worked on at the same time. What else the user asks waits behind them, and

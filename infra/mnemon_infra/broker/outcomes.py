@@ -56,7 +56,7 @@ class Dead:
     is_confidential: bool = False
 
 
-Outcome = Ack | Retry | Dead
+DeliveryOutcome = Ack | Retry | Dead
 ACK = Ack()
 
 
@@ -65,7 +65,7 @@ def delay_after(deliveries: int) -> float:
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 
-def ends(outcomes: Sequence[Outcome]) -> dict[str, int]:
+def ends(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
     """How many ended how, in the words of `mnemon_infra.telemetry.metrics`."""
     applied = outcomes.count(ACK)
     if applied == len(outcomes):  # most of the time, and then at the price of a look at each
@@ -73,7 +73,7 @@ def ends(outcomes: Sequence[Outcome]) -> dict[str, int]:
     return dict(Counter(map(end_of, outcomes)))
 
 
-def end_of(outcome: Outcome) -> str:
+def end_of(outcome: DeliveryOutcome) -> str:
     """How one ended."""
     match outcome:
         case Ack(reason):
@@ -84,7 +84,9 @@ def end_of(outcome: Outcome) -> str:
             return "dead"
 
 
-async def settle(connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, Outcome]]) -> None:
+async def settle(
+    connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, DeliveryOutcome]]
+) -> None:
     """Tell NATS how each message ended. Dead letters are stored before their message is given up.
 
     A message whose dead letter cannot be stored is retried.

@@ -28,7 +28,7 @@ from mnemon_infra.broker.lifetime import subscribed
 from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
 from mnemon_infra.process.request_priority import answering
 from mnemon_infra.telemetry import metrics, tracing
-from mnemon_infra.telemetry.tracing import Served
+from mnemon_infra.telemetry.tracing import RequestTrace
 
 log = structlog.get_logger("service")
 
@@ -52,21 +52,21 @@ class Refusal(Exception):
         self.error = AskError(code=code, message=message, retryable=retryable)
 
 
-Answered = Reply | bytes
+VerbReply = Reply | bytes
 """A reply, or one that is JSON already."""
 
-Answer = Callable[[Address, bytes], Answered | Coroutine[Any, Any, Answered]]
+VerbHandler = Callable[[Address, bytes], VerbReply | Coroutine[Any, Any, VerbReply]]
 """Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
 
 
 @dataclass(slots=True)
-class _Endpoint:
+class _VerbEndpoint:
     """What answers one version of a verb."""
 
     verb: str
     version: int
     subject: str
-    answer: Answer
+    answer: VerbHandler
     request: type[Contract]
     reply: type[Reply]
     requests: int = 0
@@ -84,10 +84,10 @@ class _Endpoint:
 class _Asked:
     """A request in hand; `begun` in nanoseconds of the performance counter."""
 
-    endpoint: _Endpoint
+    endpoint: _VerbEndpoint
     message: Msg
     begun: int
-    trace: Served
+    trace: RequestTrace
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class AskService:
     name: str
     version: str
     admission: Admission
-    _endpoints: dict[tuple[str, int], _Endpoint] = field(default_factory=dict)
+    _endpoints: dict[tuple[str, int], _VerbEndpoint] = field(default_factory=dict)
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -106,13 +106,13 @@ class AskService:
         # copy would use up the one reply that a login may send.
         self._subscribe(_EVERYTHING_ASKED, self._dispatch)
 
-    def endpoint(self, verb: str, answer: Answer) -> None:
+    def endpoint(self, verb: str, answer: VerbHandler) -> None:
         """Answer a verb in all its versions; other processes that do so share the requests."""
         contract = VERBS[verb]
         for version, (request, reply) in enumerate(
             zip(contract.requests, contract.replies, strict=True), start=1
         ):
-            endpoint = _Endpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
+            endpoint = _VerbEndpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
             self._endpoints[verb, version] = endpoint
             self._subscribe(endpoint.subject, partial(self._handle, endpoint))
         metrics.REQUESTS.add(verb, "ok", by=0)
@@ -167,7 +167,7 @@ class AskService:
             headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
             await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
 
-    async def _handle(self, endpoint: _Endpoint, message: Msg) -> None:
+    async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
         """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
         asked = _Asked(
             endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
@@ -182,7 +182,7 @@ class AskService:
             except Exception as error:
                 await self._send(asked, _error_reply(error))
                 return
-            if isinstance(reply, Answered):
+            if isinstance(reply, VerbReply):
                 await self._send(asked, reply)
                 return
             turn = self.admission.begin(address)
@@ -193,7 +193,7 @@ class AskService:
         if len(self._waiting) >= MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _finish(self, asked: _Asked, pending: Awaitable[Answered], turn: asyncio.Semaphore) -> None:
+    async def _finish(self, asked: _Asked, pending: Awaitable[VerbReply], turn: asyncio.Semaphore) -> None:
         async with turn:
             with answering():
                 try:
@@ -202,7 +202,7 @@ class AskService:
                     reply = _error_reply(error)
                 await self._send(asked, reply)
 
-    async def _send(self, asked: _Asked, reply: Answered) -> None:
+    async def _send(self, asked: _Asked, reply: VerbReply) -> None:
         endpoint, to = asked.endpoint, asked.message.reply
         nanoseconds = time.perf_counter_ns() - asked.begun
         endpoint.nanoseconds += nanoseconds
@@ -231,7 +231,7 @@ class AskService:
 class _Listing(Service):
     """The services protocol over endpoints that FastStream serves."""
 
-    def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_Endpoint]) -> None:
+    def __init__(self, connection: Client, config: ServiceConfig, endpoints: list[_VerbEndpoint]) -> None:
         super().__init__(connection, config)
         self._shown = endpoints
 
@@ -258,7 +258,7 @@ class _Listing(Service):
         return stats
 
 
-def _count(verb: str, reply: Answered, seconds: float) -> None:
+def _count(verb: str, reply: VerbReply, seconds: float) -> None:
     metrics.REQUEST_SECONDS.observe(seconds, verb)
     error = None if isinstance(reply, bytes) else reply.error
     metrics.REQUESTS.add(verb, "ok" if error is None else error.code)
@@ -271,7 +271,7 @@ def _json(reply: Reply) -> bytes:
     return reply.__pydantic_serializer__.to_json(reply, exclude_none=True)
 
 
-def _with_warning(endpoint: _Endpoint, reply: Answered, unknown: Sequence[str]) -> Reply:
+def _with_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[str]) -> Reply:
     if isinstance(reply, bytes):
         reply = endpoint.reply.model_validate_json(reply)
     fields = ", ".join(endpoint.request.model_fields)

@@ -11,13 +11,13 @@ from nats.aio.msg import Msg
 
 from mnemon_infra.broker.dead_letters.limit import DeadLimit
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.outcomes import Outcome, Retry, end_of, ends, settle
+from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, end_of, ends, settle
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.telemetry import metrics, tracing
 
 log = structlog.get_logger("broker")
 
-Consume = Callable[[Sequence[Delivery]], Awaitable[Sequence[Outcome]]]
+Consume = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]]]
 """Takes a batch, gives one outcome per message, in the same order."""
 
 
@@ -96,7 +96,11 @@ def consume_stream(
 
 
 def _count(
-    durable: str, deliveries: Sequence[Delivery], outcomes: Sequence[Outcome], seconds: float, now: float
+    durable: str,
+    deliveries: Sequence[Delivery],
+    outcomes: Sequence[DeliveryOutcome],
+    seconds: float,
+    now: float,
 ) -> None:
     done = deliveries
     ended = ends(outcomes)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.indexable import is_any_shown, owners_shown
-from mnemon_infra.database.projections.rows import Owner
-from mnemon_infra.vectors.port import Collection, Vectors
+from mnemon_infra.vectors.port import Collection, VectorStore
 
 FROM_ROWS = frozenset({Collection.MEMORIES, Collection.SUMMARIES})
 """Collections that a look through a user's points fills, from the rows alone."""
 
 
-async def lost_collections(database: Database, vectors: Vectors) -> list[Collection]:
+async def lost_collections(database: Database, vectors: VectorStore) -> list[Collection]:
     """List the collections that are empty and must not be.
 
     Raises:

@@ -28,8 +28,8 @@ ANSWER_WAIT = 2.0
 """Seconds for which a bot that listens for three is made to wait for an answer."""
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
-Value = TypeVar("Value")
-Query = Callable[[Connection], Awaitable[Value]]
+QueryResult = TypeVar("QueryResult")
+Query = Callable[[Connection], Awaitable[QueryResult]]
 """Something to be read on a connection."""
 
 _KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
@@ -59,7 +59,7 @@ def is_storable(identifier: str) -> bool:
     return "\0" not in identifier
 
 
-async def in_time(answer: Coroutine[Any, Any, Value]) -> Value:
+async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
     """The answer, if it comes soon. Otherwise the database is left alone with it.
 
     The driver cannot be told to stop: it would wait for the database to confirm that.
@@ -251,7 +251,7 @@ class Database:
         async with self._connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
 
-    async def read(self, query: Query[Value]) -> Value:
+    async def read(self, query: Query[QueryResult]) -> QueryResult:
         """What a query finds.
 
         Raises:

@@ -13,30 +13,32 @@ AT_ONCE = 64
 ROUND_TRIPS = 2
 """At the same time: while the database answers one, the answers of the other are taken apart."""
 
-Wanted = TypeVar("Wanted")
-Found = TypeVar("Found")
+LookupKey = TypeVar("LookupKey")
+LookupResult = TypeVar("LookupResult")
 
 
-class Together(Generic[Wanted, Found]):
+class QueryBatcher(Generic[LookupKey, LookupResult]):
     """One kind of question to the database.
 
     What is asked while earlier questions are answered goes into the next round trip; nobody waits for others
     to ask.
     """
 
-    def __init__(self, database: Database, query: Callable[[Sequence[Wanted]], Query[list[Found]]]) -> None:
+    def __init__(
+        self, database: Database, query: Callable[[Sequence[LookupKey]], Query[list[LookupResult]]]
+    ) -> None:
         self._database = database
         self.query = query
-        self._waiting: deque[tuple[Wanted, asyncio.Future[Found]]] = deque()
+        self._waiting: deque[tuple[LookupKey, asyncio.Future[LookupResult]]] = deque()
         self._round_trips: set[asyncio.Task[None]] = set()
 
-    async def ask(self, wanted: Wanted) -> Found:
+    async def ask(self, wanted: LookupKey) -> LookupResult:
         """The answer to one question.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now, or not soon.
         """
-        answer: asyncio.Future[Found] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, answer))
         if len(self._round_trips) < ROUND_TRIPS:
             task = asyncio.create_task(self._go())

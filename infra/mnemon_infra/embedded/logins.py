@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
-from mnemon_infra.broker.provisioning.authorization import Authorization, Login, Role, quoted
+from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole, quoted
 from mnemon_infra.embedded.folder import replace
 
 
@@ -57,15 +57,15 @@ class FolderLogins:
         """Its users, to be changed; our own processes are among them."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edited(self.path) as authorization:
-            for role in get_args(Role):
+            for role in get_args(LoginRole):
                 if not authorization.has(role):
                     replace(self._folder / role, authorization.issue(role).password)
             yield authorization
 
-    def login(self, role: Role) -> Login:
+    def login(self, role: LoginRole) -> Login:
         """How one of our own processes logs in."""
         return Login(role, (self._folder / role).read_text("utf-8"))
 
-    def at(self, url: str, role: Role) -> str:
+    def at(self, url: str, role: LoginRole) -> str:
         """The address of the broker with the login of a role in it, where one is needed."""
         return self.login(role).at(url) if self.in_force else url

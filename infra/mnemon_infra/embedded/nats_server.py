@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from mnemon_infra.broker.provisioning.authorization import ACCOUNT, Role, anybody, quoted
+from mnemon_infra.broker.provisioning.authorization import ACCOUNT, LoginRole, anybody, quoted
 from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
 from mnemon_infra.embedded.logins import FolderLogins
@@ -72,7 +72,7 @@ class NatsServer(ServerProcess):
     def url(self) -> str:
         return f"nats://127.0.0.1:{self._port}"
 
-    def url_as(self, role: Role) -> str:
+    def url_as(self, role: LoginRole) -> str:
         """The address with the login of a role in it, where one is needed."""
         return self._logins.login(role).at(self.url) if self._guarded else self.url
 

@@ -46,11 +46,11 @@ SHORTEST = 200
 
 log = structlog.get_logger("embeddings")
 
-Batch = dict[int, str]
+TextBatch = dict[int, str]
 """Texts by their row."""
 
 
-class _Endpoint:
+class _EmbeddingEndpoint:
     """One model at one address.
 
     Its errors carry neither the key nor what the server said: servers have been seen to repeat the key.
@@ -130,7 +130,7 @@ class OpenAIEmbeddings:
 
     thresholds = TRANSFORMER
 
-    def __init__(self, endpoint: _Endpoint, model: str, dimension: int) -> None:
+    def __init__(self, endpoint: _EmbeddingEndpoint, model: str, dimension: int) -> None:
         self.model = f"openai/{model}"
         self.dimension = dimension
         self._endpoint = endpoint
@@ -170,11 +170,11 @@ class OpenAIEmbeddings:
         (vector,) = vectors
         return vector
 
-    async def _embed(self, batch: Batch, vectors: NDArray[np.float32]) -> None:
+    async def _embed(self, batch: TextBatch, vectors: NDArray[np.float32]) -> None:
         async with self._free:
             await self._fill(batch, vectors)
 
-    async def _fill(self, batch: Batch, vectors: NDArray[np.float32]) -> None:
+    async def _fill(self, batch: TextBatch, vectors: NDArray[np.float32]) -> None:
         try:
             found = await self._endpoint.vectors(list(batch.values()))
         except _TextRefused as error:
@@ -187,7 +187,7 @@ class OpenAIEmbeddings:
         vectors[list(batch)] = of_length_1(found)
 
     async def _fill_in_part(
-        self, batch: Batch, vectors: NDArray[np.float32], refused: "_TextRefused"
+        self, batch: TextBatch, vectors: NDArray[np.float32], refused: "_TextRefused"
     ) -> None:
         """One text must not keep the others from being embedded, nor its length itself."""
         await self._endpoint.vectors(["dimension"])  # were this refused too, no text would be the reason
@@ -225,7 +225,7 @@ async def open_openai(
         timeout=try_seconds,
         max_retries=retries,
     ) as client:
-        endpoint = _Endpoint(client, name)
+        endpoint = _EmbeddingEndpoint(client, name)
         dimension = DIMENSIONS.get(name) or (await endpoint.vectors(["dimension"])).shape[1]
         yield OpenAIEmbeddings(endpoint, name, dimension)
 
@@ -242,8 +242,8 @@ def _key(deployment: Deployment) -> str:
     return key or NO_KEY
 
 
-def _batches(texts: Sequence[str]) -> Iterator[Batch]:
-    batch: Batch = {}
+def _batches(texts: Sequence[str]) -> Iterator[TextBatch]:
+    batch: TextBatch = {}
     room = REQUEST_BYTES
     for row, text in enumerate(texts):
         body = text.strip().encode(errors="replace")[:TEXT_BYTES]

@@ -19,7 +19,7 @@ _PIECE = re.compile(r"(?P<latin> ?[A-Za-z]+)|(?P<cyrillic> ?[А-Яа-яЁё]+)|.
 _LETTERS = {"latin": 3, "cyrillic": 2}
 _LAST_WORD = re.compile(r"\s+\S*$")
 
-Spans = Sequence[tuple[int, int]]
+TokenSpans = Sequence[tuple[int, int]]
 """Where each token begins and ends, in characters. Tokens that are bytes of one character share its place."""
 
 
@@ -45,11 +45,11 @@ def cut(text: str, tokens: int) -> str:
     return (whole_words if 2 * len(whole_words) >= len(beginning) else beginning).rstrip()
 
 
-def _spans(text: str) -> Spans:
+def _spans(text: str) -> TokenSpans:
     tokenizer = llama_tokenizer()
     if tokenizer is None:
         return list(_estimated(text))
-    spans: Spans = tokenizer.encode(text, add_special_tokens=False).offsets
+    spans: TokenSpans = tokenizer.encode(text, add_special_tokens=False).offsets
     return spans
 
 

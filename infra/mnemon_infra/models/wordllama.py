@@ -39,7 +39,7 @@ PRIOR_TOKENS = 5_000
 FIRST_MERGED, FIRST_CHARACTER = 259, 29_871
 """Before them stand bytes, then what was merged, then single characters; the two latter by frequency."""
 
-Result = TypeVar("Result")
+EmbeddingResult = TypeVar("EmbeddingResult")
 
 
 class WordLlama:
@@ -157,7 +157,7 @@ def word_similarity() -> Callable[[str, str], float] | None:
     return similarity
 
 
-async def _apart(work: Callable[[Sequence[str]], Result], texts: Sequence[str]) -> Result:
+async def _apart(work: Callable[[Sequence[str]], EmbeddingResult], texts: Sequence[str]) -> EmbeddingResult:
     """Do it in another thread unless it is done in no time."""
     if sum(map(len, texts)) <= IN_PLACE:
         return work(texts)

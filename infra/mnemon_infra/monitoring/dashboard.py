@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mnemon_infra.monitoring.panels import ROWS, Kind, Panel
+from mnemon_infra.monitoring.panels import ROWS, Panel, PanelKind
 
 FILE: Final = Path(__file__).parents[2] / "monitoring" / "grafana" / "mnemon.json"
 
@@ -89,7 +89,7 @@ def _drawn(panel: Panel) -> dict[str, Any]:
     }
 
 
-_OPTIONS: Final[dict[Kind, dict[str, Any]]] = {
+_OPTIONS: Final[dict[PanelKind, dict[str, Any]]] = {
     "stat": {"graphMode": "area", "reduceOptions": {"calcs": ["lastNotNull"]}},
     "timeseries": {
         "legend": {"displayMode": "list", "placement": "bottom"},

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Kind = Literal["timeseries", "stat"]
+PanelKind = Literal["timeseries", "stat"]
 
-Query = tuple[str, str]
+PanelQuery = tuple[str, str]
 """PromQL, and what a line of the result is called."""
 
 _RATE: Final = "[$__rate_interval]"
@@ -17,10 +17,10 @@ class Panel:
     """A panel, `width` of 24 columns wide. `text` is shown beside the title when somebody asks."""
 
     title: str
-    queries: Sequence[Query]
+    queries: Sequence[PanelQuery]
     unit: str = "short"
     text: str = ""
-    kind: Kind = "timeseries"
+    kind: PanelKind = "timeseries"
     width: int = 8
     stacked: bool = False
 
@@ -29,29 +29,29 @@ def _stat(title: str, expression: str, unit: str = "short", text: str = "") -> P
     return Panel(title, [(expression, title)], unit, text, kind="stat", width=4)
 
 
-def _rate(metric: str, by: str, where: str = "") -> Query:
+def _rate(metric: str, by: str, where: str = "") -> PanelQuery:
     """How fast a counter grows, a line for each value of some labels."""
     return f"sum by ({by}) (rate({metric}{where}{_RATE}))", _called(by)
 
 
-def _seldom(metric: str, by: str, where: str = "") -> Query:
+def _seldom(metric: str, by: str, where: str = "") -> PanelQuery:
     """The same where there may be nothing to count for weeks."""
     expression, called = _rate(metric, by, where)
     return f"{expression} or on() vector(0)", called
 
 
-def _share(metric: str, by: str, where: str) -> Query:
+def _share(metric: str, by: str, where: str) -> PanelQuery:
     """How much of a counter's growth is of that kind."""
     (of_that_kind, called), (all_of_it, _) = _rate(metric, by, where), _rate(metric, by)
     return f"{of_that_kind} / ({all_of_it} > 0)", called
 
 
-def _mean(histogram: str, by: str) -> Query:
+def _mean(histogram: str, by: str) -> PanelQuery:
     (total, called), (count, _) = _rate(f"{histogram}_sum", by), _rate(f"{histogram}_count", by)
     return f"{total} / ({count} > 0)", called
 
 
-def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") -> list[Query]:
+def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") -> list[PanelQuery]:
     buckets, _ = _rate(f"{histogram}_bucket", f"le, {by}" if by else "le", where)
     called = called or _called(by)
     return [
@@ -60,7 +60,7 @@ def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") 
     ]
 
 
-def _most(expression: str, by: str) -> Query:
+def _most(expression: str, by: str) -> PanelQuery:
     """What every process shows alike, since the server says it."""
     return f"max by ({by}) ({expression})", _called(by)
 

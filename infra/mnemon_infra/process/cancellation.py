@@ -8,12 +8,12 @@ import sys
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-Value = TypeVar("Value")
+AwaitedValue = TypeVar("AwaitedValue")
 
 _wait_for = asyncio.wait_for
 
 
-async def wait_for(answer: Awaitable[Value], timeout: float | None) -> Value:  # noqa: ASYNC109 - as it is
+async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> AwaitedValue:  # noqa: ASYNC109 - as it is
     """`asyncio.wait_for` as Python has it from 3.12 on."""
     if timeout is not None and timeout <= 0:
         return await _wait_for(answer, timeout)

@@ -13,7 +13,7 @@ from mnemon_infra.broker.streams.applied_position import applied_position, log_e
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations import generation_repository as generations
-from mnemon_infra.database.generations.generation_repository import Generation, Kind
+from mnemon_infra.database.generations.generation_repository import Generation, GenerationKind
 from mnemon_infra.database.generations.swap import Busy, switch, without_writers
 from mnemon_infra.database.locks import locked_if_free
 from mnemon_infra.database.migration import head_revision, migrate
@@ -26,7 +26,7 @@ PATIENCE: Final = 300.0
 """Seconds for a moment in which nobody writes: whoever asks a model holds what is to be moved."""
 
 
-class Progress(Protocol):
+class RebuildProgress(Protocol):
     """Who watches."""
 
     def at(self, reached: int, up_to: int) -> None:
@@ -116,7 +116,7 @@ async def site_alone(deployment: Deployment) -> AsyncIterator[Site]:
 
 @asynccontextmanager
 async def made(
-    place: Site, kind: Kind, progress: Progress, up_to: int | None = None
+    place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
     """A generation to be filled: a new one, or one that an earlier attempt has left.
 
@@ -173,7 +173,7 @@ async def _opened(place: Site, schema: str) -> AsyncIterator[Database]:
         await database.close()
 
 
-async def catch_up(place: Site, replay: Replay, progress: Progress) -> None:
+async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> None:
     """Bring a generation to the end of the log, or nearly so where more comes all the time.
 
     Raises:
@@ -194,7 +194,7 @@ async def _nothing_else(connection: Connection, former: str) -> None:
 async def take_over(
     place: Site,
     replay: Replay,
-    progress: Progress,
+    progress: RebuildProgress,
     also: Callable[[Connection, str], Awaitable[None]] = _nothing_else,
 ) -> None:
     """Put a generation in the place of the live one, in one transaction. Nothing is lost, readers go on.

@@ -8,9 +8,9 @@ from typing import Final
 from sqlalchemy import Table
 
 from mnemon_infra.broker.streams.triggers import waiting
-from mnemon_infra.database.generations.comparison import Compared, Difference, Key, compared
+from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compared
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
-from mnemon_infra.rebuild.generations import Progress, Site
+from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 
 SHOWN: Final = 20
@@ -27,7 +27,7 @@ _SWEEPS: Final = "work.persist.>"
 
 
 @dataclass(slots=True)
-class Verdict:
+class RowVerification:
     """What was found.
 
     Attributes:
@@ -56,15 +56,15 @@ class Verifying:
     """
 
     def __init__(
-        self, place: Site, replay: Replay, progress: Progress, *, patience: float = PATIENCE
+        self, place: Site, replay: Replay, progress: RebuildProgress, *, patience: float = PATIENCE
     ) -> None:
         self._place = place
         self._replay = replay
         self._progress = progress
         self._patience = patience
-        self._verdict = Verdict()
+        self._verdict = RowVerification()
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> RowVerification:
         """Compare all that is projected.
 
         Raises:
@@ -79,7 +79,7 @@ class Verifying:
     async def _compare(self, table: Table) -> None:
         verdict = self._verdict
         rows = count = 0
-        after: Key | None = None
+        after: RowKey | None = None
         while True:
             page = await self._page(table, after)
             rows += page.rows
@@ -92,7 +92,7 @@ class Verifying:
         if count:
             verdict.counts[table.name] = count
 
-    async def _page(self, table: Table, after: Key | None) -> Compared:
+    async def _page(self, table: Table, after: RowKey | None) -> ComparedRows:
         page = await self._look(table, after)
         for _ in range(ROUNDS):
             if not page.differences:
@@ -104,7 +104,7 @@ class Verifying:
                 break
         return page
 
-    async def _look(self, table: Table, after: Key | None) -> Compared:
+    async def _look(self, table: Table, after: RowKey | None) -> ComparedRows:
         schemas = self._place.live, self._replay.schema
         return await self._replay.database.read(compared(table, *schemas, after, self._verdict.position))
 

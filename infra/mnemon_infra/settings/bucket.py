@@ -38,7 +38,7 @@ class SettingsNotProvisioned(Exception):
     """The bucket is absent: run `mnemon provision`."""
 
 
-class Newest(NamedTuple):
+class SettingsEntry(NamedTuple):
     """The newest entry of a key."""
 
     document: Document
@@ -61,27 +61,27 @@ async def open_bucket(connection: Client) -> KeyValue:
         raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error
 
 
-async def newest_default(bucket: KeyValue) -> Newest:
+async def newest_default(bucket: KeyValue) -> SettingsEntry:
     """The settings of everybody. Where the newest entry is not valid, those of the newest that is."""
     body, revision = await _newest(bucket, DEFAULT_KEY)
     try:
-        return Newest(valid_default(body), revision, body)
+        return SettingsEntry(valid_default(body), revision, body)
     except InvalidBody as error:
         say_invalid(DEFAULT_KEY, revision, error)
     for former in reversed(await entries(bucket, DEFAULT_KEY)):
         with suppress(InvalidBody):
-            return Newest(valid_default(former.value), revision, body)
-    return Newest(NOTHING, revision, body)
+            return SettingsEntry(valid_default(former.value), revision, body)
+    return SettingsEntry(NOTHING, revision, body)
 
 
-async def newest_of_tenant(bucket: KeyValue, key: str) -> Newest:
+async def newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
     """What a tenant has of its own; nothing where the newest entry is no document."""
     body, revision = await _newest(bucket, key)
     try:
-        return Newest(read_document(body), revision, body)
+        return SettingsEntry(read_document(body), revision, body)
     except InvalidBody as error:
         say_invalid(key, revision, error)
-        return Newest(NOTHING, revision, body)
+        return SettingsEntry(NOTHING, revision, body)
 
 
 async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:

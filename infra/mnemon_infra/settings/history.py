@@ -21,7 +21,7 @@ class NoSuchRevision(Exception):
     """There is nothing to go back to: another key's revision, a deletion, or no longer kept."""
 
 
-class Changed(NamedTuple):
+class SettingChange(NamedTuple):
     """What became of one setting. A tuple of one value, or an empty one where it was not set."""
 
     setting: str
@@ -35,7 +35,7 @@ class Revision:
 
     revision: int
     at: datetime
-    changes: tuple[Changed, ...]
+    changes: tuple[SettingChange, ...]
     """Against the entry before; of the oldest that is kept: all that it sets."""
     deleted: bool = False
     problem: str | None = None
@@ -60,7 +60,7 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
     found = await entries(bucket, key)
     setters = await asyncio.gather(*(set_by(connection, entry.revision or 0) for entry in found))
     for entry, by in zip(found, setters, strict=True):
-        changes: tuple[Changed, ...] = ()
+        changes: tuple[SettingChange, ...] = ()
         problem = None
         try:
             document = read_document(entry.value)
@@ -125,10 +125,10 @@ async def rollback(connection: Client, revision: int, tenant: str | None = None)
     return await change(connection, lambda _: document, tenant)
 
 
-def _changes(before: Document, after: Document) -> Iterator[Changed]:
+def _changes(before: Document, after: Document) -> Iterator[SettingChange]:
     old, new = flat(before), flat(after)
     for name in {**old, **new}:
-        changed = Changed(name, _value(old, name), _value(new, name))
+        changed = SettingChange(name, _value(old, name), _value(new, name))
         if changed.before != changed.after:
             yield changed
 

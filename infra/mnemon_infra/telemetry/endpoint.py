@@ -31,16 +31,16 @@ PATIENCE: Final = 5.0
 _POLL: Final = 0.1
 """Seconds until the thread notices that it is to end."""
 
-Look = Callable[[], Coroutine[Any, Any, Sequence[str]]]
+HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
 """Looks how the process fares; why it cannot do its work, or nothing."""
 
 
-class PortTaken(Exception):
+class MetricsPortTaken(Exception):
     """Somebody else listens there, or may not be listened there; the message has the next step."""
 
 
 @asynccontextmanager
-async def answering_http(host: str, port: int, look: Look) -> AsyncIterator[None]:
+async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[None]:
     """Answer until the end of the block.
 
     Args:
@@ -53,12 +53,12 @@ async def answering_http(host: str, port: int, look: Look) -> AsyncIterator[None
     """
     loop = asyncio.get_running_loop()
     handler = partial(
-        _Handler, ask=partial(_asked, loop), look=look, shown=registry(), is_local=is_loopback(host)
+        _MetricsHandler, ask=partial(_asked, loop), look=look, shown=registry(), is_local=is_loopback(host)
     )
     try:
-        server = _Server((host, port), handler)
+        server = _MetricsServer((host, port), handler)
     except OSError as error:
-        raise PortTaken(
+        raise MetricsPortTaken(
             f"metrics cannot be shown at {host}:{port}: {error.strerror}. "
             "Name another port: --metrics-port, or MNEMON_METRICS_PORT"
         ) from error
@@ -70,7 +70,7 @@ async def answering_http(host: str, port: int, look: Look) -> AsyncIterator[None
         server.server_close()
 
 
-def _asked(loop: asyncio.AbstractEventLoop, look: Look) -> Sequence[str]:
+def _asked(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
     """What the event loop sees, asked for by another thread."""
     asked = asyncio.run_coroutine_threadsafe(look(), loop)
     try:
@@ -89,21 +89,21 @@ async def _turns() -> Sequence[str]:
     return []
 
 
-class _Server(ThreadingHTTPServer):
+class _MetricsServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         # HTTPServer would ask a name server for the host's name, and wait for it.
         TCPServer.server_bind(self)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _MetricsHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 30
 
     def __init__(
         self,
         *arguments: Any,
-        ask: Callable[[Look], Sequence[str]],
-        look: Look,
+        ask: Callable[[HealthProbe], Sequence[str]],
+        look: HealthProbe,
         shown: CollectorRegistry,
         is_local: bool,
     ) -> None:

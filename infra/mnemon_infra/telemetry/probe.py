@@ -22,7 +22,7 @@ from mnemon_infra.database.migration import SchemaTooNew, require_head
 from mnemon_infra.database.pool_usage import pools
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.vectors.port import Collection as Points
-from mnemon_infra.vectors.port import Vectors, VectorsUnavailable
+from mnemon_infra.vectors.port import VectorStore, VectorsUnavailable
 
 FRESH: Final = 1.0
 """Seconds for which a look serves everybody who asks."""
@@ -41,7 +41,7 @@ _OF_THE_BROKER: Final = (
 _POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "extract"}
 
 
-class Watch:
+class ProcessProbe:
     """Looks at this process.
 
     Args:
@@ -59,11 +59,11 @@ class Watch:
         self._reasons: Sequence[str] = ["it is starting"]
         self._connection: Client | None = None
         self._database: Database | None = None
-        self._vectors: Vectors | None = None
+        self._vectors: VectorStore | None = None
 
     @asynccontextmanager
     async def begun(
-        self, connection: Client, database: Database, vectors: Vectors | None
+        self, connection: Client, database: Database, vectors: VectorStore | None
     ) -> AsyncIterator[None]:
         """From now on the consumers run, until the end of the block."""
         self._connection, self._database, self._vectors = connection, database, vectors

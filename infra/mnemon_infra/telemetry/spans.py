@@ -22,7 +22,7 @@ _W3C: Final = TraceContextTextMapPropagator()
 _SAMPLED: Final = 1
 
 
-class Spans:
+class SpanFactory:
     """Makes the spans of this process. Who samples, and where they are sent, OpenTelemetry's variables say.
 
     No span has a tenant, a user, or a text: a position in the log and the id of an event, which lead there.

@@ -20,7 +20,7 @@ from mnemon_contracts.streams import LOG
 
 if TYPE_CHECKING:
     from mnemon_infra.broker.delivery import Delivery
-    from mnemon_infra.telemetry.spans import Spans
+    from mnemon_infra.telemetry.spans import SpanFactory
 
 log = structlog.get_logger("telemetry")
 
@@ -34,7 +34,7 @@ _AT_A_TIME: Final = 25
 
 _ENDPOINTS: Final = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
-_spans: "Spans | None" = None
+_spans: "SpanFactory | None" = None
 """None where nothing is traced."""
 
 
@@ -55,12 +55,12 @@ async def traced(consumers: Sequence[str]) -> AsyncIterator[None]:
         yield
         return
     try:
-        from mnemon_infra.telemetry.spans import Spans
+        from mnemon_infra.telemetry.spans import SpanFactory
     except ImportError:
         log.warning("nothing is traced: a package is missing. pip install 'mnemon[otel]'")
         yield
         return
-    _spans = spans = Spans(version("mnemon"), consumers)
+    _spans = spans = SpanFactory(version("mnemon"), consumers)
     try:
         yield
     finally:
@@ -142,7 +142,7 @@ async def record(
             _spans.handled(traceparent, consumer, delivery, end, len(deliveries), (begun, ended))
 
 
-class Served(Protocol):
+class RequestTrace(Protocol):
     """A request in hand: what is done within its `with` block belongs to its trace."""
 
     @property
@@ -173,7 +173,7 @@ class _Untraced:
 _UNTRACED: Final = _Untraced()
 
 
-def serving(verb: str, received: Mapping[str, str] | None) -> Served:
+def serving(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
     """A request, as part of the trace that its headers name."""
     if _spans is None:
         return _UNTRACED

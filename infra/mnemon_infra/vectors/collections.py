@@ -28,7 +28,7 @@ from qdrant_client.models import (
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.server import CONFLICT, Server, alias, answering
+from mnemon_infra.vectors.server import CONFLICT, QdrantServer, alias, answering
 
 _INDEXES = {
     TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -37,7 +37,7 @@ _INDEXES = {
 }
 
 
-async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> Server:
+async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> QdrantServer:
     """The vectors of a schema, their collections created if absent.
 
     Raises:
@@ -59,7 +59,7 @@ async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> Serv
                 await client.create_payload_index(name, field, index)
             if shown not in named:
                 await client.update_collection_aliases([_alias(name, shown)])
-    return Server(client, schema)
+    return QdrantServer(client, schema)
 
 
 async def are_there(client: AsyncQdrantClient, schema: str) -> bool:

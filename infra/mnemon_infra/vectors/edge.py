@@ -24,6 +24,7 @@ from qdrant_edge import (
 )
 from qdrant_edge import Point as EdgePoint
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.embedded.folder import FolderInUse, held, replace
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, answering, require_room
@@ -34,13 +35,12 @@ from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
     Dense,
-    Hit,
     IdFilter,
-    Owner,
-    Page,
     Point,
+    PointHit,
+    PointPage,
     Sparse,
-    Stored,
+    StoredPoint,
     VectorsInUse,
     VectorsLost,
 )
@@ -72,7 +72,7 @@ class Edge:
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
-    ) -> list[list[Hit]]:
+    ) -> list[list[PointHit]]:
         shard = self._shards[collection]
         within = _within(owner, where, ids)
         # Counting the terms of one tenant costs a look at each of its points; who is alone is everybody.
@@ -90,7 +90,9 @@ class Edge:
         ]
         with answering():
             found = shard.engine.query_batch(QueryBatchRequest(requests))
-        return [[Hit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found]
+        return [
+            [PointHit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found
+        ]
 
     async def organised(self) -> None:
         for shard in self._shards.values():
@@ -108,14 +110,14 @@ class Edge:
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
-    ) -> AsyncIterator[Sequence[Stored]]:
+    ) -> AsyncIterator[Sequence[StoredPoint]]:
         within, offset = _within(owner, where), None
         while True:
             request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
             with answering():
                 page, offset = self._shards[collection].engine.scroll(request)
             if page:
-                yield [Stored(cast("UUID", record.id), record.payload or {}) for record in page]
+                yield [StoredPoint(cast("UUID", record.id), record.payload or {}) for record in page]
             if offset is None:
                 return
             await give_way()
@@ -126,14 +128,14 @@ class Edge:
         begin: UUID | None = None,
         most: int = PAGE,
         owner: Owner | None = None,
-    ) -> Page:
+    ) -> PointPage:
         await give_way()
         within = _within(owner, None) if owner else None
         request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
         with answering():
             records, following = self._shards[collection].engine.scroll(request)
         points = [stored(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records]
-        return Page(points, cast("UUID | None", following))
+        return PointPage(points, cast("UUID | None", following))
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)

@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge import take_over
-from mnemon_infra.vectors.port import Collection, Page, Point, Sparse, Vectors, VectorsUnavailable
+from mnemon_infra.vectors.port import Collection, Point, PointPage, Sparse, VectorStore, VectorsUnavailable
 
 log = structlog.get_logger("vectors")
 
@@ -36,7 +36,7 @@ LEASE: Final = 60.0
 """Seconds after which writers go on, whatever became of the one who had them wait."""
 
 
-class Written(msgspec.Struct, array_like=True):
+class PointMessage(msgspec.Struct, array_like=True):
     """A point on its way."""
 
     id: bytes
@@ -47,16 +47,16 @@ class Written(msgspec.Struct, array_like=True):
     dense: bytes | None
 
 
-class Answer(msgspec.Struct):
+class OwnerReply(msgspec.Struct):
     """What the holder says."""
 
     error: str | None = None
-    points: list[Written] = []
+    points: list[PointMessage] = []
     following: bytes | None = None
     counts: dict[str, int] = {}
 
 
-class Asked(msgspec.Struct):
+class OwnerRequest(msgspec.Struct):
     """What it is asked."""
 
     collection: str = ""
@@ -65,21 +65,21 @@ class Asked(msgspec.Struct):
     to: str = ""
 
 
-class Holder:
+class EdgeOwner:
     """The process that holds the folder, as others see it."""
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = MOST) -> Page:
-        """As of `Vectors`; a page may be shorter than what is asked for.
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = MOST) -> PointPage:
+        """As of `VectorStore`; a page may be shorter than what is asked for.
 
         Raises:
             VectorsUnavailable: it does not answer.
         """
-        asked = Asked(collection, begin.bytes if begin else None, most)
+        asked = OwnerRequest(collection, begin.bytes if begin else None, most)
         answer = await self._ask("page", asked)
-        return Page(
+        return PointPage(
             [_read(each) for each in answer.points],
             UUID(bytes=answer.following) if answer.following else None,
         )
@@ -90,7 +90,7 @@ class Holder:
         Raises:
             VectorsUnavailable: it does not answer.
         """
-        return (await self._ask("counts", Asked())).counts
+        return (await self._ask("counts", OwnerRequest())).counts
 
     async def pause(self) -> None:
         """Have its writers wait, until `take` or for `LEASE` seconds.
@@ -98,7 +98,7 @@ class Holder:
         Raises:
             VectorsUnavailable: it does not answer, or what is under way takes too long.
         """
-        await self._ask("pause", Asked())
+        await self._ask("pause", OwnerRequest())
 
     async def take(self, folder: Path) -> None:
         """Have it put a folder in the place of its own, and its writers go on.
@@ -106,9 +106,9 @@ class Holder:
         Raises:
             VectorsUnavailable: it does not answer, or cannot.
         """
-        await self._ask("take", Asked(to=str(folder)))
+        await self._ask("take", OwnerRequest(to=str(folder)))
 
-    async def _ask(self, verb: str, asked: Asked) -> Answer:
+    async def _ask(self, verb: str, asked: OwnerRequest) -> OwnerReply:
         try:
             reply = await self._connection.request(
                 f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(asked), timeout=_PATIENCE + 5
@@ -117,7 +117,7 @@ class Holder:
             raise VectorsUnavailable(
                 f"the process that holds the vectors does not answer: {error!r}. Is it of this version?"
             ) from error
-        answer = msgspec.msgpack.decode(reply.data, type=Answer)
+        answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
         if answer.error is not None:
             raise VectorsUnavailable(answer.error)
         return answer
@@ -125,7 +125,7 @@ class Holder:
 
 @asynccontextmanager
 async def answering_for(
-    connection: Client, vectors: Vectors, folder: Path, gate: Gate
+    connection: Client, vectors: VectorStore, folder: Path, gate: Gate
 ) -> AsyncIterator[None]:
     """Answer those who want the points of the folder that this process holds, as long as the block lasts.
 
@@ -137,15 +137,15 @@ async def answering_for(
     """
     lease: asyncio.TimerHandle | None = None
 
-    async def page(asked: Asked) -> Answer:
+    async def page(asked: OwnerRequest) -> OwnerReply:
         begin = UUID(bytes=asked.begin) if asked.begin else None
         found = await vectors.page(Collection(asked.collection), begin, min(asked.most, MOST))
         return _cut(found)
 
-    async def counts(asked: Asked) -> Answer:
-        return Answer(counts={each.value: await vectors.count(each) for each in Collection})
+    async def counts(asked: OwnerRequest) -> OwnerReply:
+        return OwnerReply(counts={each.value: await vectors.count(each) for each in Collection})
 
-    async def pause(asked: Asked) -> Answer:
+    async def pause(asked: OwnerRequest) -> OwnerReply:
         nonlocal lease
         lease = asyncio.get_running_loop().call_later(LEASE, gate.open)
         try:
@@ -153,12 +153,12 @@ async def answering_for(
                 await gate.close()
         except TimeoutError:
             gate.open()
-            return Answer(error="what is being indexed takes too long: try again")
-        return Answer()
+            return OwnerReply(error="what is being indexed takes too long: try again")
+        return OwnerReply()
 
-    async def take(asked: Asked) -> Answer:
+    async def take(asked: OwnerRequest) -> OwnerReply:
         if gate.is_open:
-            return Answer(error="something was indexed meanwhile: try again")
+            return OwnerReply(error="something was indexed meanwhile: try again")
         try:
             await take_over(folder, Path(asked.to))
             gate.exchanged()
@@ -167,7 +167,7 @@ async def answering_for(
             if lease:
                 lease.cancel()
             gate.open()
-        return Answer()
+        return OwnerReply()
 
     verbs = {"page": page, "counts": counts, "pause": pause, "take": take}
     subscriptions = [
@@ -206,33 +206,33 @@ async def tell_of_exchange(connection: Client) -> None:
     await connection.flush()
 
 
-def _answering(answer: Callable[[Asked], Awaitable[Answer]]) -> Callable[[Msg], Awaitable[None]]:
+def _answering(answer: Callable[[OwnerRequest], Awaitable[OwnerReply]]) -> Callable[[Msg], Awaitable[None]]:
     async def handle(message: Msg) -> None:
         try:
-            said = await answer(msgspec.msgpack.decode(message.data, type=Asked))
+            said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
         except Exception as error:
             log.exception("the vectors cannot be shown to another process")
-            said = Answer(error=f"the process that holds the vectors: {error}")
+            said = OwnerReply(error=f"the process that holds the vectors: {error}")
         await message.respond(msgspec.msgpack.encode(said))
 
     return handle
 
 
-def _cut(page: Page) -> Answer:
+def _cut(page: PointPage) -> OwnerReply:
     """As much of a page as fits into a message."""
-    points: list[Written] = []
+    points: list[PointMessage] = []
     size = 0
     for point in page.points:
         written = _written(point)
         size += sum(map(len, (written.indices, written.values, written.dense or b"")))
         if points and size > _MOST_BYTES:
-            return Answer(points=points, following=written.id)
+            return OwnerReply(points=points, following=written.id)
         points.append(written)
-    return Answer(points=points, following=page.following.bytes if page.following else None)
+    return OwnerReply(points=points, following=page.following.bytes if page.following else None)
 
 
-def _written(point: Point) -> Written:
-    return Written(
+def _written(point: Point) -> PointMessage:
+    return PointMessage(
         point.id.bytes,
         point.owner,
         dict(point.payload),
@@ -242,7 +242,7 @@ def _written(point: Point) -> Written:
     )
 
 
-def _read(written: Written) -> Point:
+def _read(written: PointMessage) -> Point:
     dense = written.dense
     return Point(
         UUID(bytes=written.id),

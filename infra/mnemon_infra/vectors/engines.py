@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.edge import alone_in, edge
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
-from mnemon_infra.vectors.port import Vectors, VectorsNotConfigured
+from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore
 
 
 @asynccontextmanager
 async def open_vectors(
     deployment: Deployment, *, model: str, dimension: int | None
-) -> AsyncIterator[Vectors]:
+) -> AsyncIterator[VectorStore]:
     """The vectors of a deployment, empty if there were none. In one process it may be opened many times.
 
     Args:

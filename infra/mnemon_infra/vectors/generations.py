@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations.generation_repository import Kind, name_of
+from mnemon_infra.database.generations.generation_repository import GenerationKind, name_of
 from mnemon_infra.vectors.edge import alone_in
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.folder_swap import exchange, settle
-from mnemon_infra.vectors.port import Vectors, VectorsInUse, VectorsNotMade
+from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
 
 _BLOCK: Final = 512
 """Bytes; files of the engine have holes."""
 
 
-def of_generation(deployment: Deployment, kind: Kind, up_to: int | None = None) -> Deployment:
+def of_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
     """The same servers, with the rows and the vectors of a generation.
 
     Raises:
@@ -36,7 +36,7 @@ def of_generation(deployment: Deployment, kind: Kind, up_to: int | None = None) 
 @asynccontextmanager
 async def open_as_of(
     deployment: Deployment, position: int, *, model: str, dimension: int | None
-) -> AsyncIterator[Vectors]:
+) -> AsyncIterator[VectorStore]:
     """The vectors as of a former log position, to be searched. In one process they may be opened many times.
 
     Args:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-Owner = tuple[str, str]
-"""A tenant and a user. Every search is within one; there is none without."""
+from mnemon_contracts.subjects import Owner
 
 Dense = NDArray[np.float32]
 """A vector of length 1, of the embedding model's dimension."""
@@ -49,7 +48,7 @@ class Point:
     dense: Dense | None = None
 
 
-class Stored(NamedTuple):
+class StoredPoint(NamedTuple):
     """A point, as a scroll gives it."""
 
     id: UUID
@@ -63,14 +62,14 @@ class IdFilter(NamedTuple):
     is_excluded: bool = False
 
 
-class Page(NamedTuple):
+class PointPage(NamedTuple):
     """Points with their vectors, in the order of their ids; `following` is where the next ones begin."""
 
     points: Sequence[Point]
     following: UUID | None
 
 
-class Hit(NamedTuple):
+class PointHit(NamedTuple):
     """A point, as a search gives it. `score` is a cosine similarity, or a sum of term weights."""
 
     id: UUID
@@ -111,14 +110,14 @@ class VectorsOutdated(Exception):
     """The vectors were made by another embedding model; the message says what to do."""
 
 
-class Pages(Protocol):
+class PointPages(Protocol):
     """Where points can be read in the order of their ids."""
 
-    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> Page:
+    async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> PointPage:
         """Some points from an id on, `most` at most."""
 
 
-class Vectors(Protocol):
+class VectorStore(Protocol):
     """Collections of points.
 
     Every method raises `VectorsUnavailable` when the engine does not answer. What is written is found by
@@ -136,7 +135,7 @@ class Vectors(Protocol):
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
-    ) -> list[list[Hit]]:
+    ) -> list[list[PointHit]]:
         """The nearest points for each query, best first, at most `limit` each, where payload fields match.
 
         With `ids`, only among points with these ids, or with any others.
@@ -163,7 +162,7 @@ class Vectors(Protocol):
 
     def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
-    ) -> AsyncIterator[Sequence[Stored]]:
+    ) -> AsyncIterator[Sequence[StoredPoint]]:
         """All points of the owner, page by page, in no order."""
 
     async def page(
@@ -172,7 +171,7 @@ class Vectors(Protocol):
         begin: UUID | None = None,
         most: int = PAGE,
         owner: Owner | None = None,
-    ) -> Page:
+    ) -> PointPage:
         """Points as they are stored, of an owner or of all: `most` at most, from an id on, or the first."""
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:

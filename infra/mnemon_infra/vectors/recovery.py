@@ -14,10 +14,10 @@ import structlog
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge import renew
 from mnemon_infra.vectors.port import (
-    Vectors,
     VectorsInUse,
     VectorsLost,
     VectorsOutdated,
+    VectorStore,
     VectorsUnavailable,
 )
 
@@ -29,7 +29,7 @@ CHECK_INTERVAL = 1.0
 
 @asynccontextmanager
 async def recovering(
-    vectors: Vectors, folder: Path, gate: Gate, refill: Callable[[], Awaitable[int]]
+    vectors: VectorStore, folder: Path, gate: Gate, refill: Callable[[], Awaitable[int]]
 ) -> AsyncIterator[None]:
     """Open the folder again after it was deleted, and have it filled, as long as the block lasts.
 

@@ -24,18 +24,18 @@ from qdrant_client.models import (
     SparseVector,
 )
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
     Dense,
-    Hit,
     IdFilter,
-    Owner,
-    Page,
     Point,
+    PointHit,
+    PointPage,
     Sparse,
-    Stored,
+    StoredPoint,
     VectorsUnavailable,
 )
 
@@ -81,7 +81,7 @@ def alias(schema: str, collection: Collection) -> str:
     return f"{schema}.{collection}"
 
 
-class Server:
+class QdrantServer:
     """The vectors of one schema: its name begins the aliases of the collections."""
 
     def __init__(self, client: AsyncQdrantClient, schema: str) -> None:
@@ -105,7 +105,7 @@ class Server:
         limit: int,
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
-    ) -> list[list[Hit]]:
+    ) -> list[list[PointHit]]:
         # A server before 1.19 passes over `idf`, and counts the terms of all tenants.
         corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_is(TENANT, owner[0])])))
         within = _within(owner, where, ids)
@@ -123,7 +123,7 @@ class Server:
         with answering():
             found = await self._client.query_batch_points(alias(self._schema, collection), requests)
         return [
-            [Hit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
+            [PointHit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
             for response in found
         ]
 
@@ -143,7 +143,7 @@ class Server:
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
-    ) -> AsyncIterator[Sequence[Stored]]:
+    ) -> AsyncIterator[Sequence[StoredPoint]]:
         within, offset = _within(owner, where), None
         while True:
             with answering():
@@ -151,7 +151,7 @@ class Server:
                     alias(self._schema, collection), within, limit=PAGE, offset=offset, with_payload=_PAYLOAD
                 )
             if page:
-                yield [Stored(UUID(str(record.id)), record.payload or {}) for record in page]
+                yield [StoredPoint(UUID(str(record.id)), record.payload or {}) for record in page]
             if offset is None:
                 return
 
@@ -161,7 +161,7 @@ class Server:
         begin: UUID | None = None,
         most: int = PAGE,
         owner: Owner | None = None,
-    ) -> Page:
+    ) -> PointPage:
         with answering():
             records, following = await self._client.scroll(
                 alias(self._schema, collection),
@@ -175,7 +175,7 @@ class Server:
             stored(UUID(str(each.id)), each.payload or {}, cast("dict[str, Any]", each.vector))
             for each in records
         ]
-        return Page(points, UUID(str(following)) if following is not None else None)
+        return PointPage(points, UUID(str(following)) if following is not None else None)
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         within = _within(owner, None) if owner else None

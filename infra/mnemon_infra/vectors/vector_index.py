@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedder_choice import open_embedder
@@ -18,17 +19,17 @@ from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import open_as_of
-from mnemon_infra.vectors.port import Dense, Owner, Point, Vectors
+from mnemon_infra.vectors.port import Dense, Point, VectorStore
 
 IN_PLACE = 20
 """Texts whose words are weighed in the caller's thread: half a millisecond. More go to another thread."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VectorIndex:
     """`embedder` is None where only words are searched. All who write pass the `gate`."""
 
-    vectors: Vectors
+    vectors: VectorStore
     embedder: Embedder | None
     gate: Gate = field(default_factory=Gate)
 
@@ -56,7 +57,7 @@ def summary(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable
 
 
 @asynccontextmanager
-async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[Finding]:
+async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[VectorIndex]:
     """Open the vectors for as long as the block lasts.
 
     Raises:
@@ -70,11 +71,13 @@ async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[F
     async with open_embedder(settings, deployment) as model:
         name, dimension = _made_by(model)
         async with open_vectors(deployment, model=name, dimension=dimension) as vectors:
-            yield Finding(vectors, model)
+            yield VectorIndex(vectors, model)
 
 
 @asynccontextmanager
-async def opened_as_of(deployment: Deployment, position: int, live: Finding) -> AsyncIterator[Finding]:
+async def opened_as_of(
+    deployment: Deployment, position: int, live: VectorIndex
+) -> AsyncIterator[VectorIndex]:
     """Open the vectors as of a former log position, to be searched with the model of the live ones.
 
     Raises:
@@ -82,7 +85,7 @@ async def opened_as_of(deployment: Deployment, position: int, live: Finding) -> 
     """
     name, dimension = _made_by(live.embedder)
     async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
-        yield Finding(vectors, live.embedder)
+        yield VectorIndex(vectors, live.embedder)
 
 
 def _made_by(model: Embedder | None) -> tuple[str, int | None]:
@@ -90,7 +93,7 @@ def _made_by(model: Embedder | None) -> tuple[str, int | None]:
 
 
 async def points(
-    finding: Finding, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
+    finding: VectorIndex, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
 ) -> list[Point]:
     """The points of what is to be found.
 

@@ -37,7 +37,7 @@ class Bar(NamedTuple):
     told: str
 
 
-class Line(NamedTuple):
+class AxisLine(NamedTuple):
     """A line across, or a mark below: where, and what stands there."""
 
     at: float
@@ -48,8 +48,8 @@ class Chart(NamedTuple):
     """All of it. `series` are the names, in the order of their colours; `total` is of all days."""
 
     bars: Sequence[Bar]
-    lines: Sequence[Line]
-    days: Sequence[Line]
+    lines: Sequence[AxisLine]
+    days: Sequence[AxisLine]
     series: Sequence[str]
     total: float
 
@@ -101,10 +101,10 @@ def chart(
     return Chart(
         [bar(number) for number in range(len(days))],
         [
-            Line(round(HEIGHT - BOTTOM - room * each / count, 2), written(step * each))
+            AxisLine(round(HEIGHT - BOTTOM - room * each / count, 2), written(step * each))
             for each in range(count + 1)
         ],
-        [Line(round(LEFT + (number + 0.5) * place, 2), _said(days[number])) for number in marked],
+        [AxisLine(round(LEFT + (number + 0.5) * place, 2), _said(days[number])) for number in marked],
         names,
         sum(sums.values()),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
-Kind = Literal["bot", "stream", "process", "store"]
+PartKind = Literal["bot", "stream", "process", "store"]
 
 
 class Box(NamedTuple):
@@ -19,24 +19,24 @@ class Box(NamedTuple):
         return self.x + self.width / 2, self.y + self.height / 2
 
 
-class Shown(NamedTuple):
+class PartLabel(NamedTuple):
     """What is said of a part: a line or two beneath its name."""
 
-    kind: Kind
+    kind: PartKind
     lines: Sequence[str] = ()
     state: str = ""
     busy: bool = False
 
 
-class Part(NamedTuple):
+class FlowPart(NamedTuple):
     """A part in its place."""
 
     name: str
     box: Box
-    shown: Shown
+    shown: PartLabel
 
 
-class Way(NamedTuple):
+class FlowLine(NamedTuple):
     """A line between two parts, as a path of SVG."""
 
     path: str
@@ -48,8 +48,8 @@ class Picture(NamedTuple):
 
     width: int
     height: int
-    parts: Sequence[Part]
-    ways: Sequence[Way]
+    parts: Sequence[FlowPart]
+    ways: Sequence[FlowLine]
 
 
 class _Layout(NamedTuple):
@@ -112,21 +112,21 @@ _TALL: Final = _Layout(
 )
 
 
-def pictures(shown: Mapping[str, Shown]) -> tuple[Picture, Picture]:
+def pictures(shown: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
     """The wide one and the tall one."""
     return _drawn(_WIDE, shown), _drawn(_TALL, shown)
 
 
-def _drawn(layout: _Layout, shown: Mapping[str, Shown]) -> Picture:
+def _drawn(layout: _Layout, shown: Mapping[str, PartLabel]) -> Picture:
     boxes = layout.boxes
     path = _across if layout.lies else _down
-    ways = [Way(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _WAYS]
-    ways.append(Way(_answers(layout), shown["retrieve"].busy))
-    parts = [Part(name, box, shown[name]) for name, box in boxes.items()]
+    ways = [FlowLine(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _WAYS]
+    ways.append(FlowLine(_answers(layout), shown["retrieve"].busy))
+    parts = [FlowPart(name, box, shown[name]) for name, box in boxes.items()]
     return Picture(layout.width, layout.height, parts, ways)
 
 
-def _is_busy(shown: Mapping[str, Shown], start: str, end: str) -> bool:
+def _is_busy(shown: Mapping[str, PartLabel], start: str, end: str) -> bool:
     """Something goes that way where the process at one of its ends is at work."""
     return shown[end if shown[end].kind in ("process", "stream") else start].busy
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from mnemon.admin.live_status import Sample
+from mnemon.admin.live_status import StatusSample
 from mnemon.operations.health.lag import MANY, Lag, ended, moving
 from mnemon_contracts.streams import LOG
 
@@ -21,13 +21,13 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
 _RECENT: Final = 10.0
 """Seconds within which who reads is seen asking for more at least once: in between nobody may be."""
 
-State = Literal["at rest", "at work", "behind", "stopped", "absent"]
+WorkState = Literal["at rest", "at work", "behind", "stopped", "absent"]
 
 
 class Figures(NamedTuple):
     """How a consumer fares: `rate` is what it ends in a second."""
 
-    state: State
+    state: WorkState
     rate: float
     waiting: int
 
@@ -52,7 +52,7 @@ class Traffic(NamedTuple):
     refused: int
 
 
-def traffic(samples: Sequence[Sample]) -> Traffic:
+def traffic(samples: Sequence[StatusSample]) -> Traffic:
     """What the looks say together."""
     between = list(pairwise(samples))
     answered = between[-1][1].served.since(between[-1][0].served)
@@ -65,7 +65,7 @@ def traffic(samples: Sequence[Sample]) -> Traffic:
     )
 
 
-def consumers(samples: Sequence[Sample]) -> dict[str, Figures]:
+def consumers(samples: Sequence[StatusSample]) -> dict[str, Figures]:
     """How each consumer fares just now."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = moving(before.look, now.look), rates(samples), are_read(samples)
@@ -78,7 +78,7 @@ def consumers(samples: Sequence[Sample]) -> dict[str, Figures]:
     return found
 
 
-def are_read(samples: Sequence[Sample]) -> set[str]:
+def are_read(samples: Sequence[StatusSample]) -> set[str]:
     """The durable consumers that somebody reads."""
     since = samples[-1].look.at - _RECENT
     seen = [each.look.infos for each in samples if each.look.at >= since] + [samples[-1].look.infos]
@@ -87,7 +87,7 @@ def are_read(samples: Sequence[Sample]) -> set[str]:
     } | {name for name, rate in rates(samples).items() if rate > 0}
 
 
-def rates(samples: Sequence[Sample]) -> dict[str, float]:
+def rates(samples: Sequence[StatusSample]) -> dict[str, float]:
     """What is ended in a second, by durable consumer."""
     before, now = samples[-2:]
     return {
@@ -97,7 +97,7 @@ def rates(samples: Sequence[Sample]) -> dict[str, float]:
     }
 
 
-def _state(own: Sequence[Lag], rate: float, *, is_read: bool) -> State:
+def _state(own: Sequence[Lag], rate: float, *, is_read: bool) -> WorkState:
     if any(lag.paused_until for lag in own):
         return "stopped"
     if not is_read:
@@ -107,18 +107,18 @@ def _state(own: Sequence[Lag], rate: float, *, is_read: bool) -> State:
     return "at work" if rate > 0 else "at rest"
 
 
-def _end(sample: Sample) -> int:
+def _end(sample: StatusSample) -> int:
     return sample.streams[LOG].last_seq if LOG in sample.streams else 0
 
 
-def _waiting(sample: Sample) -> int:
+def _waiting(sample: StatusSample) -> int:
     infos = sample.look.infos.values()
     return sum((info.num_pending or 0) + (info.num_ack_pending or 0) for info in infos)
 
 
-def _rate(before: Sample, now: Sample, first: int, second: int) -> float:
+def _rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:
     return max(0, second - first) / _seconds(before, now)
 
 
-def _seconds(before: Sample, now: Sample) -> float:
+def _seconds(before: StatusSample, now: StatusSample) -> float:
     return max(now.look.at - before.look.at, 0.001)

@@ -11,7 +11,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.fields import SettingField
 from mnemon_contracts.settings.models import Price
 
-Kind = Literal["switch", "choice", "number", "line", "text", "prices"]
+FieldKind = Literal["switch", "choice", "number", "line", "text", "prices"]
 
 SPARE: Final = 2
 """Empty lines for further prices."""
@@ -32,7 +32,7 @@ class Knob:
 
     name: str
     description: str
-    kind: Kind
+    kind: FieldKind
     options: Sequence[str] = ()
     may_be_empty: bool = False
     attributes: Mapping[str, Any] = field(default_factory=dict)

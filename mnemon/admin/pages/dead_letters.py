@@ -9,18 +9,25 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 
 from mnemon.admin.forms.fields import whole_number
-from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import Trouble
 from mnemon.operations.dead_letters import body_of, prospect
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
-from mnemon_infra.broker.dead_letters.listing import Letter, Wanted, letter, newest
-from mnemon_infra.broker.dead_letters.redrive import Applied, GivenBack, Kept, drop, original_of, redrive
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, newest
+from mnemon_infra.broker.dead_letters.redrive import (
+    AlreadyApplied,
+    GivenBack,
+    Kept,
+    drop,
+    original_of,
+    redrive,
+)
 from mnemon_infra.broker.provisioning.paused_consumers import go_on, stopped
 from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.database.projections.applied_events import is_applied
 
-pages = Pages("Dead letters", "/dead")
+pages = PageSection("Dead letters", "/dead")
 
 SHOWN: Final = 50
 """Letters of a page."""
@@ -36,7 +43,7 @@ _CONSUMERS: Final = sorted(
 """Those of the streams, and those that bury answers of models under their own names."""
 
 
-class Named(NamedTuple):
+class NamedField(NamedTuple):
     """The field that a letter's error names, and what stands there."""
 
     field: str
@@ -107,7 +114,7 @@ async def give_back(visit: Visit) -> Response:
         match await redrive(connection, found, looking):
             case GivenBack() as back:
                 given.append(back)
-            case Applied():
+            case AlreadyApplied():
                 applied += 1
             case Kept(why):
                 kept.append(f"Letter {id_} is still there: {why}.")
@@ -147,14 +154,14 @@ async def resume(visit: Visit) -> Response:
     return visit.goto("/dead", f"{consumer} goes on.")
 
 
-def _wanted(filters: Mapping[str, str]) -> Wanted:
+def _wanted(filters: Mapping[str, str]) -> LetterFilter:
     since = filters["since"]
     try:
         at = datetime.fromisoformat(since).replace(tzinfo=UTC) if since else None
     except ValueError as error:
         raise InvalidBody("since", "is no day or time, such as 2026-11-21") from error
     given = {name: filters[name] or None for name in _FILTERS[:-1]}
-    return Wanted(**given, since=at)
+    return LetterFilter(**given, since=at)
 
 
 def _chosen(form: Mapping[str, str]) -> list[int]:
@@ -192,7 +199,7 @@ def _pretty(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def _named(found: Letter, body: bytes) -> Named | None:
+def _named(found: Letter, body: bytes) -> NamedField | None:
     if found.reason != "invalid_body":
         return None
     field, _, problem = found.error.partition(": ")
@@ -201,5 +208,5 @@ def _named(found: Letter, body: bytes) -> Named | None:
         for part in field.split("."):
             value = value[int(part)] if isinstance(value, list) else value[part]
     except (ValueError, LookupError, TypeError, RecursionError):
-        return Named(field, problem, None)
-    return Named(field, problem, json.dumps(value, ensure_ascii=False))
+        return NamedField(field, problem, None)
+    return NamedField(field, problem, json.dumps(value, ensure_ascii=False))

@@ -6,22 +6,22 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from mnemon.admin.charts import figures
-from mnemon.admin.charts.event_flow import Shown, pictures
+from mnemon.admin.charts.event_flow import PartLabel, pictures
 from mnemon.admin.charts.figures import Figures, Traffic
 from mnemon.admin.charts.sparklines import spark
-from mnemon.admin.live_status import LEAST_SPAN, Sample, Watch
-from mnemon.admin.page import Pages, Visit
+from mnemon.admin.live_status import LEAST_SPAN, LiveStatus, StatusSample
+from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering import filters
 from mnemon.operations.health.lag import Lag, moving
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import CONSUMERS
 
-pages = Pages("Overview", "/")
+pages = PageSection("Overview", "/")
 
 _DOES = {str(config.durable_name): config.description for configs in CONSUMERS.values() for config in configs}
 
 
-class Reader(NamedTuple):
+class ConsumerRow(NamedTuple):
     """A durable consumer as the table shows it."""
 
     name: str
@@ -46,12 +46,12 @@ async def live(visit: Visit) -> Response:
 @pages.get("/overview/health")
 async def health(visit: Visit) -> Response:
     """What takes longer to find out."""
-    watch: Watch = visit.request.app.state.watch
+    watch: LiveStatus = visit.request.app.state.watch
     return visit.page("overview_health.html", health=await watch.health())
 
 
 async def _seen(visit: Visit) -> dict[str, Any]:
-    watch: Watch = visit.request.app.state.watch
+    watch: LiveStatus = visit.request.app.state.watch
     samples = await watch.samples()
     flow, fares = figures.traffic(samples), figures.consumers(samples)
     wide, tall = pictures(_shown(samples[-1], flow, fares))
@@ -69,33 +69,33 @@ async def _seen(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _readers(samples: Sequence[Sample]) -> list[Reader]:
+def _readers(samples: Sequence[StatusSample]) -> list[ConsumerRow]:
     before, now = samples[-2:]
     lags, rates, read = moving(before.look, now.look), figures.rates(samples), figures.are_read(samples)
     return [
-        Reader(name, str(_DOES.get(name) or ""), lags[name], rates.get(name, 0.0), name in read)
+        ConsumerRow(name, str(_DOES.get(name) or ""), lags[name], rates.get(name, 0.0), name in read)
         for name in _DOES
         if name in lags
     ]
 
 
-def _shown(now: Sample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str, Shown]:
+def _shown(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str, PartLabel]:
     published, asked = flow.published.now, flow.asked.now
     answers = (
         (_per_second(asked), f"{flow.milliseconds:.1f} ms each") if flow.milliseconds else ("no questions",)
     )
     absent = not now.served.processes
     return {
-        "bots": Shown(
+        "bots": PartLabel(
             "bot", (f"{_per_second(published)} said",) if published else ("quiet",), busy=published > 0
         ),
-        LOG: Shown("stream", _kept(now, LOG), busy=published > 0),
-        WORK: Shown("stream", _kept(now, WORK)),
+        LOG: PartLabel("stream", _kept(now, LOG), busy=published > 0),
+        WORK: PartLabel("stream", _kept(now, WORK)),
         **{name: _process(each) for name, each in fares.items()},
-        "PostgreSQL": Shown("store", ("what is shown",)),
-        "Qdrant": Shown("store", ("what is found",)),
-        "models": Shown("store", ("what is asked",)),
-        "retrieve": Shown(
+        "PostgreSQL": PartLabel("store", ("what is shown",)),
+        "Qdrant": PartLabel("store", ("what is found",)),
+        "models": PartLabel("store", ("what is asked",)),
+        "retrieve": PartLabel(
             "process",
             ("nobody answers",) if absent else answers,
             "absent" if absent else "at work" if asked else "at rest",
@@ -104,14 +104,14 @@ def _shown(now: Sample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str
     }
 
 
-def _process(fares: Figures) -> Shown:
+def _process(fares: Figures) -> PartLabel:
     said: list[str] = [_per_second(fares.rate)] if fares.rate else [fares.state]
     if fares.waiting:
         said.append(f"{filters.number(fares.waiting)} waiting")
-    return Shown("process", (", ".join(said),), fares.state, busy=fares.rate > 0)
+    return PartLabel("process", (", ".join(said),), fares.state, busy=fares.rate > 0)
 
 
-def _kept(now: Sample, stream: str) -> tuple[str, ...]:
+def _kept(now: StatusSample, stream: str) -> tuple[str, ...]:
     state = now.streams.get(stream)
     if state is None:
         return ("not there",)

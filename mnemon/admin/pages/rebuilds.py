@@ -6,10 +6,10 @@ from typing import Final
 from starlette.responses import Response
 
 from mnemon.admin.connections import Parts
-from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import Trouble
 
-pages = Pages("Rebuilds", "/rebuilds")
+pages = PageSection("Rebuilds", "/rebuilds")
 
 _COMMANDS: Final = (
     ("Compare what is in use with what the log gives, row for row and vector for vector", "--verify"),

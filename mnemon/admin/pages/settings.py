@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from starlette.responses import Response
 
 from mnemon.admin.forms.settings import SPARE, Knob, problems
-from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import Trouble
 from mnemon.operations.embedding_change import embedding_in_force, what_follows
 from mnemon_contracts.base import InvalidBody
@@ -21,7 +21,7 @@ from mnemon_infra.settings.effective import InForce, Source, shown
 from mnemon_infra.settings.history import NoSuchRevision, history, rollback
 from mnemon_infra.settings.store import LiveSettings, SettingsContended, change
 
-pages = Pages("Settings", "/settings")
+pages = PageSection("Settings", "/settings")
 
 _KNOBS = [(group, [Knob.of(field) for field in group.fields]) for group in groups()]
 _ALONE = "general"
@@ -29,7 +29,7 @@ _ALONE = "general"
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingRow:
     """A setting as the page shows it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Card:
     id: str
     name: str
     description: str
-    rows: Sequence[Row]
+    rows: Sequence[SettingRow]
     changed: int
     problem: str | None = None
 
@@ -188,13 +188,13 @@ def _card(
     return Card(id_, group.name or "general", group.description, rows, changed, "; ".join(others) or None)
 
 
-def _row(knob: Knob, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]) -> Row:
+def _row(knob: Knob, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]) -> SettingRow:
     value = found.values[knob.name]
     errors = [_at(field, knob.name, said) for field, said in refused.items() if _is_about(field, knob.name)]
     lines: list[Mapping[str, Any]] = []
     if knob.kind == "prices":
         lines = [*(knob.read(form) if form else value), *({} for _ in range(SPARE))]
-    return Row(
+    return SettingRow(
         knob,
         form.get(knob.name, knob.written(value)),
         form.get(f"was.{knob.name}", knob.written(value)),

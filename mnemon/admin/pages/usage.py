@@ -7,22 +7,22 @@ from typing import Final, TypeVar
 from starlette.responses import Response
 
 from mnemon.admin.charts.bars import Chart, chart
-from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.filters import tokens
 from mnemon_consumers.domain.spending.period import Period, last_days
-from mnemon_consumers.domain.spending.usage import Part, Total
+from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
 from mnemon_contracts.base import InvalidBody
 from mnemon_infra.database.memory.users import tenants
 from mnemon_infra.database.windows.backlog import backlog, by_tenant
 from mnemon_infra.database.windows.batches import STATES, newest
 from mnemon_infra.settings.store import LiveSettings
 
-Value = TypeVar("Value")
+FieldT = TypeVar("FieldT")
 
-pages = Pages("Batches and usage", "/usage")
+pages = PageSection("Batches and usage", "/usage")
 
 _SPANS: Final = (7, 30, 90)
-_STACKED: Final[tuple[Part, ...]] = ("purpose", "tenant", "model")
+_STACKED: Final[tuple[UsageGrouping, ...]] = ("purpose", "tenant", "model")
 _MOST_TENANTS: Final = 500
 _SHOWN: Final = 50
 """Batches of a page."""
@@ -77,7 +77,7 @@ async def batches(visit: Visit) -> Response:
     )
 
 
-def _among(asked: str, known: Mapping[str, Value], otherwise: Value) -> Value:
+def _among(asked: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
     return known.get(asked, otherwise)
 
 

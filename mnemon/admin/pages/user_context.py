@@ -6,14 +6,14 @@ from typing import Any, Final, NamedTuple, get_args
 from starlette.responses import Response
 
 from mnemon.admin.forms.fields import whole_number
-from mnemon.admin.page import Pages, Visit
-from mnemon.admin.page_user import Whose, shown
+from mnemon.admin.page import PageSection, Visit
+from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection, Format
 from mnemon_infra.settings.store import read
 from mnemon_producers.errors import AskFailed
 
-pages = Pages("Users", "/users")
+pages = PageSection("Users", "/users")
 
 _FORMATS: Final = [(each, each) for each in get_args(Format)]
 
@@ -21,7 +21,7 @@ WIDTH: Final = 1000
 """Of the bar, in its own units."""
 
 
-class Stretch(NamedTuple):
+class BudgetBar(NamedTuple):
     """A section in the bar of the budget: where it begins and how wide it is."""
 
     name: str
@@ -33,7 +33,7 @@ class Stretch(NamedTuple):
 @pages.get("/user/context")
 async def context(visit: Visit) -> Response:
     """The context, as it would be now."""
-    whose = Whose.of(visit.query)
+    whose = PageUser.of(visit.query)
     asked = {
         name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
     }
@@ -64,7 +64,7 @@ async def context(visit: Visit) -> Response:
     )
 
 
-async def _asked(visit: Visit, whose: Whose, asked: Mapping[str, str]) -> ContextReplyV1:
+async def _asked(visit: Visit, whose: PageUser, asked: Mapping[str, str]) -> ContextReplyV1:
     fields: dict[str, Any] = {name: value for name, value in asked.items() if value}
     if (budget := whole_number(asked["budget"])) is not None:
         fields["budget"] = budget
@@ -75,11 +75,11 @@ async def _asked(visit: Visit, whose: Whose, asked: Mapping[str, str]) -> Contex
     return reply
 
 
-def _stretches(sections: Mapping[str, ContextSection], budget: int) -> list[Stretch]:
+def _stretches(sections: Mapping[str, ContextSection], budget: int) -> list[BudgetBar]:
     """The sections one after another, to the scale of the budget."""
     found, x = [], 0.0
     for name, section in sections.items():
         width = WIDTH * section.tokens / budget
-        found.append(Stretch(name, section, x, width))
+        found.append(BudgetBar(name, section, x, width))
         x += width
     return found

@@ -5,12 +5,12 @@ from typing import Final
 
 from starlette.responses import Response
 
-from mnemon.admin.page import Pages, Visit
-from mnemon.admin.page_user import Whose, shown
+from mnemon.admin.page import PageSection, Visit
+from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.database.memory.users import conversations
 
-pages = Pages("Users", "/users")
+pages = PageSection("Users", "/users")
 
 _PAGE: Final = 50
 """Messages that are shown, until more are asked for."""
@@ -19,13 +19,13 @@ _PAGE: Final = 50
 @pages.get("/user/conversations")
 async def history(visit: Visit) -> Response:
     """All conversations, and the newest messages of one."""
-    return await _history(visit, Whose.of(visit.query), visit.query.get("conversation") or None)
+    return await _history(visit, PageUser.of(visit.query), visit.query.get("conversation") or None)
 
 
 @pages.post("/user/conversation/erase")
 async def erase(visit: Visit) -> Response:
     """Forget one conversation for good."""
-    whose, conversation = Whose.of(visit.form), visit.form["conversation"]
+    whose, conversation = PageUser.of(visit.form), visit.form["conversation"]
     if visit.form.get("confirmed") != conversation.strip():
         return await _history(
             visit, whose, conversation, "Type the id of the conversation as it stands above."
@@ -37,7 +37,7 @@ async def erase(visit: Visit) -> Response:
     )
 
 
-async def _history(visit: Visit, whose: Whose, conversation: str | None, error: str = "") -> Response:
+async def _history(visit: Visit, whose: PageUser, conversation: str | None, error: str = "") -> Response:
     database = await visit.parts.database()
     all_of_them = await database.read(conversations((whose.tenant, whose.user)))
     memory = await whose.memory(visit)

@@ -6,23 +6,23 @@ from typing import Any
 
 from starlette.responses import Response
 
-from mnemon.admin.page import Pages, Visit
-from mnemon.admin.page_user import Whose, shown
+from mnemon.admin.page import PageSection, Visit
+from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.base import InvalidBody
 
-pages = Pages("Users", "/users")
+pages = PageSection("Users", "/users")
 
 
 @pages.get("/user/data")
 async def data(visit: Visit) -> Response:
     """The fields of the user's data, and the tasks."""
-    return await _data(visit, Whose.of(visit.query))
+    return await _data(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/data/set")
 async def set_field(visit: Visit) -> Response:
     """Set one field, or remove it."""
-    whose, name = Whose.of(visit.form), visit.form.get("name", "")
+    whose, name = PageUser.of(visit.form), visit.form.get("name", "")
     removes = "remove" in visit.form
     if not removes:
         name = name.strip()  # typed, and not one that there is
@@ -41,7 +41,7 @@ async def set_field(visit: Visit) -> Response:
 @pages.post("/user/task")
 async def task(visit: Visit) -> Response:
     """Note a task, or say that one is done or gone."""
-    whose, form = Whose.of(visit.form), visit.form
+    whose, form = PageUser.of(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):
         return await _data(visit, whose, {"text": "Say what is to be done."})
@@ -53,7 +53,7 @@ async def task(visit: Visit) -> Response:
     return _back(visit, whose, "The tasks are changed.", reply.seen_seq)
 
 
-async def _data(visit: Visit, whose: Whose, errors: dict[str, str] | None = None) -> Response:
+async def _data(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
     memory = await whose.memory(visit)
     profile = await memory.profile(whose.user, min_seq=whose.seq)
     tasks = await memory.tasks(whose.user, min_seq=whose.seq)
@@ -68,7 +68,7 @@ async def _data(visit: Visit, whose: Whose, errors: dict[str, str] | None = None
     )
 
 
-def _back(visit: Visit, whose: Whose, said: str, seq: int) -> Response:
+def _back(visit: Visit, whose: PageUser, said: str, seq: int) -> Response:
     return visit.goto("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
 
 

@@ -4,22 +4,22 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from mnemon.admin.page import Pages, Visit
-from mnemon.admin.page_user import Whose, shown
+from mnemon.admin.page import PageSection, Visit
+from mnemon.admin.page_user import PageUser, shown
 
-pages = Pages("Users", "/users")
+pages = PageSection("Users", "/users")
 
 
 @pages.get("/user/erase")
 async def before(visit: Visit) -> Response:
     """What is kept, and what it takes to forget it."""
-    return await _before(visit, Whose.of(visit.query))
+    return await _before(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/erase")
 async def erase(visit: Visit) -> Response:
     """Forget the user, once the id is typed."""
-    whose = Whose.of(visit.form)
+    whose = PageUser.of(visit.form)
     if visit.form.get("confirmed") != whose.user.strip():
         return await _before(visit, whose, "Type the id of the user as it stands above.")
     memory = await whose.memory(visit)
@@ -30,14 +30,14 @@ async def erase(visit: Visit) -> Response:
 @pages.post("/user/verify")
 async def verify(visit: Visit) -> Response:
     """Look what is left, and for words in all that there is."""
-    whose = Whose.of(visit.form)
+    whose = PageUser.of(visit.form)
     memory = await whose.memory(visit)
     words = visit.form.get("text") or None
     reply = await memory.erase(whose.user, verify=True, text=words)
     return visit.page("user_left.html", reply=reply, words=words, **shown(whose, "erase"))
 
 
-async def _before(visit: Visit, whose: Whose, error: str = "") -> Response:
+async def _before(visit: Visit, whose: PageUser, error: str = "") -> Response:
     memory = await whose.memory(visit)
     return visit.page(
         "user_erase.html",

@@ -6,14 +6,14 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from mnemon.admin.forms import facts as facing
-from mnemon.admin.page import Pages, Visit
-from mnemon.admin.page_user import Whose, shown
+from mnemon.admin.page import PageSection, Visit
+from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import SaveReplyV1
 from mnemon_infra.database.memory.users import origin
 from mnemon_producers.errors import AskFailed
 
-pages = Pages("Users", "/users")
+pages = PageSection("Users", "/users")
 
 _DECIDED: Final = {
     "saved": "Kept as {id}.",
@@ -26,13 +26,13 @@ _HITS: Final = 20
 @pages.get("/user/facts")
 async def facts(visit: Visit) -> Response:
     """All facts, or those that a query finds."""
-    return await _facts(visit, Whose.of(visit.query))
+    return await _facts(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/save")
 async def save(visit: Visit) -> Response:
     """Keep a fact."""
-    whose = Whose.of(visit.form)
+    whose = PageUser.of(visit.form)
     memory = await whose.memory(visit)
     try:
         reply = await memory.ask(whose.user, "save", **{"text": "", **facing.typed(visit.form)})
@@ -48,13 +48,13 @@ async def save(visit: Visit) -> Response:
 @pages.get("/user/fact")
 async def fact(visit: Visit) -> Response:
     """One fact: what it is, what it was, and where it is from."""
-    return await _fact(visit, Whose.of(visit.query), visit.query.get("id", ""))
+    return await _fact(visit, PageUser.of(visit.query), visit.query.get("id", ""))
 
 
 @pages.post("/user/update")
 async def update(visit: Visit) -> Response:
     """Change a fact."""
-    whose, fact_id = Whose.of(visit.form), visit.form.get("id", "")
+    whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
     memory = await whose.memory(visit)
     try:
         reply = await memory.ask(whose.user, "update", id=fact_id, **facing.typed(visit.form))
@@ -67,14 +67,14 @@ async def update(visit: Visit) -> Response:
 @pages.post("/user/forget")
 async def forget(visit: Visit) -> Response:
     """Remove a fact."""
-    whose, fact_id = Whose.of(visit.form), visit.form.get("id", "")
+    whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
     memory = await whose.memory(visit)
     reply = await memory.forget(whose.user, fact_id)
     known = {"tenant": whose.tenant, "user": whose.user, "seq": str(reply.seen_seq)}
     return visit.goto("/user/facts", f"{fact_id} is forgotten.", **known)
 
 
-async def _facts(visit: Visit, whose: Whose, errors: dict[str, str] | None = None) -> Response:
+async def _facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
     memory = await whose.memory(visit)
     query = visit.query.get("q", "").strip()
     reply = await memory.read_all(whose.user, min_seq=whose.seq)
@@ -97,7 +97,9 @@ async def _facts(visit: Visit, whose: Whose, errors: dict[str, str] | None = Non
     )
 
 
-async def _fact(visit: Visit, whose: Whose, fact_id: str, errors: dict[str, str] | None = None) -> Response:
+async def _fact(
+    visit: Visit, whose: PageUser, fact_id: str, errors: dict[str, str] | None = None
+) -> Response:
     memory = await whose.memory(visit)
     reply = await memory.get(whose.user, fact_id, scope="memories", min_seq=whose.seq)
     assert reply.fact, "there is one, or a refusal"

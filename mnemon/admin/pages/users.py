@@ -4,12 +4,12 @@ from typing import Final
 
 from starlette.responses import Response
 
-from mnemon.admin.page import Pages, Visit
+from mnemon.admin.page import PageSection, Visit
 from mnemon_contracts.base import ID_LIMIT
 from mnemon_infra.database.memory import users as stored
 from mnemon_infra.database.memory.user_memory import counts
 
-pages = Pages("Users", "/users")
+pages = PageSection("Users", "/users")
 
 PAGE: Final = 25
 """Users that are shown at a time."""

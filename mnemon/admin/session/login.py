@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mnemon.admin.forms.fields import read_form
-from mnemon.admin.page import SESSION_OVER, Pages, Visit
+from mnemon.admin.page import SESSION_OVER, PageSection, Visit
 from mnemon.admin.rendering.renderer import render
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.revoked import SESSION_SECONDS
@@ -69,7 +69,7 @@ def _wanted(given: Mapping[str, str]) -> str:
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
 
 
-pages = Pages("Log out", "/logout")
+pages = PageSection("Log out", "/logout")
 
 
 @pages.post("/logout")

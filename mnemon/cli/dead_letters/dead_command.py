@@ -16,7 +16,7 @@ from mnemon.cli.terminal.output import JsonOption
 if TYPE_CHECKING:
     from nats.aio.client import Client
 
-    from mnemon_infra.broker.dead_letters.listing import Letter, Wanted
+    from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter
     from mnemon_infra.broker.dead_letters.redrive import IsApplied
     from mnemon_infra.config import Deployment
 
@@ -25,9 +25,11 @@ app = typer.Typer(
     help="See what no consumer could use, give it back after a fix, or remove it.",
 )
 
-IdArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
+LetterArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
 IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="ID", help="Dead letters.")]
-AllOption = Annotated[bool, typer.Option("--all", help="All there are, or all that the filters leave.")]
+AllLettersOption = Annotated[
+    bool, typer.Option("--all", help="All there are, or all that the filters leave.")
+]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
 
 
@@ -35,7 +37,7 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before 
 @filtered
 def list_(
     *,
-    wanted: "Wanted",
+    wanted: "LetterFilter",
     limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -48,7 +50,7 @@ def list_(
 
 
 @app.command("show")
-def show(letter_id: IdArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
+def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
     """Show a dead letter with all that it has: where it came from, its text, and what to do next.
 
     Ends with 2 when there is no such letter.
@@ -63,8 +65,8 @@ def show(letter_id: IdArgument, data: DataOption = None, as_json: JsonOption = F
 def redrive(
     *,
     letter_ids: IdsArgument = None,
-    take_all: AllOption = False,
-    wanted: "Wanted",
+    take_all: AllLettersOption = False,
+    wanted: "LetterFilter",
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -88,8 +90,8 @@ def redrive(
 def drop(
     *,
     letter_ids: IdsArgument = None,
-    take_all: AllOption = False,
-    wanted: "Wanted",
+    take_all: AllLettersOption = False,
+    wanted: "LetterFilter",
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -107,11 +109,13 @@ def drop(
     perform(_drop(target(data, "broker", "database"), chosen, yes, as_json))
 
 
-def _chosen(letter_ids: Sequence[int] | None, take_all: bool, wanted: "Wanted") -> "list[int] | Wanted":
+def _chosen(
+    letter_ids: Sequence[int] | None, take_all: bool, wanted: "LetterFilter"
+) -> "list[int] | LetterFilter":
     """The letters of a command that changes them: some by their ids, or all that are wanted."""
-    from mnemon_infra.broker.dead_letters.listing import Wanted
+    from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
-    if take_all == bool(letter_ids) or (letter_ids and wanted != Wanted()):
+    if take_all == bool(letter_ids) or (letter_ids and wanted != LetterFilter()):
         refuse(
             Ending.WRONG_USE,
             "name dead letters by their ids, or --all, with filters or without",
@@ -131,7 +135,7 @@ async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
         await connection.close()
 
 
-async def _list(deployment: "Deployment", wanted: "Wanted", limit: int, as_json: bool) -> Ending:
+async def _list(deployment: "Deployment", wanted: "LetterFilter", limit: int, as_json: bool) -> Ending:
     from collections import deque
 
     from mnemon.cli.dead_letters.view import show_letters, summary
@@ -168,7 +172,7 @@ async def _known(connection: "Client", letter_id: int) -> "Letter":
 
 
 async def _ids(
-    connection: "Client", chosen: "list[int] | Wanted", yes: bool, question: str
+    connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
     """The ids of what is chosen, oldest first; None when a person has thought better of it."""
     from mnemon_infra.broker.dead_letters.listing import letters
@@ -190,7 +194,7 @@ def _agreed(question: str) -> bool:
 
 
 async def _redrive(
-    deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool
+    deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
     from mnemon_infra.broker.dead_letters.listing import letter
     from mnemon_infra.broker.dead_letters.redrive import GivenBack, Kept, redrive
@@ -224,7 +228,9 @@ async def _redrive(
     return Ending.NOT_SO if kept else Ending.DONE
 
 
-async def _drop(deployment: "Deployment", chosen: "list[int] | Wanted", yes: bool, as_json: bool) -> Ending:
+async def _drop(
+    deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
+) -> Ending:
     from mnemon_infra.broker.dead_letters.listing import letter
     from mnemon_infra.broker.dead_letters.redrive import drop
 

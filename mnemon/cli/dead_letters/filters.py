@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from mnemon_infra.broker.dead_letters.listing import Wanted
+    from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
 
 def filtered(command: Callable[..., None]) -> Callable[..., None]:
@@ -39,8 +39,8 @@ def wanted(
     tenant: Annotated[str | None, typer.Option(help="Only those of this tenant.")] = None,
     user: Annotated[str | None, typer.Option(help="Only those of users with this id.")] = None,
     since: Annotated[datetime | None, typer.Option(help="Only those since then, UTC.")] = None,
-) -> "Wanted":
+) -> "LetterFilter":
     """The letters that the options leave."""
-    from mnemon_infra.broker.dead_letters.listing import Wanted
+    from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
-    return Wanted(consumer, reason, tenant, user, since and since.replace(tzinfo=UTC))
+    return LetterFilter(consumer, reason, tenant, user, since and since.replace(tzinfo=UTC))

@@ -14,8 +14,8 @@ from mnemon.cli.terminal.exit_code import Ending, perform, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.audit.ledger import Audit, Fault
-    from mnemon.operations.audit.run import Progress
+    from mnemon.operations.audit.ledger import Audit, AuditFault
+    from mnemon.operations.audit.run import AuditProgress
     from mnemon_infra.config import Deployment
 
 
@@ -59,7 +59,7 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
     from mnemon.operations.audit.run import NotProvisioned, examine
     from mnemon.operations.rebuild.live_vectors import live_pages
     from mnemon_infra.broker.connection import connect
-    from mnemon_infra.database.audit.events import Sample
+    from mnemon_infra.database.audit.events import UserSample
     from mnemon_infra.database.engine import Database
     from mnemon_infra.rebuild.generations import Site
 
@@ -69,7 +69,7 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
             place = Site(deployment, connection, database)
             async with live_pages(place) as pages:
                 with _progress() as progress:
-                    return await examine(connection, database, Sample(sample), progress, pages)
+                    return await examine(connection, database, UserSample(sample), progress, pages)
     except NotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error), "Make it: mnemon provision")
     finally:
@@ -77,7 +77,7 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
 
 
 @contextmanager
-def _progress() -> "Iterator[Progress]":
+def _progress() -> "Iterator[AuditProgress]":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -180,7 +180,7 @@ def _show_extent(found: "Audit") -> None:
         typer.echo(f"open batches  the oldest since {hours:.1f} h")
 
 
-def _in_words(fault: "Fault") -> str:
+def _in_words(fault: "AuditFault") -> str:
     from mnemon.operations.audit.ledger import MEANINGS
 
     return MEANINGS[fault.kind] + (f": {fault.detail}" if fault.detail else "")

@@ -12,7 +12,7 @@ from mnemon.cli.terminal.exit_code import Ending, perform, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
-    from mnemon_infra.broker.provisioning.authorization import Authorization, Login, Role
+    from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole
 
 app = typer.Typer(no_args_is_help=True, help="Say who may log in to NATS, and what each of them may do.")
 
@@ -164,7 +164,7 @@ def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
         refuse(Ending.WRONG_USE, f"{path} cannot be written: {error.strerror}", "Name another place")
 
 
-def _role(role: "Role", data: Path | None, file: Path | None, as_json: bool) -> None:
+def _role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:
     from mnemon_infra.embedded.logins import FolderLogins
 
     with _users(data, file) as users:

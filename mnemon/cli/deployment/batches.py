@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mnemon_infra.config import Deployment
-    from mnemon_infra.database.windows.batches import State, StoredBatch
+    from mnemon_infra.database.windows.batches import BatchState, StoredBatch
 
 
 def batches(
@@ -119,5 +119,5 @@ def _shown(at: datetime | None) -> str:
 
 
 def _ended_at(batch: "StoredBatch") -> datetime | None:
-    over: tuple[State, ...] = ("completed", "failed")
+    over: tuple[BatchState, ...] = ("completed", "failed")
     return batch.changed_at if batch.state in over else None

@@ -17,7 +17,7 @@ from mnemon.cli.terminal.output import Figure, JsonOption, show_table
 
 if TYPE_CHECKING:
     from mnemon_consumers.domain.spending.period import Period
-    from mnemon_consumers.domain.spending.usage import Part, Total
+    from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
     from mnemon_infra.config import Deployment
 
 
@@ -47,7 +47,7 @@ def usage(
     perform(_usage(target(data, "broker", "database"), tenant, days, _parts(by), data, as_json))
 
 
-def _parts(by: str) -> "Sequence[Part]":
+def _parts(by: str) -> "Sequence[UsageGrouping]":
     from mnemon_consumers.domain.spending.usage import PARTS
 
     names = [name.strip() for name in by.split(",")]
@@ -61,7 +61,7 @@ async def _usage(
     deployment: "Deployment",
     tenant: str | None,
     days: int,
-    by: "Sequence[Part]",
+    by: "Sequence[UsageGrouping]",
     data: Path | None,
     as_json: bool,
 ) -> Ending:
@@ -90,7 +90,7 @@ async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Per
         return await last_days(database, settings, tenant, days)
 
 
-def _as_json(found: "Period", by: "Sequence[Part]") -> dict[str, Any]:
+def _as_json(found: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:
     return {
         "since": found.since.isoformat(),
         "until": found.until.isoformat(),
@@ -108,7 +108,7 @@ def _total_as_json(total: "Total") -> dict[str, Any]:
     return asdict(total) | {"usd": total.known_usd, "cached_share": total.cached_share}
 
 
-def _show(found: "Period", by: "Sequence[Part]", data: Path | None) -> None:
+def _show(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
     last = found.until - timedelta(days=1)
     period = f"{found.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if found.since < last else "") + " (UTC)"
     if not found.total.calls:

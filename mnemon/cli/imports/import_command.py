@@ -14,8 +14,8 @@ from mnemon.cli.imports.progress import (
     DryRunOption,
     Files,
     FilesArgument,
+    ImportTenantOption,
     RefusedOption,
-    TenantOption,
     ZoneOption,
     check_owner,
     import_files,
@@ -27,8 +27,8 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
-    from mnemon_producers.locomo import Conversation
-    from mnemon_producers.publisher import Progress, Published
+    from mnemon_producers.locomo import LocomoConversation
+    from mnemon_producers.publisher import Published, PublishProgress
 
 app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
 
@@ -66,7 +66,7 @@ app.command("markdown")(markdown)
 @app.command("telegram")
 def telegram(
     files: FilesArgument,
-    tenant: TenantOption,
+    tenant: ImportTenantOption,
     bot: Annotated[
         str | None,
         typer.Option(help="The sender who is the assistant: user123456, or the name as it is shown."),
@@ -95,7 +95,7 @@ def telegram(
 @app.command("openai")
 def openai(
     files: FilesArgument,
-    tenant: TenantOption,
+    tenant: ImportTenantOption,
     user: Annotated[str, typer.Option(help="Whose conversations they are.")],
     dry_run: DryRunOption = False,
     refused: RefusedOption = None,
@@ -141,7 +141,7 @@ def locomo(
     perform(_import(target(data, "broker"), tenant, conversations, as_json))
 
 
-def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":
+def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
     from mnemon_producers.locomo import NotLocomo, read
 
     try:
@@ -153,7 +153,7 @@ def _read(file: Path, tenant: str, user: str | None) -> "list[Conversation]":
 
 
 async def _import(
-    deployment: "Deployment", tenant: str, conversations: "list[Conversation]", as_json: bool
+    deployment: "Deployment", tenant: str, conversations: "list[LocomoConversation]", as_json: bool
 ) -> Ending:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
@@ -177,7 +177,7 @@ async def _import(
 
 
 @contextmanager
-def _progress(total: int) -> "Iterator[Progress]":
+def _progress(total: int) -> "Iterator[PublishProgress]":
     from rich.console import Console
     from rich.progress import Progress as Bar
 
@@ -187,7 +187,7 @@ def _progress(total: int) -> "Iterator[Progress]":
         yield lambda published: bar.update(task, completed=published.count)
 
 
-def _report(conversations: "list[Conversation]", published: "Published | None", as_json: bool) -> None:
+def _report(conversations: "list[LocomoConversation]", published: "Published | None", as_json: bool) -> None:
     if as_json:
         summary = {
             "conversations": [

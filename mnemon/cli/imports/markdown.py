@@ -12,8 +12,8 @@ from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
+    from mnemon_contracts.subjects import Owner
     from mnemon_infra.config import Deployment
-    from mnemon_infra.database.projections.rows import Owner
 
 
 def markdown(

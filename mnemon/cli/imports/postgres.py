@@ -8,8 +8,8 @@ import typer
 
 from mnemon.cli.imports.progress import (
     DryRunOption,
+    ImportTenantOption,
     RefusedOption,
-    TenantOption,
     ZoneOption,
     check_owner,
     import_rows,
@@ -20,11 +20,11 @@ from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
-    from mnemon.operations.imports.postgres import Reading
-    from mnemon.operations.imports.records import Found
+    from mnemon.operations.imports.postgres import RowReader
+    from mnemon.operations.imports.records import ImportRecord
 
 
-class Layout(StrEnum):
+class ChatTables(StrEnum):
     """How the chats stand in the tables."""
 
     CONVERSATIONS = "conversations"
@@ -39,12 +39,12 @@ def postgres(
         ),
     ],
     layout: Annotated[
-        Layout,
+        ChatTables,
         typer.Option(
             help="Tables conversations and messages, a row per message; or chat_logs, a row per answer."
         ),
     ],
-    tenant: TenantOption,
+    tenant: ImportTenantOption,
     user: Annotated[str | None, typer.Option(help="One user for all of it; else as the tables say.")] = None,
     schema: Annotated[str, typer.Option(help="Where the tables are.")] = "public",
     zone: ZoneOption = "UTC",
@@ -57,21 +57,23 @@ def postgres(
 
     Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
     """
-    from mnemon.operations.imports.postgres import Reading
+    from mnemon.operations.imports.postgres import RowReader
 
     check_owner(tenant, user)
-    found = _found(dsn, layout, schema, Reading(user, time_zone(zone)))
+    found = _found(dsn, layout, schema, RowReader(user, time_zone(zone)))
     import_rows(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
 
 
-async def _found(dsn: str, layout: Layout, schema: str, reading: "Reading") -> "AsyncIterator[Found]":
+async def _found(
+    dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
+) -> "AsyncIterator[ImportRecord]":
     """What is in the tables. Ends the command where they are not there."""
     from mnemon.operations.imports.records import NotReadable
     from mnemon_infra.database.messages.external_chats import ChatLogs, NotThere, other_database, said
 
     try:
         async with other_database(dsn) as connection:
-            if layout is Layout.CONVERSATIONS:
+            if layout is ChatTables.CONVERSATIONS:
                 rows = reading.conversations(said(connection, schema))
             else:
                 rows = reading.chat_logs(await ChatLogs.of(connection, schema))

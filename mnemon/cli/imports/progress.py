@@ -15,12 +15,12 @@ from mnemon.cli.terminal.exit_code import Ending, perform, refuse
 from mnemon.cli.terminal.output import show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.imports.records import Found, Refused
-    from mnemon.operations.imports.report import Report
-    from mnemon.operations.imports.run import Progress
+    from mnemon.operations.imports.records import ImportRecord, Refused
+    from mnemon.operations.imports.report import ImportReport
+    from mnemon.operations.imports.run import ImportProgress
     from mnemon_infra.config import Deployment
 
-TenantOption = Annotated[str, typer.Option(help="The tenant that the users belong to.")]
+ImportTenantOption = Annotated[str, typer.Option(help="The tenant that the users belong to.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Read all of it, and send nothing.")]
 RefusedOption = Annotated[
     Path | None,
@@ -34,14 +34,14 @@ FilesArgument = Annotated[
 ]
 
 After = Callable[["Deployment"], Awaitable[None]]
-Part = Literal["broker", "database"]
-Reader = Callable[[BinaryIO], "Iterator[Found]"]
+NeededServer = Literal["broker", "database"]
+RecordReader = Callable[[BinaryIO], "Iterator[ImportRecord]"]
 
 
 class Files:
     """Files that are read one after another, and how far that has come."""
 
-    def __init__(self, paths: list[Path], reader: Reader) -> None:
+    def __init__(self, paths: list[Path], reader: RecordReader) -> None:
         self._paths = paths
         self._reader = reader
         self._before = 0
@@ -59,7 +59,7 @@ class Files:
         is_file = self._open is not None and self.total is not None
         return self._before + (self._open.tell() if is_file and self._open else 0)
 
-    def found(self) -> "Iterator[Found]":
+    def found(self) -> "Iterator[ImportRecord]":
         """What is in them. Ends the command where one is no such file."""
         from mnemon.operations.imports.records import NotReadable
 
@@ -117,13 +117,13 @@ def import_files(
     with _kept(refused) as report:
         if dry_run:
             perform(_count(found_in(files), files, tenant, report, as_json))
-        needed: tuple[Part, ...] = ("broker", "database") if after else ("broker",)
+        needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
         deployment = target(data, *needed)
         perform(_bring(deployment, found_in(files), files, tenant, report, as_json, after))
 
 
 def import_rows(
-    found: "AsyncIterator[Found]",
+    found: "AsyncIterator[ImportRecord]",
     *,
     tenant: str,
     dry_run: bool,
@@ -138,17 +138,17 @@ def import_rows(
         perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
 
 
-async def found_in(files: Files) -> "AsyncIterator[Found]":
+async def found_in(files: Files) -> "AsyncIterator[ImportRecord]":
     """What is in files. Ends the command where one is no such file."""
     for each in files.found():
         yield each
 
 
 async def _count(
-    found: "AsyncIterator[Found]",
+    found: "AsyncIterator[ImportRecord]",
     files: Files | None,
     tenant: str | None,
-    report: "Report",
+    report: "ImportReport",
     as_json: bool,
 ) -> Ending:
     from mnemon.operations.imports.run import counted
@@ -161,10 +161,10 @@ async def _count(
 
 async def _bring(
     deployment: "Deployment",
-    found: "AsyncIterator[Found]",
+    found: "AsyncIterator[ImportRecord]",
     files: Files | None,
     tenant: str | None,
-    report: "Report",
+    report: "ImportReport",
     as_json: bool,
     after: After | None,
 ) -> Ending:
@@ -178,10 +178,10 @@ async def _bring(
 
 async def bring(
     deployment: "Deployment",
-    found: "AsyncIterator[Found]",
+    found: "AsyncIterator[ImportRecord]",
     tenant: str | None,
-    report: "Report",
-    progress: "Progress",
+    report: "ImportReport",
+    progress: "ImportProgress",
 ) -> None:
     """Bring in what is found.
 
@@ -199,12 +199,12 @@ async def bring(
 
 
 @contextmanager
-def _kept(refused: Path | None) -> "Iterator[Report]":
+def _kept(refused: Path | None) -> "Iterator[ImportReport]":
     """A report that writes what is refused into a file, where one is named."""
-    from mnemon.operations.imports.report import Report, refused_line
+    from mnemon.operations.imports.report import ImportReport, refused_line
 
     if refused is None:
-        yield Report()
+        yield ImportReport()
         return
     try:
         # Half a character of a record is written as JSON names it.
@@ -216,11 +216,11 @@ def _kept(refused: Path | None) -> "Iterator[Report]":
         file.write(refused_line(one) + "\n")
 
     with file:
-        yield Report(keep)
+        yield ImportReport(keep)
 
 
 @contextmanager
-def _bar(files: Files | None) -> "Iterator[Progress]":
+def _bar(files: Files | None) -> "Iterator[ImportProgress]":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -240,7 +240,7 @@ def _bar(files: Files | None) -> "Iterator[Progress]":
         )
 
 
-def show(report: "Report", dry_run: bool, as_json: bool) -> None:
+def show(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
     """Say what came of it."""
     if as_json:
         typer.echo(json.dumps(report.figures(), ensure_ascii=False))
@@ -265,6 +265,6 @@ def show(report: "Report", dry_run: bool, as_json: bool) -> None:
         typer.echo(f"{report.published:,} events published, {report.already_there:,} were there already.")
 
 
-def ending(report: "Report") -> Ending:
+def ending(report: "ImportReport") -> Ending:
     """Not so, where not all of it can come in."""
     return Ending.NOT_SO if report.refused else Ending.DONE

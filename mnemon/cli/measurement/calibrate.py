@@ -11,7 +11,7 @@ from mnemon.cli.terminal.exit_code import Ending, perform, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
-    from mnemon_bench.quality.calibration import Pair
+    from mnemon_bench.quality.calibration import LabelledPair
     from mnemon_contracts.settings.groups import Embedding
     from mnemon_infra.config import Deployment
 
@@ -48,7 +48,11 @@ def calibrate(
 
 
 async def _calibrate(
-    deployment: "Deployment", pairs: "list[Pair]", provider: str | None, model: str | None, as_json: bool
+    deployment: "Deployment",
+    pairs: "list[LabelledPair]",
+    provider: str | None,
+    model: str | None,
+    as_json: bool,
 ) -> Ending:
     from mnemon_bench.quality.calibration import calibrate as measure
     from mnemon_infra.models.embedder_choice import open_embedder

@@ -15,15 +15,17 @@ from mnemon.cli.target import DataOption, served
 from mnemon.cli.terminal.exit_code import Ending, perform, refuse
 
 if TYPE_CHECKING:
-    from mnemon.operations.exports.run import Format, Written
+    from mnemon.operations.exports.run import ExportCounts, ExportFormat
+    from mnemon_contracts.subjects import Owner
     from mnemon_infra.database.engine import Database
-    from mnemon_infra.database.projections.rows import Owner
 
 app = typer.Typer(no_args_is_help=True, help="Take memory out, to keep it or to bring it elsewhere.")
 
-TenantOption = Annotated[str | None, typer.Option(help="Of this tenant; without --user: of all its users.")]
-UserOption = Annotated[str | None, typer.Option(help="Of this user.")]
-AllOption = Annotated[bool, typer.Option("--all", help="Of everybody.")]
+ExportTenantOption = Annotated[
+    str | None, typer.Option(help="Of this tenant; without --user: of all its users.")
+]
+ExportUserOption = Annotated[str | None, typer.Option(help="Of this user.")]
+AllUsersOption = Annotated[bool, typer.Option("--all", help="Of everybody.")]
 OutputOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is the standard output.")
 ]
@@ -35,9 +37,9 @@ JsonSummary = Annotated[
 @app.command("jsonl")
 def jsonl(
     output: OutputOption,
-    tenant: TenantOption = None,
-    user: UserOption = None,
-    everybody: AllOption = False,
+    tenant: ExportTenantOption = None,
+    user: ExportUserOption = None,
+    everybody: AllUsersOption = False,
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
@@ -58,9 +60,9 @@ def jsonl(
 @app.command("markdown")
 def markdown(
     output: OutputOption,
-    tenant: TenantOption = None,
-    user: UserOption = None,
-    everybody: AllOption = False,
+    tenant: ExportTenantOption = None,
+    user: ExportUserOption = None,
+    everybody: AllUsersOption = False,
     follow: Annotated[
         bool,
         typer.Option(
@@ -97,7 +99,7 @@ def markdown(
 
 
 def _export(
-    form: "Format",
+    form: "ExportFormat",
     first: str | None,
     output: Path,
     whose: tuple[str | None, str | None, bool],
@@ -117,20 +119,20 @@ def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
 
 async def _write(
     data: Path | None,
-    form: "Format",
+    form: "ExportFormat",
     first: str | None,
     output: Path,
     whose: tuple[str | None, str | None],
     as_json: bool,
 ) -> Ending:
-    from mnemon.operations.exports.run import NotProjected, Written, settled, write
+    from mnemon.operations.exports.run import ExportCounts, NotProjected, settled, write
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
 
     async with served(data, "broker", "database") as servers:
         connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")
         try:
-            written = Written(await settled(connection))
+            written = ExportCounts(await settled(connection))
         except NotProjected as error:
             next_step = (
                 "Look how far behind it is: mnemon status" if servers.is_running else "Start it: mnemon up"
@@ -148,7 +150,7 @@ async def _write(
     return Ending.DONE
 
 
-def _require_memory(written: "Written", whose: tuple[str | None, str | None]) -> None:
+def _require_memory(written: "ExportCounts", whose: tuple[str | None, str | None]) -> None:
     """End the command, before there is a file, where nothing is known of the one who was named."""
     tenant, user = whose
     if tenant is None or written.users:
@@ -206,7 +208,7 @@ def _while_read() -> Iterator[None]:
 
 
 @contextmanager
-def _bar() -> "Iterator[Callable[[Written], None]]":
+def _bar() -> "Iterator[Callable[[ExportCounts], None]]":
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
@@ -217,7 +219,7 @@ def _bar() -> "Iterator[Callable[[Written], None]]":
         yield lambda written: bar.update(task, users=written.users, lines=written.lines)
 
 
-def _show(written: "Written", output: Path, as_json: bool) -> None:
+def _show(written: "ExportCounts", output: Path, as_json: bool) -> None:
     """Beside what goes to the standard output, not in it."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
     about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."

@@ -13,7 +13,7 @@ from mnemon.cli.terminal.signals import Stop
 
 if TYPE_CHECKING:
     from mnemon.operations.exports.mirror import Mirror, Mirrored
-    from mnemon.operations.exports.mirror_folder import MirrorFolder, Scope
+    from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
     from mnemon_infra.config import Deployment
 
 _AGAIN = "Run the command again then: it goes on where it ended"
@@ -31,11 +31,11 @@ def follow_memory(
 async def _follow(
     deployment: "Deployment", path: Path, whose: tuple[str | None, str | None], as_json: bool
 ) -> Ending:
-    from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, Scope
+    from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    scope = Scope(*whose)
+    scope = MirrorScope(*whose)
     folder = MirrorFolder(path, scope)
     try:
         with Stop() as stop, folder.claimed():
@@ -56,7 +56,9 @@ async def _follow(
     return Ending.DONE
 
 
-async def _mirror(deployment: "Deployment", folder: "MirrorFolder", scope: "Scope", stop: Stop) -> "Mirrored":
+async def _mirror(
+    deployment: "Deployment", folder: "MirrorFolder", scope: "MirrorScope", stop: Stop
+) -> "Mirrored":
     from nats.errors import Error
 
     from mnemon.operations.exports.mirror import Mirror

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
     from mnemon_producers.client import MemoryClient
 
-ReplyT = TypeVar("ReplyT", bound="Reply")
+CommandReply = TypeVar("CommandReply", bound="Reply")
 
 TenantOption = Annotated[str, typer.Option(help="The tenant that the user belongs to.")]
 UserOption = Annotated[str, typer.Option(help="Whose memory.")]
@@ -61,13 +61,13 @@ def number_or_word(given: str | None) -> int | str | None:
 
 
 def ask(
-    question: Callable[["MemoryClient"], Awaitable[ReplyT]],
-    show: Callable[[ReplyT], None],
+    question: Callable[["MemoryClient"], Awaitable[CommandReply]],
+    show: Callable[[CommandReply], None],
     *,
     tenant: str,
     data: Path | None,
     as_json: bool,
-    ending: Callable[[ReplyT], Ending] = _well,
+    ending: Callable[[CommandReply], Ending] = _well,
     absent: str = "",
 ) -> NoReturn:
     """Ask, show the reply as text or as JSON, and end as `ending` says, which may add to stderr.
@@ -97,11 +97,11 @@ async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["Mem
 
 async def _ask(
     deployment: "Deployment",
-    question: Callable[["MemoryClient"], Awaitable[ReplyT]],
-    show: Callable[[ReplyT], None],
+    question: Callable[["MemoryClient"], Awaitable[CommandReply]],
+    show: Callable[[CommandReply], None],
     tenant: str,
     as_json: bool,
-    ending: Callable[[ReplyT], Ending],
+    ending: Callable[[CommandReply], Ending],
     absent: str,
 ) -> Ending:
     from mnemon_contracts.base import InvalidBody

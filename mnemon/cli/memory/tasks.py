@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="See and change a user's tasks.")
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The task.")]
+TaskArgument = Annotated[str, typer.Argument(metavar="ID", help="The task.")]
 
 
 @app.command("list")
@@ -56,7 +56,7 @@ def add(
 
 @app.command("done")
 def done(
-    task_id: IdArgument,
+    task_id: TaskArgument,
     tenant: TenantOption,
     user: UserOption,
     data: DataOption = None,
@@ -80,7 +80,7 @@ def done(
 
 @app.command("remove")
 def remove(
-    task_id: IdArgument,
+    task_id: TaskArgument,
     tenant: TenantOption,
     user: UserOption,
     data: DataOption = None,

@@ -16,7 +16,7 @@ from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.rebuild.redecide import Outcome, Redeciding
+    from mnemon.operations.rebuild.redecide import RedecideOutcome, Redeciding
     from mnemon_contracts.settings.document import Document
 
 CURRENT = "current"
@@ -83,7 +83,7 @@ async def redecide(
     return Ending.DONE
 
 
-async def _make(redeciding: "Redeciding") -> "Outcome":
+async def _make(redeciding: "Redeciding") -> "RedecideOutcome":
     try:
         with _watched() as progress:
             return await redeciding.make(progress)
@@ -123,12 +123,12 @@ def _watched() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
-def _confirmed(outcome: "Outcome") -> bool:
+def _confirmed(outcome: "RedecideOutcome") -> bool:
     _show(outcome)
     return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Change it?")
 
 
-def _leave(outcome: "Outcome", changed_settings: Sequence[str], as_json: bool) -> None:
+def _leave(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:
     options = " ".join(f"--redecide {each}" for each in changed_settings) or "--redecide"
     if changed_settings:
         advice = f" To change the facts and the settings: mnemon rebuild {options} --yes"
@@ -139,14 +139,14 @@ def _leave(outcome: "Outcome", changed_settings: Sequence[str], as_json: bool) -
     tell(as_json, {**_values(outcome), "changed": False}, f"Nothing is changed.{advice}")
 
 
-def _conclusion(outcome: "Outcome", revision: int | None) -> str:
+def _conclusion(outcome: "RedecideOutcome", revision: int | None) -> str:
     facts = "The facts are changed" if outcome.changed else "No fact needed a change"
     if revision is None:
         return f"{facts}; the settings stay as they are."
     return f"{facts}; the settings are in force as revision {revision}."
 
 
-def _values(outcome: "Outcome") -> dict[str, Any]:
+def _values(outcome: "RedecideOutcome") -> dict[str, Any]:
     return {
         "users": outcome.users,
         "users_changed": outcome.changed,
@@ -158,7 +158,7 @@ def _values(outcome: "Outcome") -> dict[str, Any]:
     }
 
 
-def _show(outcome: "Outcome") -> None:
+def _show(outcome: "RedecideOutcome") -> None:
     typer.echo(f"users with facts: {outcome.users:,}; of whom something changes: {outcome.changed:,}")
     for (tenant, user), reason in outcome.left:
         typer.secho(f"{user} of {tenant} stays as it is: {reason}", fg="yellow", err=True)

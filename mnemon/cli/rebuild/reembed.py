@@ -13,7 +13,7 @@ from mnemon.cli.terminal.output import Figure, show_table
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.reembed import Preview
     from mnemon_contracts.settings.groups import Embedding
-    from mnemon_infra.vectors.vector_index import Finding
+    from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: bool) -> Ending:
@@ -82,12 +82,12 @@ def _embedding(spelled: str) -> "Embedding":
         )
 
 
-def _named(finding: "Finding") -> str:
+def _named(finding: "VectorIndex") -> str:
     model = finding.embedder
     return f"{model.model} ({model.dimension} dimensions)" if model else "none (words only)"
 
 
-async def _points(finding: "Finding") -> int:
+async def _points(finding: "VectorIndex") -> int:
     from mnemon_infra.vectors.port import Collection
 
     return sum([await finding.vectors.count(each) for each in Collection])

@@ -9,13 +9,13 @@ from mnemon.cli.terminal.output import show_table
 
 if TYPE_CHECKING:
     from mnemon_infra.database.generations.comparison import Difference
-    from mnemon_infra.rebuild.verification import Verdict
+    from mnemon_infra.rebuild.verification import RowVerification
 
 _LONGEST_VALUE = 60
 """Characters of a value that are shown in a table."""
 
 
-def as_json_value(verdict: "Verdict", kept: str | None) -> dict[str, Any]:
+def as_json_value(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
     """For a program. `kept` is the schema that can be looked at."""
     return {
         "position": verdict.position,
@@ -28,7 +28,7 @@ def as_json_value(verdict: "Verdict", kept: str | None) -> dict[str, Any]:
     }
 
 
-def show_verdict(verdict: "Verdict") -> None:
+def show_verdict(verdict: "RowVerification") -> None:
     """For a person."""
     if not verdict.is_settled:
         typer.echo(

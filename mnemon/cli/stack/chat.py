@@ -52,9 +52,9 @@ async def _chat(tenant: str, user: str, data: Path | None, model: str | None, bu
 
     from mnemon.chat.conversation import EXIT, Talk
     from mnemon.chat.line_input import piped, typed
-    from mnemon.chat.screen import Screen
+    from mnemon.chat.screen import ChatScreen
 
-    screen = Screen(Console(highlight=False))
+    screen = ChatScreen(Console(highlight=False))
     async with AsyncExitStack() as ends:
         ends.enter_context(Stop())  # also where the terminal is closed, what was started here is ended
         deployment = await ends.enter_async_context(servers(data, screen.note, screen.busy))

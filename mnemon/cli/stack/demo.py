@@ -45,14 +45,14 @@ def demo(
 async def _demo(terminal: "Console", model: str | None, as_json: bool) -> Ending:
     from mnemon.demo.derived_memory import NotLearned
     from mnemon.demo.run import NotDone, run
-    from mnemon.demo.view import Screen, show
+    from mnemon.demo.view import DemoScreen, show
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 
     # The sample has broken events: a warning for each is what should happen, and is shown in its place.
     configure_logging(level=logging.ERROR)
     try:
-        with Stop(), Screen(terminal) as screen:
+        with Stop(), DemoScreen(terminal) as screen:
             report = await run(screen, model)
     except asyncio.CancelledError:
         refuse(Ending.NOT_SO, "the demo was stopped; nothing of it is left")

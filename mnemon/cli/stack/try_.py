@@ -62,7 +62,7 @@ def try_(
     perform(_try(user, tenant, text, query, files, data, as_json))
 
 
-class Step(NamedTuple):
+class TrialStep(NamedTuple):
     """What a step gave, and whether that is what it should give."""
 
     name: str
@@ -95,14 +95,14 @@ async def _try(
     return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
 
 
-async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> Step:
+async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> TrialStep:
     """Bring in a file, and wait until its facts are decided on."""
-    from mnemon.operations.imports.report import Report
+    from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import Bringing
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.broker.streams.applied_position import Position
 
-    report = Report()
+    report = ImportReport()
     connection = await connect(str(deployment.nats_url), name="mnemon-try")
     try:
         await Bringing(connection, tenant, report, lambda _: None).bring(found_in(files))
@@ -113,33 +113,33 @@ async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> S
     for each in report.first:
         result += f"\n{each.place}: {each.reason}"
     if decided < report.last_seq:
-        return Step("import", f"{result}\nnot decided on within {PATIENCE:.0f} s", is_well=False)
-    return Step("import", result, is_well=not report.refused)
+        return TrialStep("import", f"{result}\nnot decided on within {PATIENCE:.0f} s", is_well=False)
+    return TrialStep("import", result, is_well=not report.refused)
 
 
-async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[Step]:
+async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[TrialStep]:
     saved = await memory.save(user, text)
     if saved.id is None or saved.decision == "rejected":
-        return [Step("save", f"rejected: {saved.reason}", is_well=False)]
+        return [TrialStep("save", f"rejected: {saved.reason}", is_well=False)]
     read = await memory.read(user, min_seq=saved.seen_seq)
     found = await memory.search(user, query, min_seq=saved.seen_seq)
     is_there = _has(read.facts, saved.id)
     hits = [hit for hit in found.hits if hit.id == saved.id]
     steps = [
-        Step("save", f"{saved.decision} as {saved.id}", is_well=True),
-        Step("read", f"{saved.id} is there" if is_there else "not there", is_well=is_there),
-        Step(
+        TrialStep("save", f"{saved.decision} as {saved.id}", is_well=True),
+        TrialStep("read", f"{saved.id} is there" if is_there else "not there", is_well=is_there),
+        TrialStep(
             "search",
             f"{hits[0].score:.2f} {printable(hits[0].text)}" if hits else "not found by the query",
             is_well=bool(hits),
         ),
     ]
     if saved.decision != "saved":
-        return [*steps, Step("forget", f"left: {saved.id} was there before", is_well=True)]
+        return [*steps, TrialStep("forget", f"left: {saved.id} was there before", is_well=True)]
     forgotten = await memory.forget(user, saved.id)
     left = await memory.read(user, min_seq=forgotten.seen_seq)
     is_gone = not _has(left.facts, saved.id)
-    return [*steps, Step("forget", f"{saved.id} is gone" if is_gone else "still there", is_well=is_gone)]
+    return [*steps, TrialStep("forget", f"{saved.id} is gone" if is_gone else "still there", is_well=is_gone)]
 
 
 def _has(facts: "Sequence[StoredFact]", fact_id: str) -> bool:

@@ -18,7 +18,7 @@ from mnemon.cli.terminal.signals import Stop
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from mnemon.admin.launcher import Page
+    from mnemon.admin.launcher import PageAddress
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.stack import Stack
 
@@ -114,7 +114,7 @@ def _claim(data: Path) -> None:
 async def _up(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
-    from mnemon.admin.page_port import PortTaken
+    from mnemon.admin.page_port import PagePortTaken
     from mnemon_consumers.app import FRONT, running
     from mnemon_consumers.background_process import BackgroundFailed, running_beside
     from mnemon_infra.embedded.stack import embedded
@@ -139,7 +139,7 @@ async def _up(
                 typer.echo("stopping")
     except BackgroundFailed as error:
         refuse(Ending.PART_MISSING, str(error))
-    except PortTaken as error:
+    except PagePortTaken as error:
         refuse(Ending.WRONG_USE, str(error), "Choose another: --admin-port PORT, or do without: --no-admin")
     return Ending.DONE
 
@@ -155,7 +155,7 @@ async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIt
     yield
 
 
-def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page]":
+def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
     """The admin page. It is the operator's: consumers may neither ask nor change settings."""
     from mnemon.admin.launcher import served_beside
     from mnemon_infra.embedded.logins import FolderLogins
@@ -167,7 +167,7 @@ def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page
     return served_beside(stack.data, deployment, port)
 
 
-def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "Page | None") -> None:
+def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None") -> None:
     """What runs where."""
     from mnemon_consumers.app import FRONT
     from mnemon_infra.broker.connection import shown

@@ -5,14 +5,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mnemon.operations.audit.ledger import Faults, Persisted
-from mnemon.operations.audit.positions import Positions
+from mnemon.operations.audit.ledger import AuditFaults, Persisted
+from mnemon.operations.audit.positions import PositionSet
 from mnemon_consumers.persist.decide import end_of
 from mnemon_contracts.subjects import parse
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Ack, Dead
 from mnemon_infra.broker.streams.erasure_scope import Erasures
-from mnemon_infra.database.audit.events import Remark, Sample, erasures_of, is_erased, remarks
+from mnemon_infra.database.audit.events import Remark, UserSample, erasures_of, is_erased, remarks
 from mnemon_infra.database.audit.removals import GoneSummary
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.item_states import SUMMARIES
@@ -23,7 +23,7 @@ _COPY: Final = "a copy of an event that came before it"
 _ERASED: Final = "it was erased"
 
 
-class Applied:
+class LogAudit:
     """Goes through the log page by page, and keeps account.
 
     Attributes:
@@ -33,10 +33,10 @@ class Applied:
     """
 
     def __init__(
-        self, database: Database, up_to: int, dead: Mapping[int, str], sample: Sample, faults: Faults
+        self, database: Database, up_to: int, dead: Mapping[int, str], sample: UserSample, faults: AuditFaults
     ) -> None:
         self.found = Persisted()
-        self.matched = Positions(up_to)
+        self.matched = PositionSet(up_to)
         self.summaries: list[GoneSummary] = []
         self._database = database
         self._dead = dead

@@ -6,14 +6,13 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import Faults
-from mnemon_contracts.subjects import work_subject
+from mnemon.operations.audit.ledger import AuditFaults
+from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.database.audit.orphans import beneath_erasures
 from mnemon_infra.database.audit.removals import GoneSummary, Unlike, unlike, unlike_summaries, watermarked
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.projections.sweep import last_watermark
 
 LOOKS: Final = 3
@@ -21,7 +20,7 @@ LOOKS: Final = 3
 
 
 async def examine_summaries(
-    connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: Faults
+    connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: AuditFaults
 ) -> None:
     """Hold summaries without content against watermarks.
 
@@ -34,7 +33,7 @@ async def examine_summaries(
         faults.add("emptied", each.seq, "persist-sweep", "content")
 
 
-async def examine_content(connection: Client, database: Database, up_to: int, faults: Faults) -> int:
+async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
     """Hold what is gone against watermarks and endings, of every user who has some.
 
     Args:

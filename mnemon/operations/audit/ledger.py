@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from mnemon_infra.database.facts.decisions import Batches
+from mnemon_infra.database.facts.decisions import BatchCounts
 from mnemon_infra.vectors.port import Collection
 
 NAMED: Final = 20
 """Faults of one kind that are named; the others are counted."""
 
-Kind = Literal[
+FaultKind = Literal[
     "absent",
     "no_letter",
     "differs",
@@ -25,7 +25,7 @@ Kind = Literal[
     "left_point",
 ]
 
-MEANINGS: Final[Mapping[Kind, str]] = {
+MEANINGS: Final[Mapping[FaultKind, str]] = {
     "absent": "has no row and no dead letter",
     "no_letter": "cannot be applied, and has no dead letter",
     "differs": "has a row that says something else",
@@ -42,7 +42,7 @@ MEANINGS: Final[Mapping[Kind, str]] = {
 
 _PROJECT_AGAIN: Final = "the rows are to be made anew from the log: mnemon rebuild"
 _INDEX_AGAIN: Final = "the points are to be made anew from the log: mnemon reindex"
-NEXT: Final[Mapping[Kind, str]] = {
+NEXT: Final[Mapping[FaultKind, str]] = {
     "absent": _PROJECT_AGAIN,
     "no_letter": "the event is in the log all the same, at its position; whoever sent it can send it right",
     "differs": _PROJECT_AGAIN,
@@ -59,10 +59,10 @@ NEXT: Final[Mapping[Kind, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class AuditFault:
     """Something that is not accounted for: the log position, who should have seen to it, where, and what."""
 
-    kind: Kind
+    kind: FaultKind
     seq: int
     consumer: str
     where: str
@@ -70,18 +70,18 @@ class Fault:
 
 
 @dataclass(slots=True)
-class Faults:
+class AuditFaults:
     """All that is not accounted for: counted, and the first of each kind named."""
 
-    counts: Counter[Kind] = field(default_factory=Counter)
-    named: list[Fault] = field(default_factory=list)
+    counts: Counter[FaultKind] = field(default_factory=Counter)
+    named: list[AuditFault] = field(default_factory=list)
     _by: Counter[str] = field(default_factory=Counter)
 
-    def add(self, kind: Kind, seq: int, consumer: str, where: str, detail: str = "") -> None:
+    def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
         self.counts[kind] += 1
         self._by[consumer] += 1
         if self.counts[kind] <= NAMED:
-            self.named.append(Fault(kind, seq, consumer, where, detail))
+            self.named.append(AuditFault(kind, seq, consumer, where, detail))
 
     @property
     def total(self) -> int:
@@ -127,7 +127,7 @@ class Deduped:
 
 
 @dataclass(slots=True)
-class Found:
+class CollectionAudit:
     """What can be found in one collection.
 
     Attributes:
@@ -173,8 +173,8 @@ class Audit:
     seconds: float
     persist: Persisted
     dedupe: Deduped
-    extract: Batches
-    vectors: Mapping[Collection, Found] | None
+    extract: BatchCounts
+    vectors: Mapping[Collection, CollectionAudit] | None
     letters: Mapping[tuple[str, str], int]
     durables: Sequence[Durable]
-    faults: Faults
+    faults: AuditFaults

@@ -1,7 +1,7 @@
 """A set of log positions."""
 
 
-class Positions:
+class PositionSet:
     """Positions from 0 up to a limit: a bit for each, so that a hundred million take 12 MB."""
 
     def __init__(self, limit: int) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import Deduped, Faults
+from mnemon.operations.audit.ledger import AuditFaults, Deduped
 from mnemon_consumers.dedupe.decide import decision_id
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
@@ -44,7 +44,7 @@ class Proposals:
             self.found.proposals += len(proposed)
             self._left += await undecided(self._database, proposed)
 
-    async def finish(self, connection: Client, up_to: int, faults: Faults) -> None:
+    async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Name what was never decided, or twice; a decision may be in the log, and not projected yet.
 
         Raises:

@@ -8,24 +8,24 @@ from typing import Final
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon.operations.audit.applied import Applied
+from mnemon.operations.audit.applied import LogAudit
 from mnemon.operations.audit.content import examine_content, examine_summaries
-from mnemon.operations.audit.ledger import Audit, Durable, Faults
-from mnemon.operations.audit.positions import Positions
+from mnemon.operations.audit.ledger import Audit, AuditFaults, Durable
+from mnemon.operations.audit.positions import PositionSet
 from mnemon.operations.audit.proposals import Proposals
-from mnemon.operations.audit.vectors import Vectors
+from mnemon.operations.audit.vectors import VectorAudit
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.origins import letters
 from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.broker.streams.stream_reader import whole
-from mnemon_infra.database.audit.events import Sample
+from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.audit.orphans import count, highest_position, places
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.decisions import batches
-from mnemon_infra.vectors.port import Pages
+from mnemon_infra.vectors.port import PointPages
 
-Progress = Callable[[int, int], None]
+AuditProgress = Callable[[int, int], None]
 """Told how far the log is read, and up to where it will be."""
 
 
@@ -40,9 +40,9 @@ class NotProvisioned(Exception):
 async def examine(
     connection: Client,
     database: Database,
-    sample: Sample,
-    progress: Progress,
-    pages: Pages | None = None,
+    sample: UserSample,
+    progress: AuditProgress,
+    pages: PointPages | None = None,
 ) -> Audit:
     """Account for every event that `persist` has ended by now.
 
@@ -67,8 +67,8 @@ async def examine(
     up_to = await applied_position(stream_context)
     # After the positions: the letter of whatever has ended is there.
     dead = await letters(connection)
-    faults = Faults()
-    applied = Applied(database, up_to, dead.of_log.get("persist", {}), sample, faults)
+    faults = AuditFaults()
+    applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
     proposals = Proposals(database, decided)
     async with aclosing(whole(connection, LOG, up_to=up_to)) as log:
         async for page in log:
@@ -88,7 +88,7 @@ async def examine(
     vectors = None
     if pages is not None:
         given_up = dead.of_log.get("persist", {})
-        vectors = await Vectors(connection, database, pages, given_up, faults).examine()
+        vectors = await VectorAudit(connection, database, pages, given_up, faults).examine()
     return Audit(
         up_to=up_to,
         beyond=max(0, await log_end(stream_context) - up_to),
@@ -111,11 +111,11 @@ async def _must_be_there(connection: Client) -> None:
         raise NotProvisioned("the stream LOG, or its consumer persist, is not there") from error
 
 
-async def _find_strays(database: Database, up_to: int, matched: Positions, faults: Faults) -> None:
+async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:
     """Rows that no event of the log has made. Mostly there are as many rows as were met."""
     if await count(database, up_to) == len(matched):
         return
-    seen = Positions(up_to)
+    seen = PositionSet(up_to)
     async with aclosing(places(database, up_to)) as pages:
         async for page in pages:
             for place in page:
@@ -125,7 +125,7 @@ async def _find_strays(database: Database, up_to: int, matched: Positions, fault
                     seen.add(place.seq)
 
 
-async def _find_beyond(connection: Client, database: Database, faults: Faults) -> None:
+async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
     """Rows beyond the end of the log: of one that was deleted, or of a newer copy of it."""
     # In this order: what is written meanwhile is in the log before it is in the database.
     highest = await highest_position(database)

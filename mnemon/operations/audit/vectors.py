@@ -9,20 +9,19 @@ from uuid import UUID
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import Faults, Found
-from mnemon.operations.audit.positions import Positions
+from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit
+from mnemon.operations.audit.positions import PositionSet
 from mnemon_consumers.index.chunks import chunks
 from mnemon_contracts.identity import point_id
-from mnemon_contracts.subjects import work_subject
+from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.indexable import Shown, all_shown, shown_by
+from mnemon_infra.database.memory.indexable import IndexableItem, all_shown, shown_by
 from mnemon_infra.database.memory.summaries import summaries_by_id
-from mnemon_infra.database.messages.lookup import Wanted, visible
-from mnemon_infra.database.projections.rows import Owner
+from mnemon_infra.database.messages.lookup import MessageLookup, visible
 from mnemon_infra.vectors.edge_owner import MOST
-from mnemon_infra.vectors.port import Collection, Pages, Point
+from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 
 class _Piece(NamedTuple):
@@ -32,7 +31,7 @@ class _Piece(NamedTuple):
     event_id: str
 
 
-class Vectors:
+class VectorAudit:
     """Holds points against rows.
 
     Args:
@@ -44,7 +43,7 @@ class Vectors:
     """
 
     def __init__(
-        self, connection: Client, database: Database, pages: Pages, dead: Some[int], faults: Faults
+        self, connection: Client, database: Database, pages: PointPages, dead: Some[int], faults: AuditFaults
     ) -> None:
         self._connection = connection
         self._database = database
@@ -52,7 +51,7 @@ class Vectors:
         self._dead = dead
         self._faults = faults
 
-    async def examine(self) -> Mapping[Collection, Found]:
+    async def examine(self) -> Mapping[Collection, CollectionAudit]:
         """Look at all points, and at all rows.
 
         Raises:
@@ -65,9 +64,9 @@ class Vectors:
         up_to = min(await applied_position(stream_context, "index"), await applied_position(stream_context))
         return {each: await self._look_at(each, up_to) for each in Collection}
 
-    async def _look_at(self, collection: Collection, up_to: int) -> Found:
-        found = Found()
-        met = Positions(up_to)
+    async def _look_at(self, collection: Collection, up_to: int) -> CollectionAudit:
+        found = CollectionAudit()
+        met = PositionSet(up_to)
         pieces: Counter[int] = Counter()
         begin: UUID | None = None
         while True:
@@ -98,7 +97,7 @@ class Vectors:
                         await self._lacking(collection, each, found)
         return found
 
-    async def _left(self, collection: Collection, point: Point, found: Found) -> None:
+    async def _left(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
         """No row for a point: it is looked once more, sweeps go on meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
@@ -110,7 +109,7 @@ class Vectors:
         ):
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
-    async def _lacking(self, collection: Collection, shown: Shown, found: Found) -> None:
+    async def _lacking(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
         """No point for a row; there may be one by now, or the row may be gone."""
         if not await self._is_shown(collection, shown) or all(
             [await self._there(collection, *piece) for piece in _pieces(collection, shown)]
@@ -121,11 +120,11 @@ class Vectors:
         else:
             self._faults.add("no_point", shown.seq, "index", f"vectors of {collection}", shown.item)
 
-    async def _is_shown(self, collection: Collection, shown: Shown) -> bool:
+    async def _is_shown(self, collection: Collection, shown: IndexableItem) -> bool:
         """Whether a row counts still; below a floor it does not, though its content may be there yet."""
         match collection:
             case Collection.MESSAGES:
-                (seen,) = await self._database.read(visible([Wanted(*shown.owner, [shown.event_id])]))
+                (seen,) = await self._database.read(visible([MessageLookup(*shown.owner, [shown.event_id])]))
                 return bool(seen)
             case Collection.SUMMARIES:
                 (live,) = await self._database.read(summaries_by_id([(shown.owner, [shown.item])]))
@@ -145,7 +144,7 @@ def _event(point: Point) -> str:
     return str(point.payload["event_id"])
 
 
-def _pieces(collection: Collection, shown: Shown) -> Iterator[_Piece]:
+def _pieces(collection: Collection, shown: IndexableItem) -> Iterator[_Piece]:
     match collection:
         case Collection.MESSAGES:
             yield _Piece(point_id(*shown.owner, "message", shown.event_id), shown.event_id)

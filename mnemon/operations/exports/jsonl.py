@@ -16,17 +16,23 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from mnemon.operations.memory_lines import HEADER, Positions, portable_id, renamed, start_id
+from mnemon.operations.memory_lines import HEADER, MessagePositions, portable_id, renamed, start_id
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ToolCall
 from mnemon_contracts.events.memory import FactEvent
 from mnemon_contracts.identity import started_conversation
 from mnemon_contracts.registry import EVENTS
-from mnemon_infra.database.memory.export import KeptField, KeptMemory, KeptMessage, Turn, WholeMemory
-from mnemon_infra.database.projections.rows import Owner
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.database.memory.export import (
+    ConversationChange,
+    KeptField,
+    KeptMemory,
+    KeptMessage,
+    WholeMemory,
+)
 
-Told = KeptMessage | Turn | KeptMemory
-Placed = tuple[tuple[int, int], Told]
+ExportedItem = KeptMessage | ConversationChange | KeptMemory
+PlacedItem = tuple[tuple[int, int], ExportedItem]
 """Something, and where it comes: by log position, and of those at one position in an order of their own."""
 
 
@@ -47,7 +53,7 @@ async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
             match each:
                 case KeptMessage():
                     yield writing.message(each)
-                case Turn():
+                case ConversationChange():
                     yield writing.turn(each)
                 case KeptMemory() if line := writing.memory(each):
                     yield line
@@ -60,16 +66,16 @@ async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
         yield writing.fields(list(together))
 
 
-async def _said(memory: WholeMemory) -> AsyncGenerator[Told, None]:
+async def _said(memory: WholeMemory) -> AsyncGenerator[ExportedItem, None]:
     """What was said, and what was made of it.
 
     What is about messages follows the last of them that is left, whatever happened to the conversation since.
     Where the message is gone that a conversation started with, its start is named: later ones may be on `-`.
     """
-    held: list[Turn] = []
+    held: list[ConversationChange] = []
     async with aclosing(_merged(_turns(memory), _messages(memory), _stretches(memory))) as merged:
         async for each in merged:
-            if isinstance(each, Turn):
+            if isinstance(each, ConversationChange):
                 held.append(each)
                 continue
             if isinstance(each, KeptMessage):
@@ -82,24 +88,24 @@ async def _said(memory: WholeMemory) -> AsyncGenerator[Told, None]:
         yield turn
 
 
-async def _turns(memory: WholeMemory) -> AsyncGenerator[Placed, None]:
+async def _turns(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
     async for turn in memory.turns():
         yield (turn.seq, 0), turn
 
 
-async def _messages(memory: WholeMemory) -> AsyncGenerator[Placed, None]:
+async def _messages(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
     async for message in memory.messages():
         yield (message.seq, 1), message
 
 
-async def _stretches(memory: WholeMemory) -> AsyncGenerator[Placed, None]:
+async def _stretches(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
     async for to_seq, stretch in memory.stretches():
         yield (to_seq, 2), stretch
 
 
-async def _merged(*streams: AsyncGenerator[Placed, None]) -> AsyncGenerator[Told, None]:
+async def _merged(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[ExportedItem, None]:
     """Streams as one, each of which is in order."""
-    heads: list[tuple[tuple[int, int], int, Told]] = []
+    heads: list[tuple[tuple[int, int], int, ExportedItem]] = []
 
     async def pull(number: int) -> None:
         async for place, told in streams[number]:
@@ -129,7 +135,7 @@ class _Writing:
         self._owner = owner
         self._whose = dict(zip(("tenant", "user"), owner, strict=True))
         self._seqs = array("q")
-        self._numbers = Positions(self._exactly, self._first, self._last)
+        self._numbers = MessagePositions(self._exactly, self._first, self._last)
 
     def message(self, kept: KeptMessage) -> str:
         self._seqs.append(kept.seq)
@@ -146,7 +152,7 @@ class _Writing:
         body = {name: value for name, value in body.items() if value is not None}
         return self._line("message.v1", body, kept.conversation, len(self._seqs))
 
-    def turn(self, turn: Turn) -> str:
+    def turn(self, turn: ConversationChange) -> str:
         conversation, event_id = turn.conversation, portable_id(*self._owner, turn.event_id)
         if turn.event == "named":
             event_id = start_id(*self._owner, str(conversation))

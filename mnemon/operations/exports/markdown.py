@@ -12,8 +12,8 @@ from mnemon.operations.markdown_lines import fact_written, field_written, owner_
 from mnemon_contracts.events.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.registry import EVENTS
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.export import KeptMemory, WholeMemory
-from mnemon_infra.database.projections.rows import Owner
 
 _HEADINGS: Final[dict[Tier, str]] = {
     "profile": "Profile memory",

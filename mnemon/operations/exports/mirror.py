@@ -14,15 +14,14 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon.operations.exports.markdown import lines
-from mnemon.operations.exports.mirror_folder import MirrorFolder, Scope
+from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
 from mnemon.operations.exports.run import everybody
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, parse, tenant_events, user_filters
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse, tenant_events, user_filters
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_tail import log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.memory.export import whole_memory
-from mnemon_infra.database.projections.rows import Owner
 
 log = structlog.get_logger("export")
 
@@ -75,7 +74,7 @@ class Mirror:
         connection: Client,
         database: Database,
         folder: MirrorFolder,
-        scope: Scope,
+        scope: MirrorScope,
         report: Callable[[Mirrored], None],
     ) -> None:
         self.done = Mirrored()
@@ -172,7 +171,7 @@ class Mirror:
         self.done.position = position
 
 
-def _filter(scope: Scope) -> str:
+def _filter(scope: MirrorScope) -> str:
     if scope.tenant is None:
         return "memory.>"
     _, derived = tenant_events(scope.tenant) if scope.user is None else user_filters(scope.tenant, scope.user)
@@ -189,7 +188,7 @@ def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
             yield address.tenant, address.user
 
 
-async def _owners(database: Database, scope: Scope) -> AsyncGenerator[Owner, None]:
+async def _owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:
     if scope.tenant is not None and scope.user is not None:
         yield scope.tenant, scope.user
         return

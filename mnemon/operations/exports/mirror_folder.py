@@ -16,7 +16,7 @@ from string import ascii_lowercase, digits
 from typing import Final
 from urllib.parse import unquote
 
-from mnemon_infra.database.projections.rows import Owner
+from mnemon_contracts.subjects import Owner
 
 STATE: Final = ".mnemon-follow.json"
 """The file that has the log position up to which the folder is written."""
@@ -41,7 +41,7 @@ class FolderNotUsable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class MirrorScope:
     """Whose memory a mirror shows: one user's, one tenant's, or all."""
 
     tenant: str | None
@@ -58,7 +58,7 @@ class MirrorState:
         log: when the log was made; at another log a position means nothing.
     """
 
-    scope: Scope
+    scope: MirrorScope
     position: int
     log: str
 
@@ -66,7 +66,7 @@ class MirrorState:
 class MirrorFolder:
     """The files of a mirror. Only this account may read them."""
 
-    def __init__(self, path: Path, scope: Scope) -> None:
+    def __init__(self, path: Path, scope: MirrorScope) -> None:
         self.path = path
         self._scope = scope
 
@@ -98,7 +98,7 @@ class MirrorFolder:
             kept = json.loads((self.path / STATE).read_text(encoding="utf-8"))
             if kept["version"] != _VERSION:
                 return None
-            return MirrorState(Scope(**kept["scope"]), int(kept["position"]), str(kept["log"]))
+            return MirrorState(MirrorScope(**kept["scope"]), int(kept["position"]), str(kept["log"]))
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
@@ -187,7 +187,7 @@ def named_by(name: str) -> str | None:
     return None if "~" in name else unquote(name)
 
 
-def _in_words(scope: Scope) -> str:
+def _in_words(scope: MirrorScope) -> str:
     if scope.tenant is None:
         return "all tenants"
     return f"tenant {scope.tenant!r}" + ("" if scope.user is None else f", user {scope.user!r}")

@@ -7,16 +7,16 @@ from typing import Final, Protocol
 
 from nats.aio.client import Client
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.export import WholeMemory, owners, whole_memory
-from mnemon_infra.database.projections.rows import Owner
 
 PATIENCE: Final = 30.0
 """Seconds for which the rows are waited for, to have what the log has."""
 
 
-class Format(Protocol):
+class ExportFormat(Protocol):
     """How the memory of one user is written."""
 
     def __call__(self, memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]: ...
@@ -27,7 +27,7 @@ class NotProjected(Exception):
 
 
 @dataclass(slots=True)
-class Written:
+class ExportCounts:
     """How much is written.
 
     Attributes:
@@ -71,11 +71,11 @@ async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Own
 async def write(
     database: Database,
     whose: AsyncIterator[Owner],
-    form: Format,
+    form: ExportFormat,
     put: Callable[[str], None],
-    written: Written,
-    progress: Callable[[Written], None],
-) -> Written:
+    written: ExportCounts,
+    progress: Callable[[ExportCounts], None],
+) -> ExportCounts:
     """Write the memory of users, one after another; of who was erased meanwhile there is nothing more.
 
     Raises:

@@ -54,14 +54,14 @@ class Lag(BaseModel):
         return self.pending + self.in_work
 
 
-class Look(NamedTuple):
+class ConsumerSample(NamedTuple):
     """The consumers at a moment, in seconds of this machine's clock that only goes forward."""
 
     at: float
     infos: Mapping[str, ConsumerInfo]
 
 
-async def look(stream_context: JetStreamContext, streams: Collection[str]) -> Look:
+async def look(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
     """Look at each consumer of these streams.
 
     Raises:
@@ -74,15 +74,15 @@ async def look(stream_context: JetStreamContext, streams: Collection[str]) -> Lo
         for info in await stream_context.consumers_info(stream)
         if info.name in [config.durable_name for config in configs]
     }
-    return Look(time.monotonic(), infos)
+    return ConsumerSample(time.monotonic(), infos)
 
 
-def standing(seen: Look) -> dict[str, Lag]:
+def standing(seen: ConsumerSample) -> dict[str, Lag]:
     """What one look says: nothing of how fast it goes."""
     return {name: _lag(info) for name, info in seen.infos.items()}
 
 
-def moving(before: Look, now: Look) -> dict[str, Lag]:
+def moving(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
     """What the second of two looks says."""
     seconds = now.at - before.at
     return {

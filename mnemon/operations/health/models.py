@@ -21,11 +21,11 @@ _PATIENCE = 5.0
 """Seconds for all of it."""
 
 
-class _Finding(BaseModel):
+class _ModelProblem(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class WindowsState(_Finding):
+class WindowsState(_ModelProblem):
     """Stretches of conversations that are to be read for facts."""
 
     due: int = 0
@@ -36,7 +36,7 @@ class WindowsState(_Finding):
     """Nobody could read them; there is a dead letter of each."""
 
 
-class BatchesState(_Finding):
+class BatchesState(_ModelProblem):
     """Batches of one state that are not over; the age is that of the oldest."""
 
     state: str
@@ -45,7 +45,7 @@ class BatchesState(_Finding):
     age_seconds: float
 
 
-class OutOfBudgetState(_Finding):
+class OutOfBudgetState(_ModelProblem):
     """A tenant that has spent what it may today (UTC), in US dollars."""
 
     tenant: str
@@ -53,7 +53,7 @@ class OutOfBudgetState(_Finding):
     usd_per_day: float
 
 
-class ModelsState(_Finding):
+class ModelsState(_ModelProblem):
     """All of it; `error` is set when it cannot be seen, and the rest is empty."""
 
     error: str | None = None

@@ -12,7 +12,7 @@ _SILENCE: Final = 0.25
 """Seconds after which nobody else is expected to answer."""
 
 
-class Served(NamedTuple):
+class ServiceCounts(NamedTuple):
     """What the processes of a service have answered since they began."""
 
     processes: int = 0
@@ -20,7 +20,7 @@ class Served(NamedTuple):
     errors: int = 0
     seconds: float = 0.0
 
-    def since(self, before: "Served") -> "Served":
+    def since(self, before: "ServiceCounts") -> "ServiceCounts":
         """The same since another look; a process that began anew has begun at 0."""
         if self.requests < before.requests:
             return self
@@ -36,11 +36,11 @@ async def processes(connection: Client) -> dict[str, int]:
     return dict(Counter(str(reply["name"]) for reply in await _replies(connection, "$SRV.PING")))
 
 
-async def served(connection: Client, name: str) -> Served:
+async def served(connection: Client, name: str) -> ServiceCounts:
     """What the processes of one service have answered."""
     replies = await _replies(connection, f"$SRV.STATS.{name}")
     endpoints = [endpoint for reply in replies for endpoint in reply["endpoints"]]
-    return Served(
+    return ServiceCounts(
         len(replies),
         sum(each["num_requests"] for each in endpoints),
         sum(each["num_errors"] for each in endpoints),

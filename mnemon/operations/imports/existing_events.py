@@ -10,9 +10,9 @@ from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
-from mnemon_contracts.subjects import InvalidSubject, tenant_events, user_filters
+from mnemon_contracts.subjects import InvalidSubject, Owner, tenant_events, user_filters
 from mnemon_infra.broker.streams.log_reader import last_position, pages
-from mnemon_infra.database.projections.rows import Owner, read
+from mnemon_infra.database.projections.rows import read
 
 
 @dataclass(slots=True)

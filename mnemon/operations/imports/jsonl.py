@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, BinaryIO, Final
 
-from mnemon.operations.imports.records import Found, Incoming, NotReadable, Refused, import_id
+from mnemon.operations.imports.records import ImportRecord, Incoming, NotReadable, Refused, import_id
 from mnemon.operations.memory_lines import CHAT, EVENTS, VERSION
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode
@@ -42,7 +42,7 @@ class Lines:
     _conversations: dict[str, str] = field(default_factory=dict)
     _without_id: Counter[str] = field(default_factory=Counter)
 
-    def read(self, file: BinaryIO) -> Iterator[Found]:
+    def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
         """The events of an export, in its order.
 
         Raises:

@@ -12,10 +12,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from mnemon.operations.imports.records import Found, Incoming, NotReadable, Refused, import_id
+from mnemon.operations.imports.records import ImportRecord, Incoming, NotReadable, Refused, import_id
 from mnemon.operations.markdown_lines import (
     TIERS,
-    Line,
+    MarkdownLine,
     WrongMark,
     fact_read,
     field_read,
@@ -40,9 +40,9 @@ from mnemon_contracts.settings.groups import SettingsV1
 PREFIX: Final = "markdown"
 """How ids of what came from Markdown begin."""
 
-Section = Literal["facts", "data", "tasks"]
+MarkdownSection = Literal["facts", "data", "tasks"]
 
-_SECTIONS: Final[dict[str, Section]] = {"user data": "data", "tasks": "tasks"}
+_SECTIONS: Final[dict[str, MarkdownSection]] = {"user data": "data", "tasks": "tasks"}
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Markdown:
     tenant: str | None = None
     user: str | None = None
 
-    def read(self, file: BinaryIO) -> Iterator[Found]:
+    def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
         """The facts, data and tasks of a file, in its order.
 
         Raises:
@@ -85,18 +85,18 @@ class _Place:
 
     tenant: str | None
     user: str | None
-    section: Section
+    section: MarkdownSection
     tier: Tier | None
 
     def under(self, heading: str) -> "_Place":
         tier = next((each for each in TIERS if heading.startswith(each)), None)
         return _Place(self.tenant, self.user, _SECTIONS.get(heading, "facts"), tier)
 
-    def found(self, place: str, line: str) -> Iterator[Found]:
+    def found(self, place: str, line: str) -> Iterator[ImportRecord]:
         if self.user is None or self.tenant is None:
             missing = "tenant" if self.tenant is None else "user"
             raise NotReadable(f"it does not say whose it is: --{missing} names the {missing}")
-        readers: dict[Section, Callable[[str, str], list[Event]]] = {
+        readers: dict[MarkdownSection, Callable[[str, str], list[Event]]] = {
             "facts": self._fact,
             "data": self._field,
             "tasks": self._task,
@@ -149,7 +149,7 @@ def of_path(path: Path) -> tuple[Tier | None, str | None]:
     return tier, (path.parent.name or None) if tier else path.stem
 
 
-def _saved(read: Line, proposed: FactProposedV1) -> FactSavedV1 | None:
+def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     """The fact under its own id; None where it has none, or a rule may refuse it: dedupe knows the rules."""
     settings = SettingsV1()
     if read.id is None or read.tier is None or read.importance is None:

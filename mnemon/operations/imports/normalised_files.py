@@ -8,12 +8,11 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon.operations.exports.markdown import lines
-from mnemon.operations.exports.run import NotProjected, Written, settled, write
-from mnemon_contracts.subjects import memory_subject
+from mnemon.operations.exports.run import ExportCounts, NotProjected, settled, write
+from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.rows import Owner
 
 PATIENCE: Final = 300.0
 """Seconds for proposals to be decided on: only then facts have their ids."""
@@ -51,7 +50,7 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
                 def put(line: str) -> None:
                     print(line, file=file)
 
-                await write(database, _one(owner), lines, put, Written(position), lambda _: None)
+                await write(database, _one(owner), lines, put, ExportCounts(position), lambda _: None)
             copymode(path, part)
             copy2(path, old)
             # Each name has a whole file at any moment, wherever the process is killed.

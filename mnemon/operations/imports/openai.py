@@ -14,7 +14,15 @@ import ijson
 from ijson.common import JSONError
 
 from mnemon.operations.imports.json_stream import events
-from mnemon.operations.imports.records import Found, Left, NotReadable, Refused, Speaker, at_second, import_id
+from mnemon.operations.imports.records import (
+    ImportRecord,
+    Left,
+    NotReadable,
+    Refused,
+    Speaker,
+    at_second,
+    import_id,
+)
 
 _ROLES: Final = {"user", "assistant", "tool", "system"}
 _NOT_SAID: Final = {
@@ -25,7 +33,7 @@ _NOT_SAID: Final = {
 }
 
 
-def read(file: BinaryIO, user: str) -> Iterator[Found]:
+def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """The messages of an export, conversation by conversation, the oldest first.
 
     Raises:
@@ -49,7 +57,7 @@ def read(file: BinaryIO, user: str) -> Iterator[Found]:
             yield from conversation_of(json.loads(aside.readline()), user)
 
 
-def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[Found]:
+def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
     """What was said in one conversation, as it was shown last: not what was written anew since."""
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
@@ -113,7 +121,7 @@ def _message(
     title: str | None,
     message: dict[str, Any],
     said_at: datetime | None,
-) -> Found:
+) -> ImportRecord:
     content = message.get("content")
     author = message.get("author")
     role = author.get("role") if isinstance(author, dict) else None

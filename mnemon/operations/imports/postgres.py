@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from mnemon.operations.imports.records import (
-    Found,
+    ImportRecord,
     Incoming,
     NotReadable,
     Refused,
@@ -32,7 +32,7 @@ _KINDS: Final[dict[str, Kind]] = {"key_facts": "user_fact", "summaries": "conver
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RowReader:
     """How to read rows.
 
     Attributes:
@@ -43,7 +43,7 @@ class Reading:
     user: str | None = None
     zone: tzinfo = UTC
 
-    async def conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[Found]:
+    async def conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[ImportRecord]:
         """Messages, each conversation after an event that starts it."""
         last = None
         async with aclosing(rows):
@@ -57,7 +57,7 @@ class Reading:
                 if row.id is not None:
                     yield self.message(row)
 
-    async def chat_logs(self, logs: ChatLogs) -> AsyncIterator[Found]:
+    async def chat_logs(self, logs: ChatLogs) -> AsyncIterator[ImportRecord]:
         """Questions and answers, then what was known.
 
         Raises:
@@ -74,7 +74,7 @@ class Reading:
                 for found in self.known(memory):
                     yield found
 
-    def message(self, row: SaidRow) -> Found:
+    def message(self, row: SaidRow) -> ImportRecord:
         """One message."""
         content = row.content or ""
         if row.role == "user":
@@ -88,7 +88,7 @@ class Reading:
             sent_at=self._at(row.created_at),
         )
 
-    def exchange(self, row: AskedRow) -> Iterator[Found]:
+    def exchange(self, row: AskedRow) -> Iterator[ImportRecord]:
         """A question, and its answer where there is one."""
         named = row.id or _digest(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
@@ -109,7 +109,7 @@ class Reading:
                     sent_at=at and at + later * _AFTER,
                 )
 
-    def known(self, row: KnownRow) -> Iterator[Found]:
+    def known(self, row: KnownRow) -> Iterator[ImportRecord]:
         """Key facts, and summaries, as facts that are proposed."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
@@ -130,7 +130,7 @@ class Reading:
         return None if written is None else in_zone(written, self.zone)
 
 
-def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> Found:
+def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> ImportRecord:
     try:
         proposed = FactProposedV1.strictly(
             id=import_id("pg", "chat_sessions", row.session or "", _digest(kind, text)),

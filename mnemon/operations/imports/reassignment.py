@@ -10,9 +10,9 @@ from mnemon.operations.imports.records import Recast
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.chat import MessageV1
-from mnemon_contracts.subjects import InvalidSubject, conversation_filter
+from mnemon_contracts.subjects import InvalidSubject, Owner, conversation_filter
 from mnemon_infra.broker.streams.log_reader import last_position, pages
-from mnemon_infra.database.projections.rows import Owner, read
+from mnemon_infra.database.projections.rows import read
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 

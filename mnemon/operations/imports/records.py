@@ -76,7 +76,7 @@ class Recast(NamedTuple):
     ids: str
 
 
-Found = Incoming | Refused | Left | Doubt | Recast
+ImportRecord = Incoming | Refused | Left | Doubt | Recast
 
 
 class NotReadable(ValueError):
@@ -95,7 +95,7 @@ class Speaker:
     user: str
     conversation: str | None
 
-    def says(self, place: str, source: Any, **fields: Any) -> Found:
+    def says(self, place: str, source: Any, **fields: Any) -> ImportRecord:
         """A message with these fields, or why it cannot be one."""
         try:
             return Incoming(place, self.user, MessageV1.strictly(**fields), source, self.conversation)

@@ -13,7 +13,7 @@ FIRST: Final = 10
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """Counts, and the first refusals.
 
     Attributes:

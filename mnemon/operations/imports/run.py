@@ -10,17 +10,17 @@ from nats.js.errors import NotFoundError
 from mnemon.operations.imports.event_encoding import name_of, spelled
 from mnemon.operations.imports.existing_events import There, is_empty, there
 from mnemon.operations.imports.reassignment import forget_miscast
-from mnemon.operations.imports.records import Doubt, Found, Incoming, Left, Recast, Refused
-from mnemon.operations.imports.report import Report
-from mnemon.operations.memory_lines import Positions, names_positions, renamed
+from mnemon.operations.imports.records import Doubt, ImportRecord, Incoming, Left, Recast, Refused
+from mnemon.operations.imports.report import ImportReport
+from mnemon.operations.memory_lines import MessagePositions, names_positions, renamed
 from mnemon_consumers.domain.policy.refusal import refusal
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.log_writer import LogEvent, append, insist
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.settings.store import read
 
 BATCH: Final = 1000
@@ -34,12 +34,12 @@ PAUSE: Final = 1.0
 
 _ON_ITS_WAY: Final = 0
 
-Progress = Callable[[Report], None]
+ImportProgress = Callable[[ImportReport], None]
 
 
 async def counted(
-    found: AsyncIterator[Found], tenant: str | None, report: Report, progress: Progress
-) -> Report:
+    found: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
+) -> ImportReport:
     """What would come in; nothing does. `progress` is told now and then."""
     number = 0
     async for each in found:
@@ -93,7 +93,9 @@ class Bringing:
         progress: told after each batch.
     """
 
-    def __init__(self, connection: Client, tenant: str | None, report: Report, progress: Progress) -> None:
+    def __init__(
+        self, connection: Client, tenant: str | None, report: ImportReport, progress: ImportProgress
+    ) -> None:
         self._connection = connection
         self._tenant = tenant
         self._report = report
@@ -104,7 +106,7 @@ class Bringing:
         self._batch: list[_Staged] = []
         self._bytes = 0
 
-    async def bring(self, found: AsyncIterator[Found]) -> Report:
+    async def bring(self, found: AsyncIterator[ImportRecord]) -> ImportReport:
         """Bring all of it in.
 
         Raises:
@@ -117,7 +119,7 @@ class Bringing:
         await self._flush()
         return self._report
 
-    async def _take(self, found: Found) -> None:
+    async def _take(self, found: ImportRecord) -> None:
         match found:
             case Incoming():
                 await self._stage(found)
@@ -238,7 +240,10 @@ def _unfit(known: There, incoming: Incoming) -> Refused | None:
     if known.is_of_another(incoming.event):
         reason = "another fact of the user's has this id: forget it, or import under another user"
         return Refused(incoming.place, "fact_id", reason, incoming.source)
-    if names_positions(incoming.event) and renamed(incoming.event, Positions(same, same, same)) is None:
+    if (
+        names_positions(incoming.event)
+        and renamed(incoming.event, MessagePositions(same, same, same)) is None
+    ):
         reason = "names a message by a number that no message before it has"
         return Refused(incoming.place, "body.from_seq", reason, incoming.source)
     return None
@@ -249,7 +254,7 @@ def _placed(staged: _Staged) -> _Staged:
     incoming, at = staged.incoming, staged.known.numbers.get
     if not names_positions(incoming.event):
         return staged
-    event = renamed(incoming.event, Positions(at, at, at))
+    event = renamed(incoming.event, MessagePositions(at, at, at))
     assert event is not None, "it was looked at before"
     wire = spelled(staged.owner[0], incoming._replace(event=event))
     assert isinstance(wire, LogEvent), "it was one with other numbers"

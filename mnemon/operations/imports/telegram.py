@@ -15,7 +15,7 @@ from ijson.common import JSONError, ObjectBuilder
 from mnemon.operations.imports.json_stream import events
 from mnemon.operations.imports.records import (
     Doubt,
-    Found,
+    ImportRecord,
     Left,
     NotReadable,
     Recast,
@@ -69,7 +69,7 @@ class Telegram:
     user: str | None = None
     zone: tzinfo = UTC
 
-    def read(self, file: BinaryIO) -> Iterator[Found]:
+    def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
         """The messages of an export, in its order.
 
         Raises:
@@ -109,7 +109,7 @@ class Telegram:
         if not seen:
             raise NotReadable("there are no messages: is it result.json, exported in the JSON format?")
 
-    def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[Found]:
+    def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
         if chat.assistant is None and self._is_bot(chat, message):
             chat.assistant = message
         if chat.speaker is not None:
@@ -121,13 +121,13 @@ class Telegram:
         if have_spoken or len(chat.waiting) >= _LOOKED_FOR:
             yield from self._begin(chat, user)
 
-    def _end(self, chat: _Chat) -> Iterator[Found]:
+    def _end(self, chat: _Chat) -> Iterator[ImportRecord]:
         if chat.waiting:
             yield from self._begin(chat, self._known_user(chat))
         if self.bot is not None and chat.speaker is not None and chat.assistant is None:
             yield Doubt(chat.place, f"nobody in it is {self.bot!r}: all that was said is the user's")
 
-    def _begin(self, chat: _Chat, user: str | None) -> Iterator[Found]:
+    def _begin(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
         """It is clear, or will not be, whose the chat is."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
@@ -136,7 +136,7 @@ class Telegram:
             yield self._message(chat, speaker, message)
         chat.waiting = []
 
-    def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[Found]:
+    def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[ImportRecord]:
         """Say who is taken for the assistant, or that somebody said so."""
         sender = str(assistant["from_id"])
         if self.bot is not None:
@@ -172,7 +172,7 @@ class Telegram:
             return self.bot in (sender, _person(sender), message.get("from"))
         return chat.has_two_sides and _person(sender) == chat.id
 
-    def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> Found:
+    def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> ImportRecord:
         place = f"{chat.place}, message {message.get('id')}"
         if message.get("type") != "message":
             return Left(place, f"a notice of the service: {message.get('action', message.get('type'))}")

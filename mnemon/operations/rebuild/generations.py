@@ -10,16 +10,16 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.consistency.missing_points import lost_collections, owners_to_look_through
 from mnemon_infra.database.generations import vector_progress
-from mnemon_infra.database.generations.generation_repository import Kind
+from mnemon_infra.database.generations.generation_repository import GenerationKind
 from mnemon_infra.rebuild import generations
-from mnemon_infra.rebuild.generations import NEAR, Progress, Site
+from mnemon_infra.rebuild.generations import NEAR, RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 from mnemon_infra.vectors.generations import are_there, drop_generation, of_generation
 from mnemon_infra.vectors.port import VectorsOutdated
-from mnemon_infra.vectors.vector_index import Finding, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, opened
 
 
-class Watching(Progress, Protocol):
+class Watching(RebuildProgress, Protocol):
     """Who watches rows and vectors."""
 
     def vectors_at(self, reached: int, up_to: int) -> None:
@@ -60,7 +60,7 @@ class Made(NamedTuple):
 @asynccontextmanager
 async def made(
     place: Site,
-    kind: Kind,
+    kind: GenerationKind,
     progress: Watching,
     up_to: int | None = None,
     embedding: Embedding | None = None,
@@ -104,7 +104,7 @@ async def vectors_of(
     """
     async with AsyncExitStack() as ends:
         reached = await vector_progress.reached(rows.database, rows.schema)
-        finding: Finding | None = None
+        finding: VectorIndex | None = None
         if reached is not None and await are_there(generation):
             try:
                 finding = await ends.enter_async_context(opened(generation, embedding))

@@ -5,19 +5,18 @@ from contextlib import asynccontextmanager
 
 from nats.aio.client import Client
 
-from mnemon_contracts.subjects import parse_owner
+from mnemon_contracts.subjects import Owner, parse_owner
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.vectors.edge_owner import Holder
+from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import are_there, is_held, made_by_of
-from mnemon_infra.vectors.port import Collection, Pages, VectorsInUse, VectorsOutdated
+from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, VectorsOutdated
 
 
 @asynccontextmanager
-async def live_pages(place: Site) -> AsyncIterator[Pages | None]:
+async def live_pages(place: Site) -> AsyncIterator[PointPages | None]:
     """The points in use: of the process that holds them, or read here; None where there are none.
 
     Raises:
@@ -28,7 +27,7 @@ async def live_pages(place: Site) -> AsyncIterator[Pages | None]:
         yield None
         return
     if is_held(place.deployment):
-        yield Holder(place.connection)
+        yield EdgeOwner(place.connection)
         return
     made_by = await made_by_of(place.deployment)
     if made_by is None:
@@ -57,7 +56,7 @@ async def counted(place: Site, generation: Deployment) -> int | None:
         return None
     if is_held(generation):
         is_live = generation.vectors_folder == place.deployment.vectors_folder
-        return sum((await Holder(place.connection).counts()).values()) if is_live else None
+        return sum((await EdgeOwner(place.connection).counts()).values()) if is_live else None
     try:
         async with open_vectors(generation, model=made_by.model, dimension=made_by.dimension) as vectors:
             return sum([await vectors.count(each) for each in Collection])

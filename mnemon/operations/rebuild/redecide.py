@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
-from mnemon_consumers.dedupe.redecide.corrections import Change
+from mnemon_consumers.dedupe.redecide.corrections import Correction
 from mnemon_consumers.dedupe.redecide.run import DecidingAnew
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import Document, in_force
 from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.owners import how_many_own_facts, owners_of_facts
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.settings.store import documents
 
@@ -22,15 +22,15 @@ FIRST: Final = 20
 """Changes that are shown, at most."""
 
 
-class Changed(NamedTuple):
+class UserCorrection(NamedTuple):
     """What becomes of a fact, and whose it is."""
 
     owner: Owner
-    change: Change
+    change: Correction
 
 
 @dataclass(slots=True)
-class Outcome:
+class RedecideOutcome:
     """What is changed, or would be.
 
     Attributes:
@@ -44,13 +44,13 @@ class Outcome:
     users: int = 0
     changed: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    first: list[Changed] = field(default_factory=list)
+    first: list[UserCorrection] = field(default_factory=list)
     left: list[tuple[Owner, str]] = field(default_factory=list)
 
-    def add(self, owner: Owner, changes: Sequence[Change]) -> None:
+    def add(self, owner: Owner, changes: Sequence[Correction]) -> None:
         self.changed += bool(changes)
         self.counts.update(change.kind for change in changes)
-        self.first += [Changed(owner, change) for change in changes[: FIRST - len(self.first)]]
+        self.first += [UserCorrection(owner, change) for change in changes[: FIRST - len(self.first)]]
 
 
 class Redeciding:
@@ -68,7 +68,7 @@ class Redeciding:
         self._deciding = DecidingAnew(connection, database, embedder)
         self._edit = edit
 
-    async def preview(self, progress: Callable[[int, int], None]) -> Outcome:
+    async def preview(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """What would change; nothing is changed.
 
         Args:
@@ -79,7 +79,7 @@ class Redeciding:
         """
         return await self._all(self._deciding.changes, progress)
 
-    async def make(self, progress: Callable[[int, int], None]) -> Outcome:
+    async def make(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Change it. Cut off, some users are done and the others are not: again, it goes on with those.
 
         Raises:
@@ -89,10 +89,10 @@ class Redeciding:
 
     async def _all(
         self,
-        decide: Callable[[Owner, SettingsV1], Awaitable[Sequence[Change]]],
+        decide: Callable[[Owner, SettingsV1], Awaitable[Sequence[Correction]]],
         progress: Callable[[int, int], None],
-    ) -> Outcome:
-        found = Outcome()
+    ) -> RedecideOutcome:
+        found = RedecideOutcome()
         count = await self._database.read(how_many_own_facts)
         last: Owner | None = None
         while owners := await self._database.read(owners_of_facts(last)):

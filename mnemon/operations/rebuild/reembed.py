@@ -8,23 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemon_contracts.settings.groups import Dedupe
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.database.facts.owners import owners_of_facts
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.settings.store import read
-from mnemon_infra.vectors.port import Collection, Owner, Vectors
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, VectorStore
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 SHOWN: Final = 10
 """Pairs that are shown; all are counted."""
 
-Verdict = Literal["apart", "rewritten", "the same"]
+PairVerdict = Literal["apart", "rewritten", "the same"]
 """What dedupe makes of two facts that are so near."""
 
-_VERDICTS: Final[tuple[Verdict, ...]] = ("apart", "rewritten", "the same")
+_VERDICTS: Final[tuple[PairVerdict, ...]] = ("apart", "rewritten", "the same")
 
 
-class Pair(NamedTuple):
+class AffectedPair(NamedTuple):
     """Two facts of a user of which dedupe would think otherwise."""
 
     tenant: str
@@ -33,8 +34,8 @@ class Pair(NamedTuple):
     other: str
     similarity: float
     new_similarity: float
-    verdict: Verdict
-    new_verdict: Verdict
+    verdict: PairVerdict
+    new_verdict: PairVerdict
 
 
 @dataclass(slots=True)
@@ -54,12 +55,12 @@ class Preview:
     points: int
     facts: int = 0
     pairs: int = 0
-    changes: Counter[tuple[Verdict, Verdict]] = field(default_factory=Counter)
-    first: list[Pair] = field(default_factory=list)
+    changes: Counter[tuple[PairVerdict, PairVerdict]] = field(default_factory=Counter)
+    first: list[AffectedPair] = field(default_factory=list)
 
 
 class _Side(NamedTuple):
-    finding: Finding
+    finding: VectorIndex
     dedupe: Dedupe
 
     def verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -79,7 +80,7 @@ class _Side(NamedTuple):
         return found
 
 
-async def preview(place: Site, live: Finding, rebuilt: Finding, shown: Preview) -> Preview:
+async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: Preview) -> Preview:
     """Compare the live facts of every user with each other, in the vectors of either model.
 
     Args:
@@ -122,10 +123,10 @@ async def _compare(place: Site, owner: Owner, live: _Side, rebuilt: _Side, shown
         if len(shown.first) < SHOWN:
             texts = common[one[pair]].text, common[other[pair]].text
             similarities = round(float(near[pair]), 3), round(float(new_near[pair]), 3)
-            shown.first.append(Pair(*owner, *texts, *similarities, verdict, new_verdict))
+            shown.first.append(AffectedPair(*owner, *texts, *similarities, verdict, new_verdict))
 
 
-async def _meanings(vectors: Vectors, owner: Owner) -> dict[str, NDArray[np.float32]]:
+async def _meanings(vectors: VectorStore, owner: Owner) -> dict[str, NDArray[np.float32]]:
     """By fact its vector; without one, it is near to nothing."""
     found: dict[str, NDArray[np.float32]] = {}
     begin = None

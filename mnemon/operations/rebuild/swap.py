@@ -22,7 +22,7 @@ from mnemon_infra.database.engine import Connection
 from mnemon_infra.database.generations import generation_repository, vector_progress
 from mnemon_infra.rebuild import generations as making
 from mnemon_infra.rebuild.generations import InTheWay, Site
-from mnemon_infra.vectors.edge_owner import Holder, tell_of_exchange
+from mnemon_infra.vectors.edge_owner import EdgeOwner, tell_of_exchange
 from mnemon_infra.vectors.generations import (
     are_there,
     drop_generation,
@@ -131,7 +131,7 @@ async def _exchange_what_is_there(place: Site, reached: int, progress: Watching)
 
 
 async def _exchange(place: Site, to: Deployment, reached: int, progress: Watching) -> None:
-    holder = Holder(place.connection) if is_held(place.deployment) else None
+    holder = EdgeOwner(place.connection) if is_held(place.deployment) else None
     async with opened(to, await embedding_of(place, to)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
         await _index(place, replay, progress)

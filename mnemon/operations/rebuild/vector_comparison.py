@@ -8,7 +8,7 @@ import numpy as np
 
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.vectors.edge_owner import MOST
-from mnemon_infra.vectors.port import Collection, Dense, Pages, Point
+from mnemon_infra.vectors.port import Collection, Dense, Point, PointPages
 
 LEAST_ALIKE: Final = 0.9999
 """The cosine of two vectors of one text: providers do not give the same digits twice, and engines round."""
@@ -20,7 +20,7 @@ _FIRST: Final = 4
 """Numbers of a vector that are shown."""
 
 
-class Compared(NamedTuple):
+class ComparedPoints(NamedTuple):
     """A stretch of a collection.
 
     Attributes:
@@ -39,7 +39,9 @@ def table_of(collection: Collection) -> str:
     return f"vectors of {collection}"
 
 
-async def compared(collection: Collection, live: Pages, rebuilt: Pages, begin: UUID | None) -> Compared:
+async def compared(
+    collection: Collection, live: PointPages, rebuilt: PointPages, begin: UUID | None
+) -> ComparedPoints:
     """What differs in the next points of a collection.
 
     Raises:
@@ -54,7 +56,7 @@ async def compared(collection: Collection, live: Pages, rebuilt: Pages, begin: U
     )
     pairs = [(one.get(place), other.get(place)) for place in sorted(one.keys() | other.keys())]
     found = [difference for pair in pairs if (difference := _difference(collection, *pair))]
-    return Compared(len(one), found, end and UUID(int=end.int + 1))
+    return ComparedPoints(len(one), found, end and UUID(int=end.int + 1))
 
 
 def _difference(collection: Collection, live: Point | None, rebuilt: Point | None) -> Difference | None:

@@ -14,7 +14,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations import vector_progress
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 PAGE: Final = 1000
 """Events that are indexed at a time."""
@@ -35,7 +35,7 @@ class VectorReplay:
     """
 
     def __init__(
-        self, connection: Client, database: Database, schema: str, finding: Finding, reached: int
+        self, connection: Client, database: Database, schema: str, finding: VectorIndex, reached: int
     ) -> None:
         """`database` has the rows that go with the vectors; how far these are stands in its `schema`."""
         self.finding = finding

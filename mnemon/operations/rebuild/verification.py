@@ -9,7 +9,7 @@ from uuid import UUID
 
 from mnemon.operations.rebuild.generations import Made, Watching
 from mnemon.operations.rebuild.live_vectors import unswept
-from mnemon.operations.rebuild.vector_comparison import Compared, compared, table_of
+from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compared, table_of
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse
@@ -17,8 +17,8 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.rebuild.verification import PATIENCE, ROUNDS, SHOWN, Verdict, Verifying
-from mnemon_infra.vectors.port import Collection, Pages
+from mnemon_infra.rebuild.verification import PATIENCE, ROUNDS, SHOWN, RowVerification, Verifying
+from mnemon_infra.vectors.port import Collection, PointPages
 
 _PAUSE: Final = 0.1
 
@@ -30,7 +30,7 @@ class VerifyingAll:
         self,
         place: Site,
         made: Made,
-        live: Pages | None,
+        live: PointPages | None,
         progress: Watching,
         *,
         patience: float = PATIENCE,
@@ -43,7 +43,7 @@ class VerifyingAll:
         self._patience = patience
         self._rows = Verifying(place, made.rows, progress, patience=patience)
 
-    async def verdict(self) -> Verdict:
+    async def verdict(self) -> RowVerification:
         """Compare all that is made from the log.
 
         Raises:
@@ -58,7 +58,7 @@ class VerifyingAll:
         return verdict
 
     async def _compare(
-        self, collection: Collection, rebuilt: VectorReplay, live: Pages, verdict: Verdict
+        self, collection: Collection, rebuilt: VectorReplay, live: PointPages, verdict: RowVerification
     ) -> None:
         name = table_of(collection)
         points = count = 0
@@ -76,8 +76,8 @@ class VerifyingAll:
             verdict.counts[name] = count
 
     async def _page(
-        self, collection: Collection, rebuilt: VectorReplay, live: Pages, begin: UUID | None
-    ) -> Compared:
+        self, collection: Collection, rebuilt: VectorReplay, live: PointPages, begin: UUID | None
+    ) -> ComparedPoints:
         page = await compared(collection, live, rebuilt.finding.vectors, begin)
         is_settled = True
         for _ in range(ROUNDS):

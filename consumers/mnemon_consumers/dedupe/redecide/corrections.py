@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from mnemon_consumers.dedupe.decide import Decided
 from mnemon_consumers.dedupe.limit_reduction import trim
 from mnemon_consumers.dedupe.redecide.plan import Anew
-from mnemon_consumers.dedupe.state.log import REDECIDE, Standing, Written
+from mnemon_consumers.dedupe.state.log import REDECIDE, FactWriteEvent, Standing
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
     Decision,
@@ -25,12 +25,12 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.groups import FactLimits
-from mnemon_infra.vectors.port import Owner
+from mnemon_contracts.subjects import Owner
 
-Kind = Literal["merged", "apart", "rewritten", "evicted"]
+CorrectionKind = Literal["merged", "apart", "rewritten", "evicted"]
 
 
-class Change(NamedTuple):
+class Correction(NamedTuple):
     """What becomes of a fact.
 
     Attributes:
@@ -42,7 +42,7 @@ class Change(NamedTuple):
         becomes: what it, or that other one, says then.
     """
 
-    kind: Kind
+    kind: CorrectionKind
     fact_id: str
     text: str
     other: str | None = None
@@ -54,7 +54,7 @@ class Corrections:
     """The events that make the change, in the order in which they are published, and what they change."""
 
     decided: list[Decided] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[Correction] = field(default_factory=list)
 
 
 def corrections(
@@ -109,7 +109,7 @@ class _Correcting:
         )
         self._ids[origin] = fact_id
         self._publish("fact.saved", event)
-        self._found.changes.append(Change("apart", fact_id, known.fact.text, former.fact_id))
+        self._found.changes.append(Correction("apart", fact_id, known.fact.text, former.fact_id))
 
     def _move(self, proposal_id: str, place: str) -> None:
         _, event_id = self._standing.decisions[proposal_id]
@@ -139,7 +139,7 @@ class _Correcting:
             lineage=writer.lineage,
         )
         self._publish("fact.updated", event)
-        self._found.changes.append(Change("rewritten", fact_id, former.text, becomes=fact.text))
+        self._found.changes.append(Correction("rewritten", fact_id, former.text, becomes=fact.text))
 
     def _forget(self, origin: str, fact_id: str) -> None:
         text = self._standing.facts.facts[fact_id].fact.text
@@ -149,20 +149,20 @@ class _Correcting:
         self._publish("fact.forgotten", event)
         place = self._anew.place(origin)
         into = self._anew.facts.facts[place].fact.text
-        self._found.changes.append(Change("merged", fact_id, text, self._ids[place], into))
+        self._found.changes.append(Correction("merged", fact_id, text, self._ids[place], into))
 
     def _make_room(self, limits: FactLimits) -> None:
         facts = dict(self._standing.facts.facts)
         for name, event in trim(self._standing.facts, limits, self._now):
             assert isinstance(event, FactEvictedV1)
             self._publish(name, event)
-            self._found.changes.append(Change("evicted", event.fact_id, facts[event.fact_id].fact.text))
+            self._found.changes.append(Correction("evicted", event.fact_id, facts[event.fact_id].fact.text))
 
     def _publish(self, name: str, event: Event) -> None:
         self._standing.facts.apply(event, str(event.id), self._now)
         self._found.decided.append((name, event))
 
-    def _shown(self, writer: Written) -> Decision | None:
+    def _shown(self, writer: FactWriteEvent) -> Decision | None:
         """The decision behind a fact's words; none of what a person changed, or a model compared."""
         if isinstance(writer, FactMergedV1) or writer.decision is None:
             return None

@@ -15,9 +15,16 @@ import numpy as np
 
 from mnemon_consumers.dedupe.classification import classify
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Candidate, Decided, Proposal, examine, save, settle
-from mnemon_consumers.dedupe.state.decisions import KnownFact, UserFacts
-from mnemon_consumers.dedupe.state.log import REDECIDE, Logged, Placed, Standing, Written, proposal_of
+from mnemon_consumers.dedupe.decide import CandidateFact, Decided, Proposal, examine, save, settle
+from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
+from mnemon_consumers.dedupe.state.log import (
+    REDECIDE,
+    AcceptedEvent,
+    FactWriteEvent,
+    Logged,
+    Standing,
+    proposal_of,
+)
 from mnemon_consumers.domain.policy.wording import one_line
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
@@ -51,7 +58,7 @@ class FactVectors:
     likeness: Likeness
     vectors: Mapping[str, Dense]
 
-    def nearest(self, text: str, facts: Sequence[KnownFact]) -> list[NearestFact]:
+    def nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
         """The facts that are nearest in meaning, the nearest first."""
         if not facts:
             return []
@@ -72,8 +79,8 @@ class Anew:
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
-    decisions: dict[str, Placed] = field(default_factory=dict)
-    writers: dict[str, Written] = field(default_factory=dict)
+    decisions: dict[str, AcceptedEvent] = field(default_factory=dict)
+    writers: dict[str, FactWriteEvent] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
 
     def place(self, proposal_id: str) -> str:
@@ -135,37 +142,37 @@ class _Replay:
         self._taken.add(event_id)
         if isinstance(event, FactMergedV1):
             self._let_stand(event, event_id, at)
-        elif isinstance(event, Placed) and event.by != REDECIDE:
+        elif isinstance(event, AcceptedEvent) and event.by != REDECIDE:
             self._take(event, event_id, at)
         self._then.apply(event, event_id, at)
 
-    def _take(self, event: Placed, event_id: str, at: datetime) -> None:
+    def _take(self, event: AcceptedEvent, event_id: str, at: datetime) -> None:
         proposal = self._standing.proposals.get(proposal_of(event) or "")
         if proposal is None:
             self._let_stand(event, event_id, at)
         elif proposal.id not in self.anew.decisions and self._standing.is_open(proposal.id):
             self._place(proposal, self._decide(proposal, event))
 
-    def _let_stand(self, event: Placed | FactMergedV1, event_id: str, at: datetime) -> None:
+    def _let_stand(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
         """What no proposal has led to, or none that is still there."""
         if event.fact_id in self._standing.facts.facts:
             origin = self._standing.origins[event.fact_id]
             self._apply(event.model_copy(update={"fact_id": origin}), event_id, at)
 
-    def _place(self, proposal: Proposal, decision: Placed) -> None:
+    def _place(self, proposal: Proposal, decision: AcceptedEvent) -> None:
         self.anew.decisions[proposal.id] = decision
         self._apply(decision, str(decision.id), proposal.at)
 
-    def _apply(self, event: Placed | FactMergedV1, event_id: str, at: datetime) -> None:
+    def _apply(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
         self.anew.facts.apply(event, event_id, at)
-        if isinstance(event, Written) and event.fact_id in self.anew.facts.facts:
+        if isinstance(event, FactWriteEvent) and event.fact_id in self.anew.facts.facts:
             self.anew.writers[event.fact_id] = event
 
-    def _decide(self, proposal: Proposal, event: Placed) -> Placed:
+    def _decide(self, proposal: Proposal, event: AcceptedEvent) -> AcceptedEvent:
         *before, (_, decision) = (
             self._kept_apart(proposal) if proposal.id in self._standing.own else self._decided(proposal)
         )
-        if not isinstance(decision, Placed):
+        if not isinstance(decision, AcceptedEvent):
             raise ValueError(f"proposal {proposal.id} would be refused now")
         for _, other in before:
             if isinstance(other, FactForgottenV1):
@@ -178,7 +185,7 @@ class _Replay:
     def _kept_apart(self, proposal: Proposal) -> list[Decided]:
         fact = classify(proposal.event, proposal.at, self._settings)
         by = Decision(proposal_id=proposal.id)
-        return save(Candidate(proposal, fact), by, self.anew.facts, self._settings)
+        return save(CandidateFact(proposal, fact), by, self.anew.facts, self._settings)
 
     def _decided(self, proposal: Proposal) -> list[Decided]:
         decided = self._decided_to_replace(proposal, self._replaced(proposal))
@@ -191,7 +198,7 @@ class _Replay:
         known, at = self.anew.facts, proposal.at
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
         match examine(proposal, known, self._settings):
-            case Candidate() as candidate:
+            case CandidateFact() as candidate:
                 nearest = self._meanings.nearest(candidate.fact.text, known.live(at))
                 return settle(candidate, known, nearest, self._settings, self._meanings.likeness)
             case decided:
@@ -205,7 +212,9 @@ class _Replay:
         origin = self._standing.origins[fact_id]
         return self.anew.place(origin) if origin in self.anew.decisions else origin
 
-    def _as_it_was(self, decision: FactSavedV1 | FactUpdatedV1, event: Placed) -> FactSavedV1 | FactUpdatedV1:
+    def _as_it_was(
+        self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
+    ) -> FactSavedV1 | FactUpdatedV1:
         """What comes out as it did stands as it was made: later versions and limits do not touch it."""
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision

@@ -10,14 +10,14 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness
-from mnemon_consumers.dedupe.redecide.corrections import Change, Corrections, corrections
+from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections, corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
 from mnemon_consumers.dedupe.state.log import Logged, standing
 from mnemon_consumers.dedupe.state.log_events import log_event
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import InvalidSubject, thing_filter
+from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.purge import erasures_of
@@ -27,7 +27,7 @@ from mnemon_infra.database.locks import locked
 from mnemon_infra.database.projections.rows import happened_at, read
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.models.wordllama import word_similarity
-from mnemon_infra.vectors.port import Dense, Owner
+from mnemon_infra.vectors.port import Dense
 
 EMBEDDED: Final = 500
 """Texts that are embedded together."""
@@ -41,7 +41,7 @@ class DecidingAnew:
         self._database = database
         self._embedder = embedder
 
-    async def changes(self, owner: Owner, settings: SettingsV1) -> list[Change]:
+    async def changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
         """What would be changed; nothing is.
 
         Raises:
@@ -50,7 +50,7 @@ class DecidingAnew:
         """
         return (await self._needed(owner, settings, {})).changes
 
-    async def change(self, owner: Owner, settings: SettingsV1) -> list[Change]:
+    async def change(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
         """Make the change; a second time, there is none to be made.
 
         Raises:

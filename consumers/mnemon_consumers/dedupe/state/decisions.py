@@ -28,7 +28,7 @@ _NOWHERE: Final = Lineage()
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFact:
+class KeptFact:
     """A fact that is kept.
 
     Attributes:
@@ -62,7 +62,7 @@ class UserFacts:
         decided: event ids of the proposals and comparisons that are decided.
     """
 
-    facts: dict[str, KnownFact] = field(default_factory=dict)
+    facts: dict[str, KeptFact] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
     _numbers: dict[str, int] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
@@ -110,11 +110,11 @@ class UserFacts:
         """Whether an event was taken into account."""
         return event_id in self._applied
 
-    def live(self, now: datetime) -> list[KnownFact]:
+    def live(self, now: datetime) -> list[KeptFact]:
         """The facts whose date has not passed, in the order in which they were first saved."""
         return [known for known in self.facts.values() if known.is_live(now)]
 
-    def live_fact(self, fact_id: str, now: datetime) -> KnownFact | None:
+    def live_fact(self, fact_id: str, now: datetime) -> KeptFact | None:
         """One of them, or None."""
         known = self.facts.get(fact_id)
         return known if known is not None and known.is_live(now) else None
@@ -130,7 +130,7 @@ class UserFacts:
         order = len(self._applied)
         known = self.facts.get(fact_id)
         self.facts[fact_id] = (
-            KnownFact(fact_id, fact, at, at, order, lineage, answer)
+            KeptFact(fact_id, fact, at, at, order, lineage, answer)
             if known is None
             else replace(
                 known,

@@ -23,13 +23,13 @@ REDECIDE: Final = "redecide"
 Logged = tuple[Event, str, datetime]
 """An event about a user's facts, its id and its time."""
 
-Written = FactSavedV1 | FactUpdatedV1 | FactMergedV1
+FactWriteEvent = FactSavedV1 | FactUpdatedV1 | FactMergedV1
 """What makes a fact what it is."""
 
-Placed = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
+AcceptedEvent = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
 """What says to which fact a proposal has come."""
 
-Outcome = Placed | FactRejectedV1
+ProposalDecision = AcceptedEvent | FactRejectedV1
 """What says what has become of a proposal."""
 
 
@@ -53,7 +53,7 @@ class Standing:
     facts: UserFacts = field(default_factory=UserFacts)
     versions: dict[str, str] = field(default_factory=dict)
     proposals: dict[str, Proposal] = field(default_factory=dict)
-    decisions: dict[str, tuple[Outcome, str]] = field(default_factory=dict)
+    decisions: dict[str, tuple[ProposalDecision, str]] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
@@ -66,7 +66,7 @@ class Standing:
     def is_open(self, proposal_id: str) -> bool:
         """Whether a proposal may be decided anew: what a rule refused, and what has ended, stays so."""
         decision, _ = self.decisions.get(proposal_id, (None, ""))
-        return isinstance(decision, Placed) and self._is_kept(decision.fact_id)
+        return isinstance(decision, AcceptedEvent) and self._is_kept(decision.fact_id)
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
         """Take the next event of the log into account."""
@@ -74,12 +74,12 @@ class Standing:
             self.proposals.setdefault(event_id, Proposal(event_id, at, event))
             return
         proposal_id = proposal_of(event)
-        if isinstance(event, Outcome) and proposal_id is not None:
+        if isinstance(event, ProposalDecision) and proposal_id is not None:
             self.decisions[proposal_id] = event, event_id
         if isinstance(event, FactSavedV1):
             self._name(event)
         self.facts.apply(event, event_id, at)
-        if isinstance(event, Written) and self._is_kept(event.fact_id):
+        if isinstance(event, FactWriteEvent) and self._is_kept(event.fact_id):
             self.versions[event.fact_id] = event_id
             if is_by_hand(event) or isinstance(event, FactMergedV1):
                 self.own.add(self.origins[event.fact_id])

@@ -7,10 +7,9 @@ from mnemon_consumers.dedupe.decide import Decided
 from mnemon_contracts.base import Event
 from mnemon_contracts.identity import scoped
 from mnemon_contracts.registry import EVENTS
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.telemetry import tracing
-from mnemon_infra.vectors.port import Owner
 
 
 def event_of(name: str, body: dict[str, Any]) -> Event:

@@ -31,7 +31,7 @@ TURN_SECONDS: Final = 2.0
 
 
 @dataclass(slots=True)
-class Known:
+class UserState:
     """What a process knows of one user.
 
     Attributes:

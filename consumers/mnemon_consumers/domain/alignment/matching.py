@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from anyascii import anyascii
 
 from mnemon_consumers.domain.alignment.morphology import is_cyrillic
-from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.syntax import contradicts
 
 WordSimilarity: TypeAlias = Callable[[str, str], float]
@@ -22,7 +22,7 @@ PREFIX: Final = 5
 """Letters that two words of one root have in common at the least."""
 
 
-_EXACT: Final = (Kind.NUMBER, Kind.DATE, Kind.PERSON)
+_EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
 """Kinds of terms that are alike only where they are the same."""
 
 
@@ -38,7 +38,7 @@ class Alignment:
         weight: of the terms that say the same.
     """
 
-    statements: tuple[Statement, Statement]
+    statements: tuple[ParsedFact, ParsedFact]
     matched: Mapping[int, int]
     pairs: tuple[tuple[Term, Term], ...]
     old: tuple[Term, ...]
@@ -65,7 +65,7 @@ class Alignment:
         return self.weight / total if total else 0.0
 
 
-def align(old: Statement, new: Statement, similarity: WordSimilarity | None = None) -> Alignment:
+def align(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = None) -> Alignment:
     """Match the terms of two statements: those with a common key first, then those that are alike."""
     of_old: dict[int, int] = {}
     _match(_common(old, new), of_old)
@@ -84,7 +84,7 @@ def align(old: Statement, new: Statement, similarity: WordSimilarity | None = No
     return Alignment((old, new), of_old, pairs, _left(old, of_old), _left(new, set(of_old.values())), weight)
 
 
-def _common(old: Statement, new: Statement) -> list[tuple[float, int, int, int]]:
+def _common(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int]]:
     """The terms of both that have a key in common, by their places."""
     places: dict[str, list[int]] = {}
     for j, term in enumerate(new.terms):
@@ -102,9 +102,9 @@ def _match(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) ->
             taken.add(j)
 
 
-def _left(statement: Statement, matched: Container[int]) -> tuple[Term, ...]:
+def _left(statement: ParsedFact, matched: Container[int]) -> tuple[Term, ...]:
     return tuple(
-        term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not Kind.LIGHT
+        term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not TermKind.LIGHT
     )
 
 
@@ -118,7 +118,7 @@ def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
         return 0.7
     if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
         return 0.0
-    if a.kind is Kind.NAME or b.kind is Kind.NAME:
+    if a.kind is TermKind.NAME or b.kind is TermKind.NAME:
         return 0.9 if _romanized(a.text) == _romanized(b.text) else 0.0
     if _have_one_root(a.text, b.text):
         return 0.8
@@ -135,7 +135,7 @@ def are_opposite(a: Term, b: Term) -> bool:
 
 def is_kind_of(particular: Term, general: Term) -> bool:
     """Whether one term is a kind of the other, as the violin is an instrument."""
-    if "place+" in general.kinds and particular.kind is Kind.NAME:
+    if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
 
@@ -162,7 +162,7 @@ def _have_one_root(a: str, b: str) -> bool:
     return shared >= PREFIX and max(len(a), len(b)) - shared <= 4
 
 
-def _is_substituted(old: Statement, new: Statement, matched: Mapping[int, int]) -> bool:
+def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]) -> bool:
     """Whether all that matches stands in the same order, and words with content replace others in between."""
     places = [matched[i] for i in sorted(matched)]
     if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
@@ -178,12 +178,14 @@ def _is_substituted(old: Statement, new: Statement, matched: Mapping[int, int]) 
     )
 
 
-def _mark(statement: Statement, token: int | str, pair: int | str | None) -> str:
+def _mark(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
     """A token as it is compared: by the pair that it belongs to, else by its word."""
     if isinstance(pair, int):
         return f"={pair}"
     return token if isinstance(token, str) else statement.terms[token].text
 
 
-def _has_content(statement: Statement, tokens: Sequence[int | str]) -> bool:
-    return any(isinstance(token, int) and statement.terms[token].kind is not Kind.LIGHT for token in tokens)
+def _has_content(statement: ParsedFact, tokens: Sequence[int | str]) -> bool:
+    return any(
+        isinstance(token, int) and statement.terms[token].kind is not TermKind.LIGHT for token in tokens
+    )

@@ -41,7 +41,7 @@ class FactFit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class QueryMatches:
     """The facts that a query may mean.
 
     Attributes:
@@ -62,7 +62,7 @@ def measure_fit(query: str, text: str) -> float:
     return _fit(read_words(query[:LONGEST]), read_words(text))
 
 
-def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> Choice:
+def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
     """Choose the fact that a query names.
 
     Args:
@@ -75,7 +75,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> Choice:
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
     named = same[0] if len(same) == 1 else _named(asked, known, fits)
     ranked = sorted(fits, key=lambda each: (each != named, -fits[each]))
-    return Choice(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))
+    return QueryMatches(named, tuple(FactFit(each, fits[each]) for each in ranked if fits[each] > 0))
 
 
 def _named(asked: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:

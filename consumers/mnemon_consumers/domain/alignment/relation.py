@@ -28,10 +28,10 @@ from mnemon_consumers.domain.alignment.replacement import (
     is_year,
     kinds_of,
 )
-from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 
 
-class Relation(StrEnum):
+class FactRelation(StrEnum):
     """How a new fact stands to a known one."""
 
     SAME = "same"
@@ -41,7 +41,7 @@ class Relation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RelationVerdict:
     """A decision about two facts.
 
     Attributes:
@@ -54,7 +54,7 @@ class Verdict:
         is_open: nothing speaks against sameness but other words: the similarity of both may decide.
     """
 
-    relation: Relation
+    relation: FactRelation
     evidence: str
     score: float = 0.0
     is_covered: bool = False
@@ -114,13 +114,13 @@ SUBSET_SHARE: Final = 0.95
 """From here on, one fact holds the other."""
 
 
-def relate(old: str, new: str, similarity: WordSimilarity | None = None) -> Verdict:
+def relate(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
     """Decide how a new fact stands to a known one."""
     return _Comparison(*parse_both(old, new), similarity).verdict()
 
 
 class _Comparison:
-    def __init__(self, old: Statement, new: Statement, similarity: WordSimilarity | None) -> None:
+    def __init__(self, old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None) -> None:
         self.old = old
         self.new = new
         self.alignment = align(old, new, similarity)
@@ -130,15 +130,15 @@ class _Comparison:
         self.score = min(self.share_old, self.share_new)
         self.replacement = Replacement(old, new, left)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RelationVerdict:
         if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
             return self._same("they have the same words", is_covered=True)
         if self.old.is_foreign or self.new.is_foreign:
-            return Verdict(self._doubt(), "one of them is in a language without rules", self.score)
-        if not any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
+            return RelationVerdict(self._doubt(), "one of them is in a language without rules", self.score)
+        if not any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
                 return self._different("they have no word in common, and another number")
-            return self._open(Relation.DIFFERENT, "they have no word in common")
+            return self._open(FactRelation.DIFFERENT, "they have no word in common")
         if problem := self._other_subject():
             return self._different(problem)
         is_against = (
@@ -160,25 +160,25 @@ class _Comparison:
             return self._update(f"a new value: {slot}")
         return self._feeling() or self._ended() or self._replaced_value() or self._worded_otherwise()
 
-    def _different(self, evidence: str, *, is_contradicted: bool = True) -> Verdict:
-        return Verdict(Relation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
+    def _different(self, evidence: str, *, is_contradicted: bool = True) -> RelationVerdict:
+        return RelationVerdict(FactRelation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
 
-    def _undecided(self, evidence: str) -> Verdict:
-        return Verdict(Relation.UNDECIDED, evidence, self.score, is_related=self._is_related())
+    def _undecided(self, evidence: str) -> RelationVerdict:
+        return RelationVerdict(FactRelation.UNDECIDED, evidence, self.score, is_related=self._is_related())
 
-    def _open(self, relation: Relation, evidence: str) -> Verdict:
-        return Verdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
+    def _open(self, relation: FactRelation, evidence: str) -> RelationVerdict:
+        return RelationVerdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
 
     def _is_related(self) -> bool:
         """Whether both say something of the same, not only of the same person."""
         says_same = self.score >= RELATED_SHARE and self._says_same_of_subject()
         return says_same or self._shares_slot()
 
-    def _update(self, evidence: str) -> Verdict:
-        return Verdict(Relation.UPDATE, evidence, self.score, is_related=True)
+    def _update(self, evidence: str) -> RelationVerdict:
+        return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
 
-    def _same(self, evidence: str, *, is_covered: bool = False) -> Verdict:
-        return Verdict(Relation.SAME, evidence, self.score, is_covered, is_related=True)
+    def _same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
+        return RelationVerdict(FactRelation.SAME, evidence, self.score, is_covered, is_related=True)
 
     def _shares_slot(self) -> bool:
         return bool(self.old.slots & self.new.slots)
@@ -190,7 +190,7 @@ class _Comparison:
             if is_ended_name and not any(_is_owner(statement, term) for term in left):
                 continue
             for term in left:
-                if term.kind is Kind.PERSON and not (
+                if term.kind is TermKind.PERSON and not (
                     _is_beside(term)
                     or self._is_job(term)
                     or (statement is self.new and self._is_receiver(term))
@@ -202,19 +202,19 @@ class _Comparison:
         if self._has_other_names() or self._is_of_other_relatives() or self._is_another_of_a_kind():
             return "one of them is about another person or thing of the same kind"
         old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
-        if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is Kind.NAME):
+        if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is TermKind.NAME):
             return "they are about different people or things"
-        names = [term for term in (*old, *new) if term.kind is Kind.NAME]
+        names = [term for term in (*old, *new) if term.kind is TermKind.NAME]
         return "only one of them is about that name" if names else None
 
     def _has_other_names(self) -> bool:
         """Whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
         sides = (self.alignment.old, self.alignment.new)
         return any(
-            a.kind is Kind.PERSON
+            a.kind is TermKind.PERSON
             and not is_listed(a, "roles_of_one")
             and all(
-                any(term.kind is Kind.NAME and term.place - person.place == 1 for term in side)
+                any(term.kind is TermKind.NAME and term.place - person.place == 1 for term in side)
                 for person, side in zip((a, b), sides, strict=True)
             )
             for a, b in self.alignment.pairs
@@ -225,7 +225,7 @@ class _Comparison:
         sides = (self.alignment.old, self.alignment.new)
         return all(
             any(
-                term.kind is Kind.PERSON
+                term.kind is TermKind.PERSON
                 and term.is_head
                 and not self._is_spouse(term)
                 and term.keys.isdisjoint(_GENERAL_PEOPLE)
@@ -240,14 +240,14 @@ class _Comparison:
         return any(
             a.is_head
             and b.is_head
-            and a.kind is not Kind.LIGHT
+            and a.kind is not TermKind.LIGHT
             and (self.old.word_before(a) in others) != (self.new.word_before(b) in others)
             for a, b in self.alignment.pairs
         )
 
     def _is_receiver(self, person: Term) -> bool:
         """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
-        if person.kind is not Kind.PERSON:
+        if person.kind is not TermKind.PERSON:
             return False
         is_given = person.role == "to" or "datv" in grammemes(person.text)
         return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
@@ -263,16 +263,16 @@ class _Comparison:
         return is_told and is_listed(person, "professions")
 
     def _has_common_name(self) -> bool:
-        return any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
+        return any(a.kind is TermKind.NAME for a, _ in self.alignment.pairs)
 
     def _is_in_both(self, person: Term) -> bool:
         return any(person.keys & (a.keys | b.keys) for a, b in self.alignment.pairs)
 
-    def _is_named_in_both(self, statement: Statement, person: Term) -> bool:
+    def _is_named_in_both(self, statement: ParsedFact, person: Term) -> bool:
         """Whether a name beside a word such as `brother` stands in the other fact too."""
         side = 0 if statement is self.old else 1
         return not _is_owner(statement, person) and any(
-            pair[side].kind is Kind.NAME and _is_name_beside(statement, person, pair[side])
+            pair[side].kind is TermKind.NAME and _is_name_beside(statement, person, pair[side])
             for pair in self.alignment.pairs
         )
 
@@ -282,7 +282,7 @@ class _Comparison:
         if any(_are_other_compounds(a.text, b.text) for a, b in left.pairs):
             return True
         return any(
-            term.kind is Kind.WORD and general.place - term.place == 1
+            term.kind is TermKind.WORD and general.place - term.place == 1
             for pair in left.kind_pairs
             for general, exact, side in zip(pair, reversed(pair), (left.old, left.new), strict=False)
             if is_kind_of(exact, general)
@@ -294,9 +294,9 @@ class _Comparison:
         left = self.alignment
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
-            term.kind in (Kind.NUMBER, Kind.NAME)
+            term.kind in (TermKind.NUMBER, TermKind.NAME)
             and term.kind not in kinds_of(other)
-            and pair[at].kind is Kind.NAME
+            and pair[at].kind is TermKind.NAME
             and term.place - pair[at].place == 1
             and not (is_year(term) or self._is_counting(term))
             for side, other, at in sides
@@ -311,7 +311,7 @@ class _Comparison:
     def _is_counting(self, number: Term) -> bool:
         """Whether a number is that of a day or of units: "3 мая", "3000 рублей"."""
         return any(
-            term.place - number.place == 1 and (term.kind is Kind.DATE or is_listed(term, "units"))
+            term.place - number.place == 1 and (term.kind is TermKind.DATE or is_listed(term, "units"))
             for statement in (self.old, self.new)
             if any(each is number for each in statement.terms)
             for term in statement.terms
@@ -326,15 +326,17 @@ class _Comparison:
             return None
         old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
         if axes & {"birth"}:
-            old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
-            new = [term for term in new if term.kind is not Kind.NUMBER]
+            old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
+            new = [term for term in new if term.kind is not TermKind.NUMBER]
         if "debt" in axes and self._is_paid_by_other():
             return None
-        if "debt" in axes and not any(term.kind is Kind.NUMBER for term in self.new.terms):
-            old = [term for term in old if term.kind is not Kind.NUMBER and not is_listed(term, "units")]
+        if "debt" in axes and not any(term.kind is TermKind.NUMBER for term in self.new.terms):
+            old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.text not in _DEBTS]
-        about = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT and not _is_on(a, axes)]
-        is_unpaid = "debt" in axes and bool(new) and any(t.kind is Kind.NUMBER for t in self.alignment.old)
+        about = [a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT and not _is_on(a, axes)]
+        is_unpaid = (
+            "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in self.alignment.old)
+        )
         is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._hard(tuple(old))
         if (
             is_other
@@ -349,18 +351,20 @@ class _Comparison:
         """Whether the newer fact reports the return from a trip that the older one plans."""
         if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
             return False
-        is_stay = "residence" in self.old.slots or {Kind.PERSON, Kind.NAME, Kind.NUMBER} & kinds_of(
-            self.alignment.old
-        )
+        is_stay = "residence" in self.old.slots or {
+            TermKind.PERSON,
+            TermKind.NAME,
+            TermKind.NUMBER,
+        } & kinds_of(self.alignment.old)
         is_back = bool(self.alignment.new) and all(
-            term.kind is Kind.WORD and not _RETURNS.isdisjoint(term.text.split())
+            term.kind is TermKind.WORD and not _RETURNS.isdisjoint(term.text.split())
             for term in self.alignment.new
         )
         return (
             is_back
             and not is_stay
             and any(
-                a.kind is Kind.NAME and a.role == "to" and (b.role == "from" or _is_left(self.new, b))
+                a.kind is TermKind.NAME and a.role == "to" and (b.role == "from" or _is_left(self.new, b))
                 for a, b in self.alignment.pairs
             )
         )
@@ -382,7 +386,7 @@ class _Comparison:
         for a, b in self.alignment.pairs:
             if self.new.is_ended or self.new.is_changed:
                 break
-            if have_contrary_roles(a, b) and a.kind is not Kind.LIGHT:
+            if have_contrary_roles(a, b) and a.kind is not TermKind.LIGHT:
                 return "the directions are contrary, such as from and to"
         is_swapped = self._is_swapped() or self._is_compared_otherwise()
         return "who does it and to whom is the other way round" if is_swapped else None
@@ -406,7 +410,7 @@ class _Comparison:
         objects = lexicon().grammar["objects"]
         is_told = not (objects.isdisjoint(self.old.raw) and objects.isdisjoint(self.new.raw))
         return any(
-            (a.kind in (Kind.NAME, Kind.PERSON) or (a.kind is Kind.WORD and is_told))
+            (a.kind in (TermKind.NAME, TermKind.PERSON) or (a.kind is TermKind.WORD and is_told))
             and a.is_head != b.is_head
             and not (self.new if a.is_head else self.old).has_head
             for a, b in self.alignment.pairs
@@ -419,7 +423,9 @@ class _Comparison:
         comparisons = lexicon().grammar["comparisons"]
         is_comparison = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
         pairs = [
-            (a, b) for a, b in self.alignment.pairs if a.kind not in (Kind.LIGHT, Kind.DATE, Kind.NUMBER)
+            (a, b)
+            for a, b in self.alignment.pairs
+            if a.kind not in (TermKind.LIGHT, TermKind.DATE, TermKind.NUMBER)
         ]
         return any(
             is_comparison or self._have_changed_places(first, second)
@@ -439,7 +445,7 @@ class _Comparison:
     def _is_passive(self) -> bool:
         return "by" in self.old.raw or "by" in self.new.raw
 
-    def _ended(self) -> Verdict | None:
+    def _ended(self) -> RelationVerdict | None:
         """Decide where one of the facts denies the other, or says that it is over."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
@@ -452,7 +458,9 @@ class _Comparison:
             return self._update("the newer one says that it is over")
         if _weekdays(left.old) and _weekdays(left.new) and not new.is_changed:
             return self._different("they are about different days of the week")
-        if Kind.DATE in kinds_of(left.old) and any(t.kind is Kind.DATE and t.is_head for t in left.new):
+        if TermKind.DATE in kinds_of(left.old) and any(
+            t.kind is TermKind.DATE and t.is_head for t in left.new
+        ):
             return self._different("they are about different dates")
         if self._is_over_for_part():
             return self._undecided("one of them is about a part of what the other is about")
@@ -466,7 +474,7 @@ class _Comparison:
             left_new = tuple(
                 term
                 for term in left_new
-                if term.kind not in (Kind.DATE, Kind.NUMBER)
+                if term.kind not in (TermKind.DATE, TermKind.NUMBER)
                 and not (self._is_stopped() and is_listed(term, "units"))
             )
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
@@ -479,7 +487,7 @@ class _Comparison:
             return self._update("who retires has that job no longer")
         if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
             return self._update("the newer one says that it is over, or that it is so again")
-        pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
+        pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         nouns_differ = left.is_substituted and _nouns(left.old) and _nouns(left_new)
         if nouns_differ or (self._hard(left.old) and self._hard(left_new)):
             if self.score >= SUBSTITUTED_SHARE or self._hard(left.old):
@@ -493,7 +501,7 @@ class _Comparison:
             return self._undecided("a plan to have it has not ended by a sale")
         if self._is_end_of_other(left_new):
             return self._undecided("it may not be that which is over")
-        if "marital" in new.slots - old.slots and any(a.kind is Kind.NAME for a, _ in left.pairs):
+        if "marital" in new.slots - old.slots and any(a.kind is TermKind.NAME for a, _ in left.pairs):
             return self._undecided("the end of a marriage ends nothing else")
         is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
         is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
@@ -501,7 +509,7 @@ class _Comparison:
             return self._update("the newer one says that it is over")
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
             return self._update("the newer one says that it is over")
-        if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {Kind.NAME}:
+        if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {TermKind.NAME}:
             return self._update("the newer one says that it is over")
         if old.is_negated != new.is_negated and self.score >= 0.75:
             return self._update("one denies what the other says")
@@ -516,7 +524,9 @@ class _Comparison:
         return (
             not self._shares_slot()
             and bool(_nouns(self.alignment.old))
-            and all(a.kind in (Kind.PERSON, Kind.LIGHT) and a.is_head for a, _ in self.alignment.pairs)
+            and all(
+                a.kind in (TermKind.PERSON, TermKind.LIGHT) and a.is_head for a, _ in self.alignment.pairs
+            )
         )
 
     def _ended_clause(self) -> int:
@@ -542,17 +552,19 @@ class _Comparison:
         is_verb_denied = any(
             is_verb(a.text) and _is_denied(old, a) != _is_denied(new, b) for a, b in left.pairs
         )
-        is_about_same = any(a.kind is not Kind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
-        is_other = any(term.kind in (Kind.NAME, Kind.PERSON) for term in left.new)
+        is_about_same = any(a.kind is not TermKind.LIGHT and not is_verb(a.text) for a, _ in left.pairs)
+        is_other = any(term.kind in (TermKind.NAME, TermKind.PERSON) for term in left.new)
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _is_over_for_part(self) -> bool:
         """Whether a Russian fact ends only what the older one is for: "a car loan", "the car is broken"."""
         left, pairs = (
             self.alignment.old,
-            [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT],
+            [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT],
         )
-        is_part = bool(pairs) and all(a.kind is Kind.WORD and b.is_head and not a.is_head for a, b in pairs)
+        is_part = bool(pairs) and all(
+            a.kind is TermKind.WORD and b.is_head and not a.is_head for a, b in pairs
+        )
         is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
         return is_noun_first and is_part and not self.new.is_english
 
@@ -563,28 +575,31 @@ class _Comparison:
             return False
         if not _LEAVING.isdisjoint(new.raw) and "residence" not in old.slots:
             return False
-        if {Kind.NAME, Kind.PERSON} & kinds_of(left.old) and {Kind.NAME, Kind.PERSON} & kinds_of(left.new):
+        if {TermKind.NAME, TermKind.PERSON} & kinds_of(left.old) and {
+            TermKind.NAME,
+            TermKind.PERSON,
+        } & kinds_of(left.new):
             return False
         return any(
             a.role == "to"
             and (b.role == "from" or _is_left(new, b))
             and self.share_old >= UNDECIDED_SHARE + 0.05
             and not a.is_head
-            and a.kind is not Kind.LIGHT
+            and a.kind is not TermKind.LIGHT
             for a, b in left.pairs
         )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
         """Whether the newer fact gives up what the older one tells the amount or the place of."""
         left = self.alignment
-        pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))
         return (
             is_given_up
             and not (self.old.is_quit or self.old.is_negated or left_new)
             and len(pairs) == 1
             and (not pairs[0][0].role or pairs[0][0].role == pairs[0][1].role == "to")
-            and Kind.NAME not in kinds_of(left.old)
+            and TermKind.NAME not in kinds_of(left.old)
             and len(self.old.words) <= 4
         )
 
@@ -594,7 +609,7 @@ class _Comparison:
         poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
         is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
         if any(pole in ("friendship-", "quarrel+") for term in new.terms for pole in term.stages):
-            return not is_tied and any(a.kind is Kind.NAME for a, _ in self.alignment.pairs)
+            return not is_tied and any(a.kind is TermKind.NAME for a, _ in self.alignment.pairs)
         is_employed = not old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") or "people colleague" in term.keys for term in old.terms
         )
@@ -612,7 +627,7 @@ class _Comparison:
         is_whole = (
             not self._hard(self.alignment.old) and len(_nouns(self.alignment.old)) <= self.old.is_english
         )
-        has_topic = any(a.kind is not Kind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
+        has_topic = any(a.kind is not TermKind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
         return is_unable and is_able and is_whole and has_topic
 
     def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
@@ -635,7 +650,7 @@ class _Comparison:
     def _says_amount(self, left: Sequence[Term]) -> bool:
         """Whether terms of the older fact say no more than how much or how often."""
         return all(
-            term.kind in (Kind.NUMBER, Kind.DATE)
+            term.kind in (TermKind.NUMBER, TermKind.DATE)
             or is_listed(term, "units")
             or self.old.word_before(term) == "по"
             for term in left
@@ -652,7 +667,7 @@ class _Comparison:
 
     def _is_resumed(self) -> bool:
         """Whether something that was over is so again."""
-        pairs = [a for a, _ in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        pairs = [a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         return (
             self.new.is_resumed
             and (self.old.is_ended or self.old.is_negated)
@@ -668,7 +683,7 @@ class _Comparison:
         old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         return any(are_opposite(a, b) for a in old for b in new)
 
-    def _feeling(self) -> Verdict | None:
+    def _feeling(self) -> RelationVerdict | None:
         """Decide where one of the facts is for something and the other is against something."""
         old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         if not self._is_felt_otherwise():
@@ -677,16 +692,16 @@ class _Comparison:
             return self._update("the feeling about it is another one")
         return self._different("the feelings are about different things")
 
-    def _replaced_value(self) -> Verdict | None:
+    def _replaced_value(self) -> RelationVerdict | None:
         """Decide where each fact has something that the other one has not."""
         left = self.alignment
         if left.new and self._is_named_instead():
             return self._update("the newer one names something else instead")
         if not (left.old and left.new):
             return None
-        hard = kinds_of(left.old) & kinds_of(left.new) & {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        hard = kinds_of(left.old) & kinds_of(left.new) & {TermKind.NAME, TermKind.NUMBER, TermKind.DATE}
         is_done = self._is_carried_out() and self.new.is_past
-        if is_done and all(term.kind is Kind.DATE for term in (*left.old, *left.new)):
+        if is_done and all(term.kind is TermKind.DATE for term in (*left.old, *left.new)):
             return self._update("the newer one says that the plan is carried out")
         if self.replacement.has_advanced():
             return self._update("the number has grown since")
@@ -711,7 +726,7 @@ class _Comparison:
             return self._update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
             if not hard and not _nouns(left.old) and not _nouns(left.new):
-                return self._open(Relation.UNDECIDED, "their verbs may say the same")
+                return self._open(FactRelation.UNDECIDED, "their verbs may say the same")
             problem = "another name, number or date" if hard else "another word stands in the same place"
             return self._different(problem, is_contradicted=bool(hard))
         return None
@@ -721,7 +736,7 @@ class _Comparison:
         topics = [
             (a, b)
             for a, b in self.alignment.pairs
-            if a.kind not in (Kind.LIGHT, Kind.DATE)
+            if a.kind not in (TermKind.LIGHT, TermKind.DATE)
             and not (a.is_head and b.is_head and _is_someone(a))
             and not (is_listed(a, "levels") or is_listed(a, "units"))
         ]
@@ -738,17 +753,17 @@ class _Comparison:
 
     def _is_narrower(self) -> bool:
         """Whether a word of the older fact tells which of several it is about: "car lease", "lease"."""
-        is_head_shared = any(a.is_head and a.kind is Kind.WORD for a, _ in self.alignment.pairs)
+        is_head_shared = any(a.is_head and a.kind is TermKind.WORD for a, _ in self.alignment.pairs)
         is_favourite = "favourite" in self.old.slots & self.new.slots
         is_other = any(term.is_head for term in self.alignment.old) and not is_favourite
         return is_other and (is_head_shared or not self.new.has_head)
 
     def _has_kept_value(self) -> bool:
         """Whether the value that the newer fact has changed to stands in the older fact already."""
-        kinds = (Kind.NAME, Kind.NUMBER, Kind.DATE)
+        kinds = (TermKind.NAME, TermKind.NUMBER, TermKind.DATE)
         is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
         last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]
-        if any(b.kind is Kind.NUMBER and (b,) == last for _, b in self.alignment.pairs):
+        if any(b.kind is TermKind.NUMBER and (b,) == last for _, b in self.alignment.pairs):
             return True
         return not is_value_new and any(
             (b.kind in kinds or is_listed(b, "units"))
@@ -763,18 +778,19 @@ class _Comparison:
             is_current
             and not self._hard(self.alignment.old)
             and any(
-                b.kind is Kind.NAME and self.new.word_before(b) == "вместо" for _, b in self.alignment.pairs
+                b.kind is TermKind.NAME and self.new.word_before(b) == "вместо"
+                for _, b in self.alignment.pairs
             )
         )
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
         """Whether a name, a number or a date has no counterpart."""
-        return any(term.kind in (Kind.NAME, Kind.NUMBER, Kind.DATE) for term in left)
+        return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
     def _drops_amount(self) -> bool:
         """Whether a Russian fact that says that something has changed lacks only the older amount."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
-        return is_marked and kinds_of(self.alignment.old) == {Kind.NUMBER}
+        return is_marked and kinds_of(self.alignment.old) == {TermKind.NUMBER}
 
     def _is_elsewhere(self) -> bool:
         """Whether a phrase of one fact has its verb in the other, with another place: "лежит в больнице"."""
@@ -792,8 +808,8 @@ class _Comparison:
     def _is_once_again(self) -> bool:
         """Whether only the older fact has an amount, and the newer one a single time: "раз в неделю"."""
         left = self.alignment
-        is_single = "раз" in self.new.raw and not any(term.kind is Kind.NUMBER for term in self.new.terms)
-        is_amount = kinds_of(left.old) == {Kind.NUMBER} and self.old.word_after(left.old[0]) in (
+        is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
+        is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
             "раз",
             "раза",
         )
@@ -805,9 +821,9 @@ class _Comparison:
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
             return False
         is_told = new.is_copular or "name" in new.slots
-        return is_told and any((b.is_head or not b.place) and b.kind is Kind.WORD for _, b in left.pairs)
+        return is_told and any((b.is_head or not b.place) and b.kind is TermKind.WORD for _, b in left.pairs)
 
-    def _worded_otherwise(self) -> Verdict:
+    def _worded_otherwise(self) -> RelationVerdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
         if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
             return self._update("the newer one says the same with another amount, or more exactly")
@@ -819,7 +835,7 @@ class _Comparison:
             return self._undecided("one of them is about another time")
         if new >= SUBSET_SHARE > old and self.new.is_changed and not self.old.is_changed:
             return self._undecided("the newer one says that something has changed")
-        pairs = sum(a.kind is not Kind.LIGHT for a, _ in left.pairs)
+        pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
             if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
@@ -833,11 +849,11 @@ class _Comparison:
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
             return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
         if one_head and (self.score < 0.75 or self._is_person_narrowed()):
-            return Verdict(self._doubt(), "one of them may be about something else", self.score)
+            return RelationVerdict(self._doubt(), "one of them may be about something else", self.score)
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
         )
-        objects = [a for a, _ in left.pairs if a.kind is not Kind.LIGHT and not a.is_head]
+        objects = [a for a, _ in left.pairs if a.kind is not TermKind.LIGHT and not a.is_head]
         has_other_verb = _has_own_verb(self.new, left.new) or _has_own_verb(self.old, left.old)
         if len(objects) <= 1 and has_other_verb and self.score < SUBSET_SHARE and not self._is_carried_out():
             return self._undecided("they say different things of it")
@@ -849,7 +865,7 @@ class _Comparison:
             return self._update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
             return self._update("the newer one says that the plan is carried out")
-        if kinds_of(left.old) == {Kind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
+        if kinds_of(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
             return self._update("the newer one says it of every day")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
             return self._same("the older one says it, and more", is_covered=True)
@@ -875,10 +891,12 @@ class _Comparison:
             (side, pair[side].place)
             for pair in self.alignment.pairs
             for side in (0, 1)
-            if pair[side].kind is Kind.PERSON and pair[side].is_head
+            if pair[side].kind is TermKind.PERSON and pair[side].is_head
         }
         return any(
-            term.kind is Kind.WORD and term.is_head and any(s == side and p < term.place for s, p in people)
+            term.kind is TermKind.WORD
+            and term.is_head
+            and any(s == side and p < term.place for s, p in people)
             for side, left in enumerate((self.alignment.old, self.alignment.new))
             for term in left
         )
@@ -904,13 +922,13 @@ class _Comparison:
         said = [
             (a, b)
             for a, b in self.alignment.pairs
-            if a.kind not in (Kind.LIGHT, Kind.PERSON) and not (a.is_head and b.is_head)
+            if a.kind not in (TermKind.LIGHT, TermKind.PERSON) and not (a.is_head and b.is_head)
         ]
         return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
 
-    def _doubt(self) -> Relation:
+    def _doubt(self) -> FactRelation:
         is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE
-        return Relation.UNDECIDED if is_likely else Relation.DIFFERENT
+        return FactRelation.UNDECIDED if is_likely else FactRelation.DIFFERENT
 
 
 def _have_one_form(a: Term, b: Term) -> bool:
@@ -919,23 +937,23 @@ def _have_one_form(a: Term, b: Term) -> bool:
 
 
 def _is_someone(term: Term) -> bool:
-    return term.kind in (Kind.NAME, Kind.PERSON)
+    return term.kind in (TermKind.NAME, TermKind.PERSON)
 
 
-def _is_owner(statement: Statement, person: Term) -> bool:
+def _is_owner(statement: ParsedFact, person: Term) -> bool:
     """Whether something belongs to a person: "собака друга", "the neighbour's dog"."""
-    if person.kind is not Kind.PERSON:
+    if person.kind is not TermKind.PERSON:
         return False
     if is_cyrillic(person.text):
         return "gent" in grammemes(person.text) and "NOUN" in grammemes(statement.word_before(person))
     is_possessive = f"{person.text}'s" in normalize(statement.text).casefold()
     return person.is_head and any(
-        term.is_head and (is_possessive or term.kind is Kind.WORD) and term.place - person.place == 1
+        term.is_head and (is_possessive or term.kind is TermKind.WORD) and term.place - person.place == 1
         for term in statement.terms
     )
 
 
-def _is_name_beside(statement: Statement, person: Term, name: Term) -> bool:
+def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
     """Whether a name is that of a person: "brother Tom", "a friend called Tom", not "a friend uses Linux"."""
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
@@ -960,8 +978,10 @@ def _is_predicate(word: str) -> bool:
     return is_verb(word) or "ADJS" in grammemes(word)
 
 
-def _has_word_between(statement: Statement, first: Term, second: Term) -> bool:
-    return any(term.kind is Kind.WORD and first.place < term.place < second.place for term in statement.terms)
+def _has_word_between(statement: ParsedFact, first: Term, second: Term) -> bool:
+    return any(
+        term.kind is TermKind.WORD and first.place < term.place < second.place for term in statement.terms
+    )
 
 
 def _is_past(verb: Term) -> bool:
@@ -975,11 +995,11 @@ def _weekdays(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if any(key.startswith("dates weekday") for key in term.keys)]
 
 
-def _is_denied(statement: Statement, verb: Term) -> bool:
+def _is_denied(statement: ParsedFact, verb: Term) -> bool:
     return statement.word_before(verb) == "не"
 
 
-def _is_left(statement: Statement, place: Term) -> bool:
+def _is_left(statement: ParsedFact, place: Term) -> bool:
     """Whether a Russian preposition before a word says that somebody leaves it."""
     return statement.word_before(place) in ("из", "изо", "с", "со")
 
@@ -994,12 +1014,12 @@ def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
     return [term for term in terms if not _is_on(term, axes)]
 
 
-def _is_part_of_phrase(statement: Statement, left: Sequence[Term]) -> bool:
+def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
     """Whether a word that both facts have only qualifies a word of one of them: a piano, piano lessons."""
-    places = {term.place for term in statement.terms if term.kind is Kind.WORD} - {t.place for t in left}
+    places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
     fillers = lexicon().grammar["participles"]
     return statement.is_english and any(
-        term.kind is Kind.WORD
+        term.kind is TermKind.WORD
         and term.place - 1 in places
         and not term.stages
         and term.text not in fillers
@@ -1008,17 +1028,17 @@ def _is_part_of_phrase(statement: Statement, left: Sequence[Term]) -> bool:
     )
 
 
-def _has_own_verb(statement: Statement, left: Sequence[Term]) -> bool:
+def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
     """Whether a verb with content stands in one fact only, such as "rented" beside "has"."""
     return any(
-        term.kind is Kind.WORD
+        term.kind is TermKind.WORD
         and not term.is_head
         and (is_verb(term.text) or (statement.is_english and _is_before_object(statement, term)))
         for term in left
     )
 
 
-def _is_before_object(statement: Statement, term: Term) -> bool:
+def _is_before_object(statement: ParsedFact, term: Term) -> bool:
     grammar = lexicon().grammar
     is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
     is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
@@ -1027,23 +1047,28 @@ def _is_before_object(statement: Statement, term: Term) -> bool:
 
 
 def _subjects(left: tuple[Term, ...]) -> list[Term]:
-    return [term for term in left if term.is_head and term.kind in (Kind.WORD, Kind.NAME)]
+    return [term for term in left if term.is_head and term.kind in (TermKind.WORD, TermKind.NAME)]
 
 
-def _first_after_head(statement: Statement) -> Term | None:
+def _first_after_head(statement: ParsedFact) -> Term | None:
     return next(
-        (term for term in statement.terms if not term.is_head and term.kind in (Kind.WORD, Kind.LIGHT)), None
+        (
+            term
+            for term in statement.terms
+            if not term.is_head and term.kind in (TermKind.WORD, TermKind.LIGHT)
+        ),
+        None,
     )
 
 
 def _nouns(terms: tuple[Term, ...]) -> list[Term]:
     """The terms that are not known to be verbs."""
-    return [term for term in terms if term.kind is not Kind.WORD or not is_verb(term.text)]
+    return [term for term in terms if term.kind is not TermKind.WORD or not is_verb(term.text)]
 
 
 def _nouns_of(terms: tuple[Term, ...]) -> list[Term]:
     """The terms that are neither numbers nor dates."""
-    return [term for term in terms if term.kind not in (Kind.NUMBER, Kind.DATE)]
+    return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
 
 
 def _is_beside(term: Term) -> bool:
@@ -1055,10 +1080,10 @@ def _feelings(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if any(pole.startswith("feeling") for pole in term.opposites)]
 
 
-def _without_fillers(statement: Statement) -> list[str]:
+def _without_fillers(statement: ParsedFact) -> list[str]:
     """The words of a fact except those for the user, determiners and counts."""
     grammar = lexicon().grammar
     fillers = grammar["user"] | grammar["determiners"] | {"s"}
-    numbers = {term.text for term in statement.terms if term.kind is Kind.NUMBER}
-    light = {term.text for term in statement.terms if term.kind is Kind.LIGHT}
+    numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}
+    light = {term.text for term in statement.terms if term.kind is TermKind.LIGHT}
     return [word for word in statement.raw if word not in fillers | numbers | light]

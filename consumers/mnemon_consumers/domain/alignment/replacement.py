@@ -10,7 +10,7 @@ from typing import Final
 from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_ordinal, is_verb
-from mnemon_consumers.domain.alignment.statement import Kind, Statement, Term
+from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import as_number
 
 _NUMBER_SIGNS: Final = ("№", "no", "#")
@@ -127,8 +127,8 @@ class Replacement:
         alignment: of both.
     """
 
-    old: Statement
-    new: Statement
+    old: ParsedFact
+    new: ParsedFact
     alignment: Alignment
 
     @property
@@ -144,7 +144,7 @@ class Replacement:
     @property
     def values(self) -> list[Term]:
         """The numbers and dates without a counterpart."""
-        return [term for term in self.left if term.kind in (Kind.NUMBER, Kind.DATE)]
+        return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
     def slot(self) -> str | None:
         """Name the attribute of a person to which the newer fact gives another value."""
@@ -162,14 +162,20 @@ class Replacement:
         is_other_head = _has_own_head(self.old) != _has_own_head(self.new)
         if not (left.old and left.new) or self.new.is_planned or not self.is_current or is_other_head:
             return None
-        if _is_event_past(self.old) and _is_event_past(self.new) and shared & {Kind.NUMBER, Kind.DATE}:
+        if (
+            _is_event_past(self.old)
+            and _is_event_past(self.new)
+            and shared & {TermKind.NUMBER, TermKind.DATE}
+        ):
             return None  # two events, each of which has its date
         if "residence" in slots and (
-            Kind.NAME in shared or (self.new.is_changed and not self.old.is_changed) or self._has_moved_out()
+            TermKind.NAME in shared
+            or (self.new.is_changed and not self.old.is_changed)
+            or self._has_moved_out()
         ):
             return "residence"
-        is_number = shared == {Kind.NUMBER} and not any(map(is_year, self.left))
-        is_age_only = _consists_of([t for t in self.left if t.kind is not Kind.NUMBER], "age")
+        is_number = shared == {TermKind.NUMBER} and not any(map(is_year, self.left))
+        is_age_only = _consists_of([t for t in self.left if t.kind is not TermKind.NUMBER], "age")
         if "age" in slots and is_number and (is_age_only or self.new.is_english):
             return "age"
         for slot in ("marital", "diet"):
@@ -212,29 +218,29 @@ class Replacement:
         """Whether both facts tell in a word or two what somebody works as."""
         kinds = kinds_of(self.left)
         if "job" in self.old.slots & self.new.slots and self.new.is_changed and not self.old.is_changed:
-            return kinds <= {Kind.WORD, Kind.PERSON} and not any(term.is_head for term in self.left)
+            return kinds <= {TermKind.WORD, TermKind.PERSON} and not any(term.is_head for term in self.left)
         is_short = max(len(self.alignment.old), len(self.alignment.new)) <= 2 and kinds <= {
-            Kind.WORD,
-            Kind.PERSON,
+            TermKind.WORD,
+            TermKind.PERSON,
         }
         return is_short and any(a.text in _WORKING and b.text in _WORKING for a, b in self.alignment.pairs)
 
     def is_variant(self) -> bool:
         """Whether somebody has switched to another kind of a thing: "a diesel van", "an electric van"."""
         left = self.alignment
-        pairs = [(a, b) for a, b in left.pairs if a.kind is Kind.WORD]
+        pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_switched = not _SWITCHING.isdisjoint(self.new.raw[:3]) and not (
             self.old.is_past or self.new.is_planned
         )
         if not (
-            is_switched and len(pairs) == 1 and len(left.new) == 1 and kinds_of(self.left) == {Kind.WORD}
+            is_switched and len(pairs) == 1 and len(left.new) == 1 and kinds_of(self.left) == {TermKind.WORD}
         ):
             return False
         before, after = pairs[0]
         is_qualified = before.place - left.old[-1].place == 1 and after.place - left.new[0].place == 1
         return is_qualified and len(left.old) <= 2 and not any(term.is_head for term in self.left)
 
-    def _has_occupation(self, statement: Statement, left: Sequence[Term]) -> bool:
+    def _has_occupation(self, statement: ParsedFact, left: Sequence[Term]) -> bool:
         """Whether terms without a counterpart tell what somebody works as, rather than whom they see."""
         is_working = "employer" in statement.slots
         return any(
@@ -244,17 +250,19 @@ class Replacement:
             for term in left
         )
 
-    def _tells_age(self, statement: Statement) -> bool:
+    def _tells_age(self, statement: ParsedFact) -> bool:
         """Whether a Russian fact tells nothing but an age: "Сыну 10 месяцев", "Сыну исполнился год"."""
-        words = [term for term in statement.words if term.kind is not Kind.NUMBER and not _is_of_age(term)]
-        is_amount = any(term.kind is Kind.NUMBER for term in statement.words) or any(
+        words = [
+            term for term in statement.words if term.kind is not TermKind.NUMBER and not _is_of_age(term)
+        ]
+        is_amount = any(term.kind is TermKind.NUMBER for term in statement.words) or any(
             word in _ONE_PERIOD for word in statement.raw
         )
         is_period = any(_is_period(word) for word in statement.raw)
         return is_amount and is_period and bool(words) and all("datv" in grammemes(t.text) for t in words)
 
     def _has_only_ages(self) -> bool:
-        return bool(self.left) and all(term.kind is Kind.NUMBER or _is_of_age(term) for term in self.left)
+        return bool(self.left) and all(term.kind is TermKind.NUMBER or _is_of_age(term) for term in self.left)
 
     def _is_amount_of(self, slot: str) -> bool:
         """Whether both facts differ in nothing but the number that such a slot has for its value."""
@@ -263,11 +271,11 @@ class Replacement:
         return all(self._is_one_amount_of(side, slot) for side in (self.alignment.old, self.alignment.new))
 
     def _is_one_amount_of(self, left: Sequence[Term], slot: str) -> bool:
-        numbers = [term for term in left if term.kind is Kind.NUMBER]
+        numbers = [term for term in left if term.kind is TermKind.NUMBER]
         rest = [
             term
             for term in left
-            if term.kind is not Kind.NUMBER
+            if term.kind is not TermKind.NUMBER
             and not (slot in _HOURS and _is_part_of_day(term))
             and not (is_listed(term, "units") and term.text != "час")
         ]
@@ -283,24 +291,24 @@ class Replacement:
         sides = (self.alignment.old, self.alignment.new)
         levels = [[t.text for t in side if _LANGUAGE_LEVEL.fullmatch(t.text)] for side in sides]
         rest = [t for t in chain(*sides) if not (_LANGUAGE_LEVEL.fullmatch(t.text) or is_listed(t, "levels"))]
-        has_topic = any(a.kind not in (Kind.LIGHT, Kind.NUMBER) for a, _ in self.alignment.pairs)
-        is_other = any(t.kind is not Kind.WORD or not _is_reaching(t) for t in rest)
+        has_topic = any(a.kind not in (TermKind.LIGHT, TermKind.NUMBER) for a, _ in self.alignment.pairs)
+        is_other = any(t.kind is not TermKind.WORD or not _is_reaching(t) for t in rest)
         return all(len(each) == 1 for each in levels) and levels[0] < levels[1] and has_topic and not is_other
 
     def _has_moved_out(self) -> bool:
         """Whether the newer fact says that a place has ended, and names the next one."""
         is_left = self.new.is_ended and not self.old.is_ended
-        return is_left and Kind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
+        return is_left and TermKind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
 
     def _named_slot(self, slots: frozenset[str]) -> str | None:
         left = self.alignment
         if any(term.role == "with" for term in self.left):
             return None
-        if "employer" in slots and Kind.NAME in kinds_of(left.old) & kinds_of(left.new):
+        if "employer" in slots and TermKind.NAME in kinds_of(left.old) & kinds_of(left.new):
             return "employer"
-        if "device" in slots and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}:
+        if "device" in slots and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NUMBER}:
             return "device"
-        if kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}:
+        if kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}:
             return next((slot for slot in _NAMED_SLOTS if slot in slots), None)
         return None
 
@@ -324,14 +332,15 @@ class Replacement:
         """Whether the newer fact leaves for another one what the older one names: "left A for B"."""
         left = self.alignment
         slots = {"employer", *_NAMED_SLOTS} & self.old.slots
-        names = [term for term in left.new if term.kind is Kind.NAME]
-        places = [a.place for a, _ in left.pairs if a.kind is Kind.NAME]
+        names = [term for term in left.new if term.kind is TermKind.NAME]
+        places = [a.place for a, _ in left.pairs if a.kind is TermKind.NAME]
         is_whole = all(
-            (t.kind is Kind.NAME and any(abs(t.place - p) == 1 for p in places)) or t.kind is Kind.WORD
+            (t.kind is TermKind.NAME and any(abs(t.place - p) == 1 for p in places))
+            or t.kind is TermKind.WORD
             for t in left.old
         )
         is_next = bool(names) and self.new.raw[names[0].place - 1] in _NEXT
-        is_other = any(t.kind in (Kind.PERSON, Kind.DATE) for t in left.new)
+        is_other = any(t.kind in (TermKind.PERSON, TermKind.DATE) for t in left.new)
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
     def is_quantity(self) -> bool:
@@ -345,7 +354,7 @@ class Replacement:
             return is_amount and self._has_grown() and not self._is_numbered()
         if not self.values or not self.is_current:
             return False
-        if Kind.NUMBER in kinds_of(self.left) and any(map(_is_part_of_day, self.left)):
+        if TermKind.NUMBER in kinds_of(self.left) and any(map(_is_part_of_day, self.left)):
             return False  # an amount in the morning, another one in the evening
         if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
@@ -359,10 +368,10 @@ class Replacement:
         if not (is_begun or "уже" in self.new.raw) or any(map(is_year, self.values)):
             return False
         sides = (self.alignment.old, self.alignment.new)
-        numbers = [tuple(term for term in side if term.kind is Kind.NUMBER) for side in sides]
-        rest = [[t for t in side if t.kind is not Kind.NUMBER and not is_verb(t.text)] for side in sides]
+        numbers = [tuple(term for term in side if term.kind is TermKind.NUMBER) for side in sides]
+        rest = [[t for t in side if t.kind is not TermKind.NUMBER and not is_verb(t.text)] for side in sides]
         rest = [[t for t in side if t.text not in _ENTERING] for side in rest]
-        is_of_other = all(rest) or any(term.kind is not Kind.WORD for term in chain(*rest))
+        is_of_other = all(rest) or any(term.kind is not TermKind.WORD for term in chain(*rest))
         is_event = self.new.is_past and not (self.old.is_past or is_begun)
         return not (is_of_other or is_event) and _is_growth(*numbers)
 
@@ -380,7 +389,7 @@ class Replacement:
             if term not in self.values
             and not (self._is_of_change(term) or self._is_of_cause(term) or term.text in _REMAINING)
         ]
-        is_of_other = sum(term.kind in (Kind.NAME, Kind.PERSON) for term in rest) > 1
+        is_of_other = sum(term.kind in (TermKind.NAME, TermKind.PERSON) for term in rest) > 1
         is_narrower = any(term.is_head and self._statement_of(term) is self.old for term in rest)
         is_other_topic = self._says_other() and (not self._has_topic() or self._has_other_complement())
         is_of_other = is_of_other or is_narrower or is_other_topic
@@ -405,14 +414,14 @@ class Replacement:
         """Whether both facts have a word in common that is no unit."""
         bare = ("units", "changed")
         return any(
-            a.kind is Kind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))
+            a.kind is TermKind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))
             for a, b in self.alignment.pairs
         )
 
     def _has_other_complement(self) -> bool:
         """Whether both facts put other words behind one preposition: "pays for water", "pays for gas"."""
         old, new = (
-            {statement.word_before(term) for term in side if term.kind is Kind.WORD}
+            {statement.word_before(term) for term in side if term.kind is TermKind.WORD}
             for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
         )
         return not (old & new).isdisjoint(("for", "on", "за", *_COMPLEMENTS))
@@ -420,17 +429,18 @@ class Replacement:
     def _is_measure(self) -> bool:
         """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
         return not self._is_numbered() and all(
-            term.kind is Kind.NUMBER and _is_amount(self._statement_of(term), term) for term in self.values
+            term.kind is TermKind.NUMBER and _is_amount(self._statement_of(term), term)
+            for term in self.values
         )
 
     def _has_been_changed(self) -> bool:
         """Whether a Russian fact says that the one value of something is another now."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
-        has_topic = any(a.kind is not Kind.LIGHT for a, _ in self.alignment.pairs)
+        has_topic = any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs)
         is_value = (
             bool(self.alignment.old) and bool(self.alignment.new) and not any(map(is_year, self.values))
         )
-        is_of_other = bool(kinds_of(self.left) & {Kind.NAME, Kind.PERSON})
+        is_of_other = bool(kinds_of(self.left) & {TermKind.NAME, TermKind.PERSON})
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
@@ -450,9 +460,9 @@ class Replacement:
         )
 
     def _has_grown(self) -> bool:
-        return kinds_of(self.left) == {Kind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
+        return kinds_of(self.left) == {TermKind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
 
-    def _statement_of(self, term: Term) -> Statement:
+    def _statement_of(self, term: Term) -> ParsedFact:
         """The fact that a term without a counterpart stands in."""
         return self.old if any(term is each for each in self.alignment.old) else self.new
 
@@ -469,7 +479,7 @@ class Replacement:
         """Whether both facts tell the date or the number of one thing, such as a deadline or a rent."""
         if not self.new.is_changed and any(map(is_habitual, self.left)):
             return False
-        is_due = all(term.kind is Kind.DATE and term.role in ("to", "before") for term in self.left)
+        is_due = all(term.kind is TermKind.DATE and term.role in ("to", "before") for term in self.left)
         return is_due or any(
             (_is_attribute(a) and _is_attribute(b)) or (_is_event(a) and _is_event(b))
             for a, b in self.alignment.pairs
@@ -478,21 +488,27 @@ class Replacement:
     def _is_attribute_value(self) -> bool:
         """Whether both facts say of the same thing what it is, as in "The manager is Ann"."""
         old, new = self.alignment.old, self.alignment.new
-        pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not Kind.LIGHT]
+        pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
             return False
         kinds = kinds_of(self.left)
-        is_event = Kind.NAME in kinds and bool(kinds & {Kind.NUMBER, Kind.DATE})
-        is_model = bool({"device", "vehicle"} & self.old.slots & self.new.slots) and Kind.DATE not in kinds
-        is_code = all(len(term.text) == 1 for term in self.left if term.kind is Kind.NAME)
+        is_event = TermKind.NAME in kinds and bool(kinds & {TermKind.NUMBER, TermKind.DATE})
+        is_model = (
+            bool({"device", "vehicle"} & self.old.slots & self.new.slots) and TermKind.DATE not in kinds
+        )
+        is_code = all(len(term.text) == 1 for term in self.left if term.kind is TermKind.NAME)
         if self._is_complemented():
             return False
         if (is_event and not (is_model or is_code)) or not (self.old.is_copular and self.new.is_copular):
             return False
-        is_of_person = any(a.kind in (Kind.PERSON, Kind.NAME) for a, _ in pairs)
-        if self._says_other() and kinds_of(old) & kinds_of(new) & {Kind.NUMBER, Kind.DATE}:
+        is_of_person = any(a.kind in (TermKind.PERSON, TermKind.NAME) for a, _ in pairs)
+        if self._says_other() and kinds_of(old) & kinds_of(new) & {TermKind.NUMBER, TermKind.DATE}:
             return False  # another thing of the same kind at another time
-        is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {Kind.NAME, Kind.NUMBER, Kind.DATE}
+        is_value = kinds_of(old) == kinds_of(new) and kinds_of(old) <= {
+            TermKind.NAME,
+            TermKind.NUMBER,
+            TermKind.DATE,
+        }
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:
@@ -503,9 +519,10 @@ class Replacement:
             [t for t in side if self._statement_of(t).word_before(t) in _COMPLEMENTS]
             for side in (self.alignment.old, self.alignment.new)
         ]
-        is_name = any(term.kind is Kind.NAME for term in chain(*behind))
+        is_name = any(term.kind is TermKind.NAME for term in chain(*behind))
         return is_name or all(
-            any(term.kind is Kind.WORD and not is_listed(term, "units") for term in side) for side in behind
+            any(term.kind is TermKind.WORD and not is_listed(term, "units") for term in side)
+            for side in behind
         )
 
     def _is_rank(self) -> bool:
@@ -531,13 +548,13 @@ class Replacement:
         return (
             all(any(is_listed(term, "colours") for term in side) for side in (left.old, left.new))
             and max(len(left.old), len(left.new)) <= 2
-            and kinds_of(self.left) == {Kind.WORD}
+            and kinds_of(self.left) == {TermKind.WORD}
             and any(a.is_head and b.is_head for a, b in left.pairs)
         )
 
     def _is_address(self) -> bool:
         """Whether both facts tell the address of one thing."""
-        is_hard = bool(self.left) and kinds_of(self.left) <= {Kind.NAME, Kind.NUMBER}
+        is_hard = bool(self.left) and kinds_of(self.left) <= {TermKind.NAME, TermKind.NUMBER}
         return "address" in self.old.slots & self.new.slots and is_hard
 
     def _is_frequency(self) -> bool:
@@ -556,19 +573,19 @@ class Replacement:
             return False
         behind = (at for at in range(starts[0] + 1, len(raw)) if raw[at] in _ENDS)
         end = next(behind, len(raw))
-        return any(t.kind is Kind.WORD and starts[0] < t.place < end for t in self.alignment.new)
+        return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
     def is_swapped(self) -> bool:
         """Whether the newer fact swaps what the older one names: "Сменил телефон на Poco"."""
         left = self.alignment
-        topics = [b for a, b in left.pairs if a.kind is Kind.WORD and not is_listed(a, "changed")]
+        topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
             (word in _SWAPPING or not lookup(word).isdisjoint(_SWAPPING)) and 1 <= topic.place - at <= 2
             for at, word in enumerate(self.new.raw)
             for topic in topics
         )
-        is_value = all(t.kind in (Kind.NAME, Kind.NUMBER) or _is_naming(t) for t in left.old)
-        is_next = all(t.kind in (Kind.NAME, Kind.NUMBER) or is_listed(t, "changed") for t in left.new)
+        is_value = all(t.kind in (TermKind.NAME, TermKind.NUMBER) or _is_naming(t) for t in left.old)
+        is_next = all(t.kind in (TermKind.NAME, TermKind.NUMBER) or is_listed(t, "changed") for t in left.new)
         is_both = bool(left.old and left.new) and not (self.old.is_past or self.old.is_planned)
         return (
             is_swap and is_value and is_next and is_both and not (self.new.is_planned or self.new.is_negated)
@@ -579,19 +596,19 @@ class Replacement:
         left = self.alignment
         is_told = self.old.is_copular and "теперь" in self.new.raw and not any(map(is_verb, self.new.raw))
         is_same = all(a.is_head == b.is_head for a, b in left.pairs) and any(a.is_head for a, _ in left.pairs)
-        return is_told and is_same and kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}
+        return is_told and is_same and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
 
     def _is_next_model(self) -> bool:
         """Whether the newer fact has changed to another number behind the same name: "Pixel 6", "Pixel 8"."""
         left = self.alignment
         is_same = self.old.is_copular and self.new.is_copular and not any(t.is_head for t in self.left)
         if not (
-            (self.new.is_changed or is_same) and kinds_of(left.old) == kinds_of(left.new) == {Kind.NUMBER}
+            (self.new.is_changed or is_same) and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NUMBER}
         ):
             return False
         is_alone = len(left.old) == len(left.new) == 1 and _ADDING.isdisjoint(self.new.raw)
         return is_alone and any(
-            a.kind is Kind.NAME and left.old[0].place - a.place == 1 and left.new[0].place - b.place == 1
+            a.kind is TermKind.NAME and left.old[0].place - a.place == 1 and left.new[0].place - b.place == 1
             for a, b in left.pairs
         )
 
@@ -599,7 +616,7 @@ class Replacement:
         """Whether another person has the role that one person has at a time: "a manager called Ann"."""
         left = self.alignment
         old, new = _without_naming(left.old), _without_naming(left.new)
-        if not kinds_of(old) == kinds_of(new) == {Kind.NAME}:
+        if not kinds_of(old) == kinds_of(new) == {TermKind.NAME}:
             return False
         roles = [(a, b) for a, b in left.pairs if is_listed(a, "roles_of_one")]
         return any(_is_name_of(self.old, a, old[0]) and _is_name_of(self.new, b, new[0]) for a, b in roles)
@@ -608,13 +625,13 @@ class Replacement:
         """Whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
         left = self.alignment
         return (
-            kinds_of(left.old) == kinds_of(left.new) == {Kind.NAME}
-            and any(a.role == b.role == "for" and a.kind is Kind.WORD for a, b in left.pairs)
+            kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
+            and any(a.role == b.role == "for" and a.kind is TermKind.WORD for a, b in left.pairs)
             and all(not _USING.isdisjoint(each.raw) for each in (self.old, self.new))
         )
 
 
-def kinds_of(terms: tuple[Term, ...]) -> set[Kind]:
+def kinds_of(terms: tuple[Term, ...]) -> set[TermKind]:
     """The kinds of some terms."""
     return {term.kind for term in terms}
 
@@ -645,7 +662,7 @@ def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
     return [
         term
         for term in terms
-        if not (term.kind is Kind.WORD or (term.kind is Kind.NAME and not term.place))
+        if not (term.kind is TermKind.WORD or (term.kind is TermKind.NAME and not term.place))
         or not (
             is_listed(term, "changed")
             or (slot == "proficiency" and (is_listed(term, "levels") or term.text in _PRACTISING))
@@ -658,7 +675,7 @@ def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
 def _contents(terms: Sequence[Term]) -> list[Term]:
     """The words that are no units and do not say that something changes."""
     bare = ("changed", "units")
-    return [t for t in terms if t.kind is Kind.WORD and not any(is_listed(t, table) for table in bare)]
+    return [t for t in terms if t.kind is TermKind.WORD and not any(is_listed(t, table) for table in bare)]
 
 
 def _is_reaching(term: Term) -> bool:
@@ -689,19 +706,19 @@ def _is_event(term: Term) -> bool:
 
 def is_habitual(term: Term) -> bool:
     """Whether a date is that of a habit: "on Mondays", "по понедельникам"."""
-    return term.kind is Kind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
+    return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
 
 
 def _is_part_of_day(date: Term) -> bool:
     return not date.keys.isdisjoint(("dates morning", "dates afternoon", "dates evening", "dates night"))
 
 
-def _has_own_head(statement: Statement) -> bool:
+def _has_own_head(statement: ParsedFact) -> bool:
     """Whether a fact is about anything but the user, or the user together with somebody."""
-    return any(t.is_head and t.kind is not Kind.LIGHT and t.role != "with" for t in statement.terms)
+    return any(t.is_head and t.kind is not TermKind.LIGHT and t.role != "with" for t in statement.terms)
 
 
-def _is_event_past(statement: Statement) -> bool:
+def _is_event_past(statement: ParsedFact) -> bool:
     """Whether a fact tells of something that happened, and not of what is left of it."""
     is_rest = not _REMAINING.isdisjoint(statement.raw) or any(
         word == "left" and following in ("", "on", "of", "to", "until", "before")
@@ -725,10 +742,10 @@ def _is_of_age(term: Term) -> bool:
 
 def _is_somebody_as(term: Term) -> bool:
     """Whether a Russian word may tell what somebody works as: "дальнобойщиком"."""
-    return term.kind is Kind.WORD and {"NOUN", "anim", "ablt"} <= grammemes(term.text)
+    return term.kind is TermKind.WORD and {"NOUN", "anim", "ablt"} <= grammemes(term.text)
 
 
-def _is_occupation(statement: Statement, profession: Term) -> bool:
+def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
     """Whether somebody is or works as what a word says, and does not only see, need or know one."""
     words = profession.text.split()
     if is_cyrillic(words[-1]):
@@ -748,19 +765,19 @@ def is_year(number: Term) -> bool:
     return key.isdigit() and len(key) == 4 and 1900 <= int(key) <= 2100
 
 
-def _is_amount(statement: Statement, number: Term) -> bool:
+def _is_amount(statement: ParsedFact, number: Term) -> bool:
     """Whether a number counts or measures something, rather than telling one thing from another."""
     return not is_ordinal(number.text) and statement.word_before(number) not in ("a", "an", "the")
 
 
-def _tells_which(statement: Statement, number: Term) -> bool:
+def _tells_which(statement: ParsedFact, number: Term) -> bool:
     before, after = statement.word_before(number), statement.word_after(number)
     if after and is_in_table(after, "units") and not is_ordinal(number.text):
         return bool(before in _NUMBER_SIGNS)
     if number.is_head and after and is_ordinal(number.text):
         return True
     kinds = {term.place - number.place: term.kind for term in statement.terms}
-    if kinds.get(-1) is Kind.NAME and 1 not in kinds:
+    if kinds.get(-1) is TermKind.NAME and 1 not in kinds:
         return True
     if before in _NUMBER_SIGNS or (before and is_in_table(before, "numbered")):
         return True
@@ -780,7 +797,7 @@ def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     return tuple(term for term in terms if term.text not in _NAMING)
 
 
-def _is_name_of(statement: Statement, role: Term, name: Term) -> bool:
+def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
     """Whether a name stands behind a role and ends the fact."""
     between = statement.raw[role.place + len(role.text.split()) : name.place]
     is_named = any(word in _NAMING for word in between)

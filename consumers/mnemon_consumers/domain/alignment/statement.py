@@ -5,7 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Kind(Enum):
+class TermKind(Enum):
     """What a term is; its weight is how much one without a counterpart speaks against sameness."""
 
     WORD = 1.0
@@ -34,7 +34,7 @@ class Term(NamedTuple):
     """
 
     text: str
-    kind: Kind
+    kind: TermKind
     keys: frozenset[str]
     opposites: frozenset[str] = frozenset()
     role: str = ""
@@ -49,7 +49,7 @@ class Term(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ParsedFact:
     """A fact, taken apart.
 
     Attributes:
@@ -107,4 +107,4 @@ class Statement:
     @property
     def has_head(self) -> bool:
         """Whether it is about anything but the user."""
-        return any(term.is_head and term.kind is not Kind.LIGHT for term in self.terms)
+        return any(term.is_head and term.kind is not TermKind.LIGHT for term in self.terms)

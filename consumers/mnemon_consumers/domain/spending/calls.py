@@ -6,11 +6,10 @@ from typing import Final
 
 from mnemon_contracts.events.memory import ModelCalledV1, Tokens
 from mnemon_contracts.settings.models import Price, Spending
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.port import Purpose, Request, Usage
+from mnemon_infra.models.language.port import ModelRequest, Purpose, Usage
 
 _PER: Final = 1_000_000
 """Prices are for so many tokens."""
@@ -67,7 +66,7 @@ def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> flo
     return dollars * price.batch if in_batch else dollars
 
 
-def estimate(request: Request, model: str, spending: Spending, *, in_batch: bool) -> float:
+def estimate(request: ModelRequest, model: str, spending: Spending, *, in_batch: bool) -> float:
     """US dollars that a request may cost, with the longest answer; 0 where the model has no price."""
     if price_of(model, spending.prices) is None:
         return 0.0

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from mnemon_consumers.domain.spending.usage import (
     OutOfBudget,
-    Part,
     Total,
+    UsageGrouping,
     out_of_budget,
     summed,
     unpriced_models,
@@ -39,7 +39,7 @@ class Period:
     out_of_budget: Sequence[OutOfBudget]
     prices: Sequence[Price]
 
-    def by(self, parts: Sequence[Part]) -> Mapping[tuple[str, ...], Total]:
+    def by(self, parts: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
         """A total for all calls that agree in these parts, sorted by them."""
         return summed(self.calls, parts, self._spending_of)
 

@@ -9,8 +9,8 @@ from mnemon_contracts.settings.models import Spending
 from mnemon_infra.database.windows.spending import Calls
 from mnemon_infra.models.language.port import Usage
 
-Part = Literal["day", "tenant", "purpose", "model"]
-PARTS: tuple[Part, ...] = get_args(Part)
+UsageGrouping = Literal["day", "tenant", "purpose", "model"]
+PARTS: tuple[UsageGrouping, ...] = get_args(UsageGrouping)
 """What calls can be told apart by; the model with its provider, as in `openai/gpt-4o-mini`."""
 
 SpendingOf = Callable[[str], Spending]
@@ -73,7 +73,7 @@ class OutOfBudget(NamedTuple):
 
 
 def summed(
-    calls: Iterable[Calls], by: Sequence[Part], spending_of: SpendingOf
+    calls: Iterable[Calls], by: Sequence[UsageGrouping], spending_of: SpendingOf
 ) -> dict[tuple[str, ...], Total]:
     """A total for all calls that agree in these parts, sorted by them; without parts one for all calls."""
     totals: dict[tuple[str, ...], Total] = {}

@@ -13,8 +13,8 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.morphology import forms, normalize
 from mnemon_consumers.domain.alignment.parser import parse, take_apart
-from mnemon_consumers.domain.alignment.statement import Kind, Term
-from mnemon_infra.models.language.port import KnownFact, Said
+from mnemon_consumers.domain.alignment.statement import Term, TermKind
+from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 DERIVED_DAYS: Final = 366
 """A date so many days from its message, before or after, may be what "in May" or "last year" stands for."""
@@ -89,7 +89,7 @@ class Evidence:
 
 
 def find_unsupported(
-    text: str, sources: Sequence[int], said: Sequence[Said], known: Iterable[KnownFact]
+    text: str, sources: Sequence[int], said: Sequence[PromptMessage], known: Iterable[PromptFact]
 ) -> list[str]:
     """Find the names and numbers of a fact that its sources do not have, as the fact writes them.
 
@@ -118,13 +118,13 @@ def find_unsupported(
     missing += [
         term
         for term in terms
-        if term.kind is Kind.NUMBER and term.place not in dated and not _is_numbered(term, found)
+        if term.kind is TermKind.NUMBER and term.place not in dated and not _is_numbered(term, found)
     ]
     ordered = sorted(missing, key=lambda term: term.place)
     return list(dict.fromkeys(_as_written(term.text, text) for term in ordered))
 
 
-def _evidence(texts: Iterable[str], said: Sequence[Said]) -> Evidence:
+def _evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Evidence:
     read = [_plain(text[:LONGEST_SOURCE]) for text in texts]
     terms = [_terms(text) for text in read]
     dates = [each for of_text in terms for each in _dates(of_text)]
@@ -189,7 +189,7 @@ def _month(term: Term) -> int | None:
 
 def _is_may(term: Term) -> bool:
     """Whether a term is the month of May, which looks like a name."""
-    return term.kind is Kind.NAME and term.text == "may"
+    return term.kind is TermKind.NAME and term.text == "may"
 
 
 def _is_year(value: float) -> bool:
@@ -197,7 +197,7 @@ def _is_year(value: float) -> bool:
 
 
 def _values(term: Term) -> Iterator[float]:
-    if term.kind is not Kind.NUMBER:
+    if term.kind is not TermKind.NUMBER:
         return
     for key in term.keys:
         hours, colon, minutes = key.partition(":")
@@ -211,11 +211,11 @@ def _is_name(term: Term, text: str) -> bool:
     first, following, *_ = [*text.split(maxsplit=2), "", ""]
     begins = (
         term.place == 0
-        and term.kind is Kind.WORD
+        and term.kind is TermKind.WORD
         and first[:1].isupper()
         and bool(_VERBS.fullmatch(following))
     )
-    return (term.kind is Kind.NAME and not _is_may(term)) or begins
+    return (term.kind is TermKind.NAME and not _is_may(term)) or begins
 
 
 def _is_named(term: Term, words: frozenset[str]) -> bool:

@@ -28,7 +28,7 @@ from mnemon_consumers.extract.answers.pair_relations import ComparedPair, relati
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
-from mnemon_infra.models.language.port import Answer, KnownFact, Said
+from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 MOST_FACTS: Final = 50
 """Facts of one answer that are proposed."""
@@ -153,7 +153,10 @@ def schema() -> Mapping[str, Any]:
 
 
 def read(
-    answer: Answer, said: Sequence[Said], known: Collection[KnownFact], pairs: Sequence[FactPair] = ()
+    answer: ModelAnswer,
+    said: Sequence[PromptMessage],
+    known: Collection[PromptFact],
+    pairs: Sequence[FactPair] = (),
 ) -> Extracted:
     """Read an answer.
 
@@ -251,7 +254,7 @@ def _whole(text: str, start: int) -> tuple[int, bool]:
     return end, False
 
 
-def _fact(value: object, said: Sequence[Said], known: Collection[KnownFact]) -> ProposedFact | None:
+def _fact(value: object, said: Sequence[PromptMessage], known: Collection[PromptFact]) -> ProposedFact | None:
     """A fact that can be used. Its sources are log positions: where it names none, of all that was read."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)

@@ -13,20 +13,20 @@ from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_tex
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.domain.spending.calls import cost
 from mnemon_consumers.domain.spending.counters import count
-from mnemon_consumers.extract.answers.window_outcome import Asked, Judged, event_window, judge
-from mnemon_consumers.extract.window_requests import Question
+from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged, event_window, judge
+from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.subjects import parse
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.streams.log_writer import append_groups
 from mnemon_infra.broker.streams.trace_context import trace_at
 from mnemon_infra.database.windows.window_repository import Failed, StoredWindow
-from mnemon_infra.models.language.port import Answer, LineFailed
+from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("extract")
 
-Answered = tuple[Question, Answer | LineFailed]
+AnsweredRequest = tuple[WindowRequest, ModelAnswer | LineFailed]
 
 PAUSES: Final = (30.0, 120.0, 600.0)
 """Seconds before a stretch is asked for again, by how often it failed; the last one for all later ones."""
@@ -39,8 +39,8 @@ class Answering:
         self._budgets = budgets
 
     async def take(
-        self, connection: Client, answers: Sequence[Answered], asked: Asked
-    ) -> list[tuple[Question, Judged]]:
+        self, connection: Client, answers: Sequence[AnsweredRequest], asked: AnsweringModel
+    ) -> list[tuple[WindowRequest, Judged]]:
         """Put answers into the log, each user's in the order of what was said; returns what they were worth.
 
         Doing it again with the same answers changes nothing.
@@ -48,7 +48,7 @@ class Answering:
         Raises:
             nats.errors.Error: not all of it may be in the log.
         """
-        judged: list[tuple[Question, Judged]] = []
+        judged: list[tuple[WindowRequest, Judged]] = []
         await give_way()
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
@@ -69,15 +69,15 @@ class Answering:
     async def _bury(
         self,
         connection: Client,
-        question: Question,
-        outcome: Answer | LineFailed,
+        question: WindowRequest,
+        outcome: ModelAnswer | LineFailed,
         judged: Judged,
-        asked: Asked,
+        asked: AnsweringModel,
     ) -> None:
         assert judged.dead is not None, "looked at before"
         end = next(each for each in judged.events if parse(each.subject).name == "window.answered")
         letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
-        said = outcome.text if isinstance(outcome, Answer) else None
+        said = outcome.text if isinstance(outcome, ModelAnswer) else None
         said = said if judged.kept is None else judged.kept
         letter |= {"attempts": question.window.attempts, "batch_id": asked.batch_id}
         letter |= {"model": f"{asked.provider}/{asked.model}", "answer": said}
@@ -88,7 +88,7 @@ class Answering:
         await bury(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
-def _judged(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
+def _judged(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel) -> Judged:
     try:
         return judge(question, outcome, asked)
     except Exception as error:

@@ -9,14 +9,14 @@ from mnemon_consumers.domain.spending.calls import called
 from mnemon_consumers.extract.answers.grounding import find_unsupported
 from mnemon_consumers.extract.answers.parser import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
 from mnemon_consumers.extract.decide import EXTRACTOR, Death, answered, comparisons, proposals
-from mnemon_consumers.extract.window_requests import Question
+from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
-from mnemon_infra.models.language.port import Answer, LineFailed
+from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 
 MOST_IMPORTANCE: Final = 5
 """Highest importance of a fact with names or numbers that its source messages do not have: the usual one."""
@@ -27,7 +27,7 @@ REFUSED_AGAIN: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweringModel:
     """Who was asked. `batch_id`: as a line of that batch; None: by itself."""
 
     provider: str
@@ -55,7 +55,7 @@ class Judged:
     error: str | None = None
 
 
-def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Judged:
+def judge(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel) -> Judged:
     """Judge an outcome; one that is no use is given up after as many attempts as the settings say."""
     window, paid = question.window, _paid(question, outcome, asked)
     unanswered = _compared(question, {}, asked)
@@ -72,15 +72,15 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
         case LineFailed(error, is_refused, is_adapted):
             dead = Dead("refused" if is_refused else "no_answer", error)
             is_last = is_last or (is_refused and not is_adapted)
-        case Answer(is_refused=True, problem=problem):
+        case ModelAnswer(is_refused=True, problem=problem):
             dead = Dead("refused", str(problem))
             is_last = is_last or window.attempts >= REFUSED_AGAIN
-        case Answer(problem=str(problem)):
+        case ModelAnswer(problem=str(problem)):
             dead = Dead("unreadable", problem)
-        case Answer(is_cut=True) if not is_last:
+        case ModelAnswer(is_cut=True) if not is_last:
             # What is there of it may be used in the end; before, it is asked for the whole.
             dead = Dead("cut_off", "the answer ends for want of tokens")
-        case Answer():
+        case ModelAnswer():
             try:
                 extracted = read(outcome, question.said, question.known, question.pairs)
             except Unreadable as error:
@@ -99,7 +99,7 @@ def judge(question: Question, outcome: Answer | LineFailed, asked: Asked) -> Jud
     return Judged([end, *unanswered, *paid], dead=dead)
 
 
-def _checked(extracted: Extracted, question: Question) -> tuple[Extracted, list[list[str]]]:
+def _checked(extracted: Extracted, question: WindowRequest) -> tuple[Extracted, list[list[str]]]:
     """The facts, and of each the names and numbers that its source messages do not have.
 
     A fact that has some may be made up: it is kept, but takes no other fact's place and matters no more than
@@ -116,7 +116,7 @@ def _doubted(fact: ProposedFact) -> ProposedFact:
     return fact.model_copy(update={"supersedes": None, "importance": importance})
 
 
-def _too_many(extracted: Extracted, question: Question) -> tuple[Dead | None, str | None]:
+def _too_many(extracted: Extracted, question: WindowRequest) -> tuple[Dead | None, str | None]:
     """Why facts of an answer are left, and those, but for secrets; None where none is."""
     left = extracted.beyond_limit
     if not left:
@@ -151,12 +151,16 @@ def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window
     )
 
 
-def _compared(question: Question, relations: Mapping[FactPair, Relation], asked: Asked) -> list[LogEvent]:
+def _compared(
+    question: WindowRequest, relations: Mapping[FactPair, Relation], asked: AnsweringModel
+) -> list[LogEvent]:
     model = f"{asked.provider}/{asked.model}"
     return comparisons(event_window(question.window), question.pairs, relations, model, asked.batch_id)
 
 
-def _paid(question: Question, outcome: Answer | LineFailed, asked: Asked) -> list[LogEvent]:
+def _paid(
+    question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
+) -> list[LogEvent]:
     if outcome.usage is None:
         return []
     window = question.window

@@ -16,7 +16,7 @@ from mnemon_infra.database.windows.batches import StoredBatch
 from mnemon_infra.database.windows.batches import put as put_batch
 from mnemon_infra.database.windows.pending import Waiting, take_for_batch, waiting_for_batches
 from mnemon_infra.database.windows.window_repository import StoredWindow, hold
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -44,7 +44,7 @@ class Pooling:
     """Claims what is due for batches."""
 
     def __init__(
-        self, database: Database, settings: LiveSettings, patience: Patience, asking: Asking
+        self, database: Database, settings: LiveSettings, patience: CircuitBreaker, asking: Asking
     ) -> None:
         self._database = database
         self._settings = settings

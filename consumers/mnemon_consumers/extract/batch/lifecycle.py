@@ -19,8 +19,14 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.locks import locked_if_free
 from mnemon_infra.database.windows.batches import StoredBatch, change, open_batches, stored
 from mnemon_infra.database.windows.window_repository import Failed, StoredWindow, ask_again, counted, of_batch
-from mnemon_infra.models.language.circuit_breaker import Patience
-from mnemon_infra.models.language.port import Batches, LanguageModel, ModelRefused, ModelUnavailable, Progress
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
+from mnemon_infra.models.language.port import (
+    BatchApi,
+    BatchProgress,
+    LanguageModel,
+    ModelRefused,
+    ModelUnavailable,
+)
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -49,7 +55,7 @@ class Batching:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: Patience,
+        patience: CircuitBreaker,
         pooling: Pooling,
         submitting: Submitting,
         results: Results,
@@ -144,7 +150,7 @@ class Batching:
                     self._leave(batch.batch_id, 0)
 
     async def _read(
-        self, connection: Client, batch: StoredBatch, batches: Batches, progress: Progress
+        self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
         try:
             await self._results.read(connection, batch, batches, progress)

@@ -10,10 +10,10 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon_consumers.extract.answers.publication import Answering, again
-from mnemon_consumers.extract.answers.window_outcome import Asked
+from mnemon_consumers.extract.answers.window_outcome import AnsweringModel
 from mnemon_consumers.extract.batch.submission import of_users
 from mnemon_consumers.extract.projection_lag import Projections
-from mnemon_consumers.extract.window_requests import Question, questions
+from mnemon_consumers.extract.window_requests import WindowRequest, questions
 from mnemon_contracts.events.memory import BatchCompletedV1
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.engine import Database
@@ -30,7 +30,13 @@ from mnemon_infra.database.windows.window_repository import (
     of_batch,
     of_lines,
 )
-from mnemon_infra.models.language.port import Answer, Batches, LineFailed, ModelUnavailable, Progress
+from mnemon_infra.models.language.port import (
+    BatchApi,
+    BatchProgress,
+    LineFailed,
+    ModelAnswer,
+    ModelUnavailable,
+)
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -38,7 +44,7 @@ log = structlog.get_logger("extract")
 LINES: Final = 20
 """That are taken at a time: whatever else the process does is not to wait for it."""
 
-Outcomes = Mapping[int, Answer | LineFailed]
+Outcomes = Mapping[int, ModelAnswer | LineFailed]
 """By line."""
 
 
@@ -58,7 +64,7 @@ class Results:
         self._answering = answering
 
     async def read(
-        self, connection: Client, batch: StoredBatch, batches: Batches, progress: Progress
+        self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
         """Read all of a batch that has ended. What has no answer is asked for again, or given up.
 
@@ -67,7 +73,7 @@ class Results:
             DatabaseUnavailable, nats.errors.Error: the same.
         """
         failed: dict[StoredWindow, Failed] = {}
-        page: dict[int, Answer | LineFailed] = {}
+        page: dict[int, ModelAnswer | LineFailed] = {}
         try:
             async for result in batches.results(str(batch.provider_batch_id)):
                 line = _line(batch, result.line_id)
@@ -87,7 +93,7 @@ class Results:
         self,
         connection: Client,
         batch: StoredBatch,
-        progress: Progress,
+        progress: BatchProgress,
         failed: Mapping[StoredWindow, Failed],
     ) -> None:
         """End a batch of which there is nothing more to be read.
@@ -137,7 +143,7 @@ class Results:
         pairs = await self._database.read(pairs_of_batch(batch.batch_id, owners))
         asked = [_as_asked(question, pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
-        by = Asked(batch.provider, batch.model, batch.batch_id)
+        by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
         judged = await self._answering.take(connection, answers, by)
         answered = [question.window for question, each in judged if each.is_answered]
         async with self._database.transaction() as held:
@@ -151,7 +157,7 @@ class Results:
         }
 
 
-def _as_asked(question: Question, pairs: PairsByLine) -> Question:
+def _as_asked(question: WindowRequest, pairs: PairsByLine) -> WindowRequest:
     """The question with the pairs that the batch was to ask about: an answer counts for no others."""
     place = question.window.owner, question.window.line or 0
     return replace(question, pairs=pairs.get(place, ()))

@@ -15,16 +15,15 @@ from nats.aio.client import Client
 from mnemon_consumers.domain.spending.budget import Budgets, Reservations
 from mnemon_consumers.domain.spending.calls import estimate
 from mnemon_consumers.extract.answers.window_outcome import event_window, gone
-from mnemon_consumers.extract.window_requests import AskedPairs, Question, questions
+from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, questions
 from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction
-from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.rows import Owner
-from mnemon_infra.database.windows.batches import State, StoredBatch, change
+from mnemon_infra.database.windows.batches import BatchState, StoredBatch, change
 from mnemon_infra.database.windows.window_repository import (
     Failed,
     StoredWindow,
@@ -32,14 +31,14 @@ from mnemon_infra.database.windows.window_repository import (
     mark_answered,
     of_batch,
 )
-from mnemon_infra.models.language.circuit_breaker import Patience
+from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.port import (
-    Batches,
+    BatchApi,
+    BatchRequest,
     LanguageModel,
-    Line,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Request,
 )
 from mnemon_infra.settings.store import LiveSettings
 
@@ -77,7 +76,7 @@ class Submitting:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: Patience,
+        patience: CircuitBreaker,
         budgets: Budgets,
         on_its_way: timedelta,
     ) -> None:
@@ -157,8 +156,8 @@ class Submitting:
         log.info("a batch is submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
     async def _lines(
-        self, connection: Client, batch: StoredBatch, batches: Batches, reservations: Reservations
-    ) -> tuple[list[_AskedWindow], list[Line]]:
+        self, connection: Client, batch: StoredBatch, batches: BatchApi, reservations: Reservations
+    ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
         """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much, or
         its tenant would not have it asked there any more, or has not the budget for it.
         """
@@ -166,7 +165,7 @@ class Submitting:
         room = most_bytes
         asked: list[_AskedWindow] = []
         asked_pairs = AskedPairs(batch.batch_id)
-        lines: list[Line] = []
+        lines: list[BatchRequest] = []
         cleared: list[StoredWindow] = []
         over: list[Failed] = []
         held_by = await self._database.read(of_batch(batch.batch_id))
@@ -194,7 +193,7 @@ class Submitting:
                     continue
                 room -= size
                 asked.append(_AskedWindow(event_window(window, question.pairs), usd))
-                lines.append(Line(f"{batch.batch_id}-{window.line}", request))
+                lines.append(BatchRequest(f"{batch.batch_id}-{window.line}", request))
         await append(connection, [gone(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
             await mark_answered(held, cleared)
@@ -207,13 +206,15 @@ class Submitting:
             tenant, is_reserved=is_reserved
         )
 
-    def _estimate(self, batch: StoredBatch, question: Question, request: Request) -> float | None:
+    def _estimate(self, batch: StoredBatch, question: WindowRequest, request: ModelRequest) -> float | None:
         """US dollars that a line may cost; None where its tenant has no budget."""
         if not self._budgets.is_limited(question.window.tenant):
             return None
         return estimate(request, batch.model, question.settings.spending, in_batch=True)
 
-    async def _questions(self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs) -> list[Question]:
+    async def _questions(
+        self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs
+    ) -> list[WindowRequest]:
         asking = partial(
             questions,
             windows=windows,
@@ -226,7 +227,7 @@ class Submitting:
     async def _change(
         self,
         batch: StoredBatch,
-        state: State,
+        state: BatchState,
         *,
         provider_batch_id: str | None = None,
         error: str | None = None,
@@ -273,7 +274,7 @@ def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEven
     return events
 
 
-def _request(question: Question) -> Request | None:
+def _request(question: WindowRequest) -> ModelRequest | None:
     """What a provider is sent. None where it cannot be made: asked about by itself, it harms nobody else."""
     try:
         # What the text was made of would be held for nothing.
@@ -285,12 +286,12 @@ def _request(question: Question) -> Request | None:
         return None
 
 
-def _size(request: Request) -> int:
+def _size(request: ModelRequest) -> int:
     """Bytes of a line, at most, however its JSON is written."""
     return len(json.dumps([request.instructions, request.text, request.schema])) + AROUND
 
 
-def batches_of(model: LanguageModel) -> Batches:
+def batches_of(model: LanguageModel) -> BatchApi:
     """A model's batches.
 
     Raises:

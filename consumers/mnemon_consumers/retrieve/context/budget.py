@@ -5,9 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from mnemon_consumers.retrieve.context.contents import SECTIONS, Context, Said, Section, Summary
-from mnemon_consumers.retrieve.context.layout import Count, Layout, Rendered
-from mnemon_consumers.retrieve.context.selection import UNLIMITED, Choice, Chooser, Cut
+from mnemon_consumers.retrieve.context.contents import (
+    SECTIONS,
+    Context,
+    ContextMessage,
+    ContextSummary,
+    SectionKind,
+)
+from mnemon_consumers.retrieve.context.layout import ContextLayout, Count, Rendered
+from mnemon_consumers.retrieve.context.selection import UNLIMITED, Chooser, SectionSelection, TextCut
 from mnemon_contracts.settings.groups import Characters, Sections
 from mnemon_contracts.verbs.ask import ContextCoverage, ContextSection
 
@@ -27,17 +33,17 @@ class Fitted(NamedTuple):
     context: Context
     rendered: Rendered
     tokens: int
-    sections: Mapping[Section, ContextSection]
+    sections: Mapping[SectionKind, ContextSection]
     coverage: ContextCoverage | None
 
 
 def fit(
     context: Context,
-    layout: Layout,
+    layout: ContextLayout,
     budget: int,
     sections: Sections,
     count: Count,
-    cut: Cut,
+    cut: TextCut,
     characters: Characters = UNLIMITED,
 ) -> Fitted:
     """Choose what is shown of a context in at most `budget` tokens.
@@ -63,7 +69,7 @@ def fit(
         room -= tokens - budget
 
 
-def _chosen(chooser: Chooser, weights: Mapping[Section, int], room: int) -> Choice:
+def _chosen(chooser: Chooser, weights: Mapping[SectionKind, int], room: int) -> SectionSelection:
     rooms = {**weights, "recent": room if weights["recent"] else 0}
     choice = chooser.fill(rooms)
     wanted = {section: chosen.tokens for section, chosen in choice.items()}
@@ -73,7 +79,9 @@ def _chosen(chooser: Chooser, weights: Mapping[Section, int], room: int) -> Choi
     return chooser.extend(choice, spare) if weights["recent"] else choice
 
 
-def _shares(wanted: Mapping[Section, int], weights: Mapping[Section, int], room: int) -> dict[Section, int]:
+def _shares(
+    wanted: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
+) -> dict[SectionKind, int]:
     """What each wants, where that is within its part by weight; the others have the rest, by weight."""
     shares = dict(wanted)
     wanting = {section for section, tokens in wanted.items() if tokens}
@@ -87,14 +95,16 @@ def _shares(wanted: Mapping[Section, int], weights: Mapping[Section, int], room:
     return shares
 
 
-def _trimmed(context: Context, choice: Choice, reports: Mapping[Section, ContextSection]) -> Context:
+def _trimmed(
+    context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
+) -> Context:
     items: dict[str, Any] = {section: chosen.items for section, chosen in choice.items()}
     trimmed = any(report.left_out for report in reports.values())
     return replace(context, **items, trimmed=trimmed)
 
 
-def _reports(chooser: Chooser, choice: Choice) -> dict[Section, ContextSection]:
-    reports: dict[Section, ContextSection] = {}
+def _reports(chooser: Chooser, choice: SectionSelection) -> dict[SectionKind, ContextSection]:
+    reports: dict[SectionKind, ContextSection] = {}
     for section, (items, tokens) in choice.items():
         stored = chooser.context.of(section)
         not_considered = chooser.context.not_considered.get(section, 0)
@@ -107,14 +117,14 @@ def _reports(chooser: Chooser, choice: Choice) -> dict[Section, ContextSection]:
 
 
 def _with_messages(
-    context: Context, choice: Choice, reports: Mapping[Section, ContextSection]
-) -> tuple[Mapping[Section, ContextSection], ContextCoverage | None]:
+    context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
+) -> tuple[Mapping[SectionKind, ContextSection], ContextCoverage | None]:
     """Add to the reports how many messages of the conversation found no room."""
     if context.extent is None:
         return reports, None
-    shown = [item for item in choice["summaries"].items if isinstance(item, Summary)]
+    shown = [item for item in choice["summaries"].items if isinstance(item, ContextSummary)]
     accounted = context.extent.account(_shown_messages(context, choice), shown)
-    left_out: dict[Section, int] = {
+    left_out: dict[SectionKind, int] = {
         "recent": accounted.left_out,
         "summaries": accounted.in_summaries_left_out,
     }
@@ -126,9 +136,9 @@ def _with_messages(
     return {**reports, **added}, accounted.coverage
 
 
-def _shown_messages(context: Context, choice: Choice) -> set[str]:
+def _shown_messages(context: Context, choice: SectionSelection) -> set[str]:
     """Messages of which all is shown: a message whose tools alone are named is not."""
-    found = {item.id for item in choice["conversation"].items if isinstance(item, Said)}
-    items = Counter(item.id for item in choice["recent"].items if isinstance(item, Said))
+    found = {item.id for item in choice["conversation"].items if isinstance(item, ContextMessage)}
+    items = Counter(item.id for item in choice["recent"].items if isinstance(item, ContextMessage))
     whole = Counter(item.id for item in context.recent)
     return found | {event_id for event_id, number in items.items() if number >= whole[event_id]}

@@ -7,21 +7,21 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from mnemon_consumers.retrieve.context.coverage import ConversationExtent
 from mnemon_consumers.retrieve.context.text import stamped, tools_used
-from mnemon_consumers.retrieve.context.wording import ENGLISH, Language, Wording
+from mnemon_consumers.retrieve.context.wording import ENGLISH, ContextLanguage, Wording
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.events.memory import Kind
 from mnemon_contracts.settings.groups import TimeStamps
 from mnemon_infra.database.memory.user_memory import StoredRow
 
-Section: TypeAlias = Literal[
+SectionKind: TypeAlias = Literal[
     "facts", "summaries", "user_data", "working", "recent", "relevant", "documents", "conversation"
 ]
 """A part of the context; `mnemon_contracts.settings.groups.Sections` gives each its tokens."""
 
-SECTIONS: tuple[Section, ...] = get_args(Section)
+SECTIONS: tuple[SectionKind, ...] = get_args(SectionKind)
 
 
-class Fact(NamedTuple):
+class ContextFact(NamedTuple):
     """A fact that may be shown.
 
     Attributes:
@@ -39,7 +39,7 @@ class Fact(NamedTuple):
     score: float = 0.0
 
 
-class Said(NamedTuple):
+class ContextMessage(NamedTuple):
     """A message that may be shown, time stamp included; `id` is its event id."""
 
     id: str
@@ -55,7 +55,7 @@ class DataField(NamedTuple):
     value: Any
 
 
-class Summary(NamedTuple):
+class ContextSummary(NamedTuple):
     """A summary of earlier messages in a few sentences, and the log positions that it covers."""
 
     text: str
@@ -77,7 +77,7 @@ class CurrentTime(NamedTuple):
     text: str
 
 
-Item: TypeAlias = Fact | Said | DataField | Summary | Passage | CurrentTime
+Item: TypeAlias = ContextFact | ContextMessage | DataField | ContextSummary | Passage | CurrentTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,39 +102,39 @@ class Context:
         not_considered: of each section the number of items that are stored and not among those above.
     """
 
-    facts: Sequence[Fact] = ()
-    summaries: Sequence[Summary] = ()
+    facts: Sequence[ContextFact] = ()
+    summaries: Sequence[ContextSummary] = ()
     user_data: Sequence[DataField] = ()
-    working: Sequence[Fact] = ()
-    recent: Sequence[Said] = ()
-    relevant: Sequence[Fact] = ()
+    working: Sequence[ContextFact] = ()
+    recent: Sequence[ContextMessage] = ()
+    relevant: Sequence[ContextFact] = ()
     documents: Sequence[Passage] = ()
-    conversation: Sequence[Said] = ()
+    conversation: Sequence[ContextMessage] = ()
     current_time: CurrentTime | None = None
-    language: Language = "en"
+    language: ContextLanguage = "en"
     trimmed: bool = False
     incomplete: bool = False
     extent: ConversationExtent | None = None
     conversation_limit: int | None = None
-    not_considered: Mapping[Section, int] = field(default_factory=dict)
+    not_considered: Mapping[SectionKind, int] = field(default_factory=dict)
 
-    def of(self, section: Section) -> Sequence[Item]:
+    def of(self, section: SectionKind) -> Sequence[Item]:
         """The items of one section."""
         items: Sequence[Item] = getattr(self, section)
         return items
 
 
-def said(rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLISH) -> list[Said]:
+def said(rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLISH) -> list[ContextMessage]:
     """Messages as a model is shown them, with a line after each answer that used tools.
 
     Of one without words only that line: there are models that refuse an empty message.
     """
-    shown: list[Said] = []
+    shown: list[ContextMessage] = []
     for row in rows:
         if row.content.strip():
-            shown.append(Said(row.event_id, row.role, stamped(row, stamps), row.name))
+            shown.append(ContextMessage(row.event_id, row.role, stamped(row, stamps), row.name))
         if row.tool_calls:
-            shown.append(Said(row.event_id, "system", tools_used(row.tool_calls, wording)))
+            shown.append(ContextMessage(row.event_id, "system", tools_used(row.tool_calls, wording)))
     return shown
 
 

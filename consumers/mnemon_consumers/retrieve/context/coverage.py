@@ -10,7 +10,7 @@ from mnemon_contracts.verbs.ask import ContextCoverage
 from mnemon_infra.database.memory.user_memory import ConversationView, StoredRow
 from mnemon_infra.database.messages.counts import MessageCount
 
-Outcome = Literal["shown", "summarised", "summary left out", "left out"]
+MessageCoverage = Literal["shown", "summarised", "summary left out", "left out"]
 
 
 class SummaryRange(Protocol):
@@ -141,9 +141,9 @@ class ConversationExtent:
 
     def account(self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]) -> AccountedMessages:
         """Count the messages by what is shown of them: `shown` are event ids."""
-        numbers: Counter[Outcome] = Counter()
+        numbers: Counter[MessageCoverage] = Counter()
 
-        def unshown(seq: int) -> Outcome:
+        def unshown(seq: int) -> MessageCoverage:
             if is_covered(seq, shown_summaries):
                 return "summarised"
             return "summary left out" if is_covered(seq, self.summaries) else "left out"

@@ -7,24 +7,24 @@ from types import MappingProxyType
 from typing import Final
 
 from mnemon_consumers.retrieve.context.contents import (
+    ContextFact,
+    ContextMessage,
+    ContextSummary,
     CurrentTime,
     DataField,
-    Fact,
     Item,
     Passage,
-    Said,
-    Section,
-    Summary,
+    SectionKind,
 )
-from mnemon_consumers.retrieve.context.layout import Around, Layout, MessageLayout, TextLayout
+from mnemon_consumers.retrieve.context.layout import Around, ContextLayout, MessageLayout, TextLayout
 from mnemon_consumers.retrieve.context.text import folded, indented, plain
-from mnemon_consumers.retrieve.context.wording import WORDINGS, Language, Wording
+from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage, Wording
 from mnemon_contracts.verbs.ask import Format
 
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _XML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
-_BLOCKS: Final[Mapping[Section, str]] = {
+_BLOCKS: Final[Mapping[SectionKind, str]] = {
     "facts": "PROFILE MEMORY",
     "working": "WORKING MEMORY",
     "relevant": "RELEVANT MEMORY FOR THIS TURN",
@@ -45,12 +45,12 @@ _BLOCK_TITLE = re.compile(
 _HEADING = re.compile(r"^(\s*)#", re.MULTILINE)
 
 
-def _fact(fact: Fact, wording: Wording) -> str:
+def _fact(fact: ContextFact, wording: Wording) -> str:
     until = f" ({wording.until} {fact.expires_at:%Y-%m-%d})" if fact.expires_at else ""
     return folded(fact.text) + until
 
 
-def _said(said: Said, wording: Wording) -> str:
+def _said(said: ContextMessage, wording: Wording) -> str:
     speaker = wording.roles[said.role] + (f" ({folded(said.name)})" if said.name else "")
     return f"{speaker}: {indented(said.text)}"
 
@@ -66,15 +66,15 @@ def _passage(passage: Passage) -> str:
 
 def _in_message(wording: Wording, item: Item) -> str:
     match item:
-        case Fact():
+        case ContextFact():
             return _fact(item, wording)
-        case Said():
+        case ContextMessage():
             return _said(item, wording)
         case DataField():
             return _data(item, wording)
         case Passage():
             return _passage(item)
-        case Summary() | CurrentTime():
+        case ContextSummary() | CurrentTime():
             return folded(item.text)
 
 
@@ -84,7 +84,7 @@ def _in_typed_message(wording: Wording, item: Item) -> str:
 
 def _listed(item: Item, line: str, *, is_typed: bool) -> str:
     """A fact as a line of a list, where wanted with its kind: `- [preference] Likes tea`."""
-    if not isinstance(item, Fact):
+    if not isinstance(item, ContextFact):
         return line
     return f"- [{item.kind}] {line}" if is_typed else f"- {line}"
 
@@ -96,17 +96,17 @@ def _in_xml(wording: Wording, is_typed: bool, item: Item) -> str:
 
 def _in_blocks(wording: Wording, is_typed: bool, item: Item) -> str:
     line = _listed(item, _in_message(wording, item), is_typed=is_typed)
-    return _BLOCK_TITLE.sub(r"(\1)", f"- {line}" if isinstance(item, Summary) else line)
+    return _BLOCK_TITLE.sub(r"(\1)", f"- {line}" if isinstance(item, ContextSummary) else line)
 
 
 def _in_markdown(wording: Wording, item: Item) -> str:
     line = _in_message(wording, item)
     match item:
-        case Fact():
+        case ContextFact():
             return _listed(item, line, is_typed=True)
-        case Said():
+        case ContextMessage():
             return _HEADING.sub(r"\1\\#", f"- {line}")
-        case Summary() | CurrentTime():
+        case ContextSummary() | CurrentTime():
             return f"- {line}"
     return line
 
@@ -191,7 +191,7 @@ def _markdown(wording: Wording, *, is_typed: bool) -> TextLayout:
     )
 
 
-def _layouts(wording: Wording, *, is_typed: bool) -> Mapping[Format, Layout]:
+def _layouts(wording: Wording, *, is_typed: bool) -> Mapping[Format, ContextLayout]:
     return MappingProxyType(
         {
             "messages": _messages(wording, is_typed=is_typed),
@@ -202,10 +202,10 @@ def _layouts(wording: Wording, *, is_typed: bool) -> Mapping[Format, Layout]:
     )
 
 
-LAYOUTS_BY_LANGUAGE: Final[Mapping[Language, Mapping[Format, Layout]]] = MappingProxyType(
+LAYOUTS_BY_LANGUAGE: Final[Mapping[ContextLanguage, Mapping[Format, ContextLayout]]] = MappingProxyType(
     {language: _layouts(wording, is_typed=False) for language, wording in WORDINGS.items()}
 )
-TYPED_LAYOUTS: Final[Mapping[Language, Mapping[Format, Layout]]] = MappingProxyType(
+TYPED_LAYOUTS: Final[Mapping[ContextLanguage, Mapping[Format, ContextLayout]]] = MappingProxyType(
     {language: _layouts(wording, is_typed=True) for language, wording in WORDINGS.items()}
 )
 """With the kind of each fact in every format, and a sentence in every format where nothing is known."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-from mnemon_consumers.retrieve.context.wording import Language
+from mnemon_consumers.retrieve.context.wording import ContextLanguage
 
 ENOUGH_LETTERS: Final = 40
 """Letters of the user's messages that decide without any other text: more than one foreign word has."""
@@ -22,7 +22,7 @@ _CYRILLIC: Final = re.compile("[А-Яа-яЁё]+")
 _LATIN: Final = re.compile("[A-Za-z]+")
 
 
-def detect_language(said: Sequence[str], known: Iterable[str]) -> Language:
+def detect_language(said: Sequence[str], known: Iterable[str]) -> ContextLanguage:
     """Return the language in which most texts are written.
 
     Each text has one vote, and letters decide a tie, so that a single foreign message changes nothing: the
@@ -32,8 +32,8 @@ def detect_language(said: Sequence[str], known: Iterable[str]) -> Language:
         said: messages of the user.
         known: texts that are asked where the user has said little, such as facts and summaries.
     """
-    votes: Counter[Language] = Counter()
-    letters: Counter[Language] = Counter()
+    votes: Counter[ContextLanguage] = Counter()
+    letters: Counter[ContextLanguage] = Counter()
     for number, text in enumerate(chain(said, known)):
         if number >= len(said) and letters.total() >= ENOUGH_LETTERS:
             break

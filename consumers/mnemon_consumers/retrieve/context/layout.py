@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
-from mnemon_consumers.retrieve.context.contents import Context, Item, Said, Section
+from mnemon_consumers.retrieve.context.contents import Context, ContextMessage, Item, SectionKind
 from mnemon_consumers.retrieve.context.text import folded
 from mnemon_contracts.verbs.ask import RenderedMessage
 
@@ -38,7 +38,7 @@ class Around(NamedTuple):
     closing: str = ""
 
 
-class Layout(Protocol):
+class ContextLayout(Protocol):
     """A format. The tokens of a section are those of its frame and of its items, give or take a few.
 
     Attributes:
@@ -54,11 +54,11 @@ class Layout(Protocol):
 
     def tokens(self, rendered: Rendered, count: Count) -> int: ...
 
-    def section_tokens(self, section: Section, items: Sequence[Item], count: Count) -> int: ...
+    def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int: ...
 
-    def frame_tokens(self, section: Section, count: Count) -> int: ...
+    def frame_tokens(self, section: SectionKind, count: Count) -> int: ...
 
-    def item_tokens(self, section: Section, item: Item, count: Count) -> int: ...
+    def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class TextLayout:
         missing: stands first when nothing is known but messages, and nothing could not be read.
     """
 
-    sections: Mapping[Section, Around]
+    sections: Mapping[SectionKind, Around]
     line: Callable[[Item], str]
     current_time: Around
     missing: str | None = None
@@ -93,17 +93,17 @@ class TextLayout:
     def tokens(self, rendered: Rendered, count: Count) -> int:
         return count(rendered.text) if rendered.text else 0
 
-    def section_tokens(self, section: Section, items: Sequence[Item], count: Count) -> int:
+    def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
         # With the blank line that parts it from the next.
         return count(f"{self._section(section, items)}\n\n") if items else 0
 
-    def frame_tokens(self, section: Section, count: Count) -> int:
+    def frame_tokens(self, section: SectionKind, count: Count) -> int:
         return count(f"{self._section(section, ())}\n\n")
 
-    def item_tokens(self, section: Section, item: Item, count: Count) -> int:
+    def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
         return count(f"{self.line(item)}\n")
 
-    def _section(self, section: Section, items: Sequence[Item]) -> str:
+    def _section(self, section: SectionKind, items: Sequence[Item]) -> str:
         around = self.sections[section]
         return around.opening + "\n".join(map(self.line, items)) + around.closing
 
@@ -120,7 +120,7 @@ class MessageLayout:
         missing: is the first message when nothing is known but messages, and nothing could not be read.
     """
 
-    sections: Mapping[Section, Around]
+    sections: Mapping[SectionKind, Around]
     line: Callable[[Item], str]
     current_time: Around
     tool_result: str
@@ -143,27 +143,27 @@ class MessageLayout:
     def tokens(self, rendered: Rendered, count: Count) -> int:
         return sum(_message_tokens(message, count) for message in rendered.messages)
 
-    def section_tokens(self, section: Section, items: Sequence[Item], count: Count) -> int:
+    def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
         return sum(_message_tokens(message, count) for message in self._messages(section, items))
 
-    def frame_tokens(self, section: Section, count: Count) -> int:
+    def frame_tokens(self, section: SectionKind, count: Count) -> int:
         return 0 if section == "recent" else PER_MESSAGE + count(self.sections[section].opening)
 
-    def item_tokens(self, section: Section, item: Item, count: Count) -> int:
+    def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
         if section == "recent":
             return self.section_tokens(section, (item,), count)
         return count(f"{self.line(item)}\n")
 
-    def _messages(self, section: Section, items: Sequence[Item]) -> Iterator[RenderedMessage]:
+    def _messages(self, section: SectionKind, items: Sequence[Item]) -> Iterator[RenderedMessage]:
         if section == "recent":
             for item in items:
-                if isinstance(item, Said):
+                if isinstance(item, ContextMessage):
                     yield self._as_said(item)
         elif items:
             lines = "\n".join(map(self.line, items))
             yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
 
-    def _as_said(self, said: Said) -> RenderedMessage:
+    def _as_said(self, said: ContextMessage) -> RenderedMessage:
         """As every provider takes it: a tool's result only follows its call there, and names are of ASCII."""
         role, text, name = said.role, said.text, said.name
         if role == "tool":

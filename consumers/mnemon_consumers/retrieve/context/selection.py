@@ -4,11 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
-from mnemon_consumers.retrieve.context.contents import Context, Fact, Item, Passage, Said, Section, Summary
-from mnemon_consumers.retrieve.context.layout import Count, Layout
+from mnemon_consumers.retrieve.context.contents import (
+    Context,
+    ContextFact,
+    ContextMessage,
+    ContextSummary,
+    Item,
+    Passage,
+    SectionKind,
+)
+from mnemon_consumers.retrieve.context.layout import ContextLayout, Count
 from mnemon_contracts.settings.groups import Characters
 
-Cut: TypeAlias = Callable[[str, int], str]
+TextCut: TypeAlias = Callable[[str, int], str]
 """The beginning of a text, of at most so many tokens."""
 
 WORTH_SHOWING: Final = 24
@@ -20,7 +28,7 @@ MOST_MISSES: Final = 8
 MOST_CHARACTERS: Final = 16
 """Of one token: a text with more of them for each token of the room is too long without being counted."""
 
-ORDER_OF_CHOICE: Final[tuple[Section, ...]] = (
+ORDER_OF_CHOICE: Final[tuple[SectionKind, ...]] = (
     "facts",
     "working",
     "relevant",
@@ -30,7 +38,7 @@ ORDER_OF_CHOICE: Final[tuple[Section, ...]] = (
     "recent",
     "conversation",
 )
-NOT_REPEATED_FROM: Final[Mapping[Section, tuple[Section, ...]]] = {
+NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
@@ -47,7 +55,7 @@ class Chosen(NamedTuple):
     tokens: int = 0
 
 
-Choice: TypeAlias = dict[Section, Chosen]
+SectionSelection: TypeAlias = dict[SectionKind, Chosen]
 
 
 class Chooser:
@@ -56,9 +64,9 @@ class Chooser:
     def __init__(
         self,
         context: Context,
-        layout: Layout,
+        layout: ContextLayout,
         count: Count,
-        cut: Cut,
+        cut: TextCut,
         characters: Characters = UNLIMITED,
     ) -> None:
         self.context = replace(
@@ -70,32 +78,32 @@ class Chooser:
         self._layout = layout
         self._count = count
         self._cut = cut
-        self._characters: Mapping[Section, int | None] = {
+        self._characters: Mapping[SectionKind, int | None] = {
             "facts": characters.facts,
             "working": characters.working,
             "relevant": characters.relevant,
         }
 
-    def fill(self, rooms: Mapping[Section, int]) -> Choice:
+    def fill(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
         """Choose for every section, each within its own tokens."""
-        choice: Choice = {}
+        choice: SectionSelection = {}
         for section in ORDER_OF_CHOICE:
             choice[section] = self._choose(section, self.candidates(section, choice), rooms[section])
         return choice
 
-    def extend(self, choice: Choice, spare: int) -> Choice:
+    def extend(self, choice: SectionSelection, spare: int) -> SectionSelection:
         """Show more recent messages, with the tokens that all else has left."""
         room = choice["recent"].tokens + spare
         extended = choice | {"recent": self._choose("recent", self.context.recent, room)}
         earlier = _unrepeated("conversation", choice["conversation"].items, extended)
         return extended | {"conversation": Chosen(earlier, self._tokens("conversation", earlier))}
 
-    def candidates(self, section: Section, choice: Choice) -> Sequence[Item]:
+    def candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
         """What there is of a section and not shown in another."""
         candidates = _unrepeated(section, self.context.of(section), choice)
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
-    def _choose(self, section: Section, candidates: Sequence[Item], room: int) -> Chosen:
+    def _choose(self, section: SectionKind, candidates: Sequence[Item], room: int) -> Chosen:
         characters = self._characters.get(section)
         if characters is not None:
             candidates = self._within(section, candidates, characters)
@@ -109,7 +117,7 @@ class Chooser:
             allowed -= tokens - room
         return Chosen()
 
-    def _within(self, section: Section, candidates: Sequence[Item], characters: int) -> Sequence[Item]:
+    def _within(self, section: SectionKind, candidates: Sequence[Item], characters: int) -> Sequence[Item]:
         """Those whose lines fit in so many characters, in order of preference, none cut."""
         left = characters - self._layout.frame_tokens(section, len)
         fitting: list[Item] = []
@@ -120,7 +128,7 @@ class Chooser:
                 left -= length
         return fitting
 
-    def _greedily(self, section: Section, candidates: Sequence[Item], room: int) -> Sequence[Item]:
+    def _greedily(self, section: SectionKind, candidates: Sequence[Item], room: int) -> Sequence[Item]:
         left = room - self._layout.frame_tokens(section, self._count)
         match section:
             case "recent":
@@ -131,7 +139,7 @@ class Chooser:
                 return self._until_full(section, candidates, left)
         return self._whole_ones(section, candidates, left)
 
-    def _whole_ones(self, section: Section, candidates: Sequence[Item], left: int) -> Sequence[Item]:
+    def _whole_ones(self, section: SectionKind, candidates: Sequence[Item], left: int) -> Sequence[Item]:
         """Those that fit, in order of preference, none cut: half a fact may say the contrary."""
         shown: list[Item] = []
         for tried, item in enumerate(candidates):
@@ -143,7 +151,7 @@ class Chooser:
                 left -= tokens
         return shown
 
-    def _until_full(self, section: Section, candidates: Sequence[Item], left: int) -> list[Item]:
+    def _until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
         """In order of preference, up to the first that does not fit: of that one, its beginning."""
         shown: list[Item] = []
         for item in candidates:
@@ -170,8 +178,8 @@ class Chooser:
         after = min(len(shown), len(messages) - asked - 1)
         return [*shown[: len(shown) - after], messages[asked], *shown[len(shown) - after :]]
 
-    def _shortened(self, section: Section, item: Item, room: int) -> Item | None:
-        if not isinstance(item, Said | Summary | Passage):
+    def _shortened(self, section: SectionKind, item: Item, room: int) -> Item | None:
+        if not isinstance(item, ContextMessage | ContextSummary | Passage):
             return None
         allowed = room - self._layout.item_tokens(section, item._replace(text=""), self._count)
         while allowed > 0:
@@ -185,14 +193,14 @@ class Chooser:
             allowed -= over
         return None
 
-    def _item_tokens(self, section: Section, item: Item, room: int) -> int:
+    def _item_tokens(self, section: SectionKind, item: Item, room: int) -> int:
         """Exact where the item may fit; of what cannot, more than the room."""
         longest = room * MOST_CHARACTERS
         return self._layout.item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
         )
 
-    def _tokens(self, section: Section, items: Sequence[Item]) -> int:
+    def _tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
         """What a section needs: so many tokens are enough to choose the same again."""
         if not items:
             return 0
@@ -204,19 +212,19 @@ class Chooser:
         return max(parts, self._layout.section_tokens(section, items, self._count))
 
 
-def _precedence(fact: Fact) -> tuple[int, float]:
+def _precedence(fact: ContextFact) -> tuple[int, float]:
     return -fact.importance, -fact.changed_at.timestamp()
 
 
 def _is_users(item: Item) -> bool:
-    return isinstance(item, Said) and item.role == "user"
+    return isinstance(item, ContextMessage) and item.role == "user"
 
 
-def _unrepeated(section: Section, items: Sequence[Item], choice: Choice) -> Sequence[Item]:
+def _unrepeated(section: SectionKind, items: Sequence[Item], choice: SectionSelection) -> Sequence[Item]:
     others = NOT_REPEATED_FROM.get(section, ())
     shown = {_id(item) for other in others for item in choice[other].items}
     return [item for item in items if _id(item) not in shown] if shown else items
 
 
 def _id(item: Item) -> str | None:
-    return item.id if isinstance(item, Fact | Said) else None
+    return item.id if isinstance(item, ContextFact | ContextMessage) else None

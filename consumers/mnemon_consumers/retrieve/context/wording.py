@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from mnemon_contracts.events.chat import Role
 
-Language = Literal["en", "ru"]
+ContextLanguage = Literal["en", "ru"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +78,4 @@ RUSSIAN: Final = Wording(
     },
 )
 
-WORDINGS: Final[Mapping[Language, Wording]] = MappingProxyType({"en": ENGLISH, "ru": RUSSIAN})
+WORDINGS: Final[Mapping[ContextLanguage, Wording]] = MappingProxyType({"en": ENGLISH, "ru": RUSSIAN})

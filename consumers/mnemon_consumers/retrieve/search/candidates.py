@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import Candidate, fused
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fused
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.models import bm25
-from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Owner, Sparse, Vectors
+from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Sparse, VectorStore
 
 
 class Breadth(NamedTuple):
@@ -28,7 +29,7 @@ def breadth(limit: int) -> Breadth:
 
 
 async def candidates(
-    vectors: Vectors,
+    vectors: VectorStore,
     collection: Collection,
     owner: Owner,
     query: str,
@@ -36,7 +37,7 @@ async def candidates(
     each_way: int,
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
-) -> list[Candidate]:
+) -> list[FusedCandidate]:
     """What may be relevant and has these payload fields and ids, best first.
 
     By words only where there is no vector.

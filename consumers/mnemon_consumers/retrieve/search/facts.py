@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import Candidate, relevance
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, relevance
 from mnemon_contracts.settings.groups import Retrieval
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 
 HIGH: Final = 8
 """The importance from which on a fact does not fade."""
@@ -21,14 +21,14 @@ WEIGHT: Final = 0.02
 class RankedFact(NamedTuple):
     """A fact and its score; `parts` is what the score is made of."""
 
-    fact: StoredFact
+    fact: FactRecord
     score: float
     parts: dict[str, float]
 
 
 def ranked(
-    facts: Iterable[StoredFact],
-    found: Mapping[str, Candidate],
+    facts: Iterable[FactRecord],
+    found: Mapping[str, FusedCandidate],
     share: float,
     settings: Retrieval,
     now: datetime,
@@ -52,7 +52,7 @@ def ranked(
 
 
 def _scored(
-    fact: StoredFact, candidate: Candidate, share: float, settings: Retrieval, now: datetime
+    fact: FactRecord, candidate: FusedCandidate, share: float, settings: Retrieval, now: datetime
 ) -> RankedFact:
     overlap = candidate.overlap * share
     parts = {
@@ -66,7 +66,7 @@ def _scored(
     return RankedFact(fact, score, parts)
 
 
-def freshness(fact: StoredFact, settings: Retrieval, now: datetime) -> float:
+def freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
     """What time has left of it, 0 to 1: `exp(-days / decay_days)` in the archive unless it is important."""
     if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
         return 1.0

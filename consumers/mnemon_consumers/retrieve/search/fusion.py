@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT
 from mnemon_infra.models import bm25
-from mnemon_infra.vectors.port import Hit
+from mnemon_infra.vectors.port import PointHit
 
 WORDS, MEANING = 0.5, 0.5
 
@@ -22,7 +22,7 @@ LAST = 0.02
 """How far below the last the bottom lies, as a share of the range: a match keeps a score above zero."""
 
 
-class Candidate(NamedTuple):
+class FusedCandidate(NamedTuple):
     """Something that may be what is looked for.
 
     Attributes:
@@ -42,7 +42,9 @@ class Candidate(NamedTuple):
     similarity: float | None
 
 
-def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None, limit: int) -> list[Candidate]:
+def fused(
+    by_words: Sequence[PointHit], by_meaning: Sequence[PointHit] | None, limit: int
+) -> list[FusedCandidate]:
     """All that was found, best first. Without meaning, words are all.
 
     Each ranking is stretched to 0 to 1 before they are added: term weights and cosines have no common scale,
@@ -67,7 +69,7 @@ def fused(by_words: Sequence[Hit], by_meaning: Sequence[Hit] | None, limit: int)
         one, other = words.get(point, 0.0), meaning.get(point, 0.0)
         score = of_words * one + of_meaning * other
         overlap, similarity = overlaps.get(point, 0.0), similarities.get(point, unknown)
-        candidates.append(Candidate(payload, score, one, other, overlap, similarity))
+        candidates.append(FusedCandidate(payload, score, one, other, overlap, similarity))
     candidates.sort(key=lambda each: -each.score)
     return candidates
 
@@ -90,7 +92,7 @@ def share_of_words(query: str, text: str) -> float:
     return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
 
 
-def _stretched(hits: Sequence[Hit], least_spread: float) -> dict[int, float]:
+def _stretched(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:
     """1 for the best, a little for the last, or for what is `least_spread` below the best, if lower."""
     if not hits:
         return {}

@@ -10,9 +10,9 @@ from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 Part = Literal[Tier, "recent", "earlier", "all"]
 """Facts of a tier; messages within the window and beyond it; or all there is of a scope."""
 
-Parts = frozenset[Part]
+ScopeParts = frozenset[Part]
 
-WHOLE: Final[Mapping[FoundScope, Parts]] = {
+WHOLE: Final[Mapping[FoundScope, ScopeParts]] = {
     "memories": frozenset({"profile", "working", "archive"}),
     "messages": frozenset({"recent", "earlier"}),
     "documents": frozenset({"all"}),
@@ -20,7 +20,7 @@ WHOLE: Final[Mapping[FoundScope, Parts]] = {
 }
 """All parts of each scope."""
 
-_NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, Parts]]] = {
+_NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
     **{scope: {scope: parts} for scope, parts in WHOLE.items()},
     "short": {"messages": frozenset({"recent"})},
     "medium": {"summaries": frozenset({"all"}), "memories": frozenset({"working"})},
@@ -32,19 +32,19 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, Parts]]] = {
 }
 
 
-class Window(NamedTuple):
+class RecentWindow(NamedTuple):
     """The messages that are recent: the newest of a conversation; None is the current one."""
 
     conversation: str | None
     messages: int
 
 
-NO_WINDOW: Final = Window(None, 0)
+NO_WINDOW: Final = RecentWindow(None, 0)
 
 
-def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, Parts]:
+def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
     """The scopes to be searched, each with its parts, in the order in which they are named."""
-    found: dict[FoundScope, Parts] = {}
+    found: dict[FoundScope, ScopeParts] = {}
     for named in scopes:
         for scope, parts in _NAMED[named].items():
             found[scope] = found.get(scope, frozenset()) | parts

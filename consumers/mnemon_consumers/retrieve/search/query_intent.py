@@ -99,7 +99,7 @@ class Day(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryIntent:
     """A query, and what it names."""
 
     text: str

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.query_intent import Asked, speaks_of_others, tells_time
+from mnemon_consumers.retrieve.search.query_intent import QueryIntent, speaks_of_others, tells_time
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 SESSION_GAP: Final = timedelta(hours=3)
@@ -56,7 +56,9 @@ class Ranked(NamedTuple):
     parts: dict[str, float]
 
 
-def reranked(scores: Mapping[str, float], around: Surroundings, asked: Asked, limit: int) -> list[Ranked]:
+def reranked(
+    scores: Mapping[str, float], around: Surroundings, asked: QueryIntent, limit: int
+) -> list[Ranked]:
     """The messages that were found and those near them, best first.
 
     A message that shares no more than a session with what was found is left out.
@@ -155,7 +157,7 @@ def _session_scores(own: Mapping[int, float], session_of: Mapping[int, int]) -> 
     return {session: total / best for session, total in sums.items()}
 
 
-def _speakers(messages: list[VisibleMessage], asked: Asked) -> frozenset[str]:
+def _speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[str]:
     """Whom the query names: by name, or else by `I` and `you`, as who asks is the user."""
     names = {each.name for each in messages if each.name}
     named = frozenset(name for name in names if asked.names(name))
@@ -165,7 +167,7 @@ def _speakers(messages: list[VisibleMessage], asked: Asked) -> frozenset[str]:
     return frozenset(role for role, is_meant in roles if is_meant)
 
 
-def _factors_at_most(message: VisibleMessage, asked: Asked, named: frozenset[str]) -> dict[str, float]:
+def _factors_at_most(message: VisibleMessage, asked: QueryIntent, named: frozenset[str]) -> dict[str, float]:
     """What speaks for a message, before its text is looked at."""
     factors = {}
     if message.name in named or message.role in named:

@@ -13,22 +13,30 @@ import structlog
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
 from mnemon_consumers.retrieve.search.candidates import Breadth, breadth, candidates
-from mnemon_consumers.retrieve.search.fusion import Candidate, relevance, share_of_words
-from mnemon_consumers.retrieve.search.levels import NO_WINDOW, WHOLE, Parts, Window, named_parts, narrow
-from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, Asked
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, relevance, share_of_words
+from mnemon_consumers.retrieve.search.levels import (
+    NO_WINDOW,
+    WHOLE,
+    RecentWindow,
+    ScopeParts,
+    named_parts,
+    narrow,
+)
+from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, QueryIntent
 from mnemon_consumers.retrieve.search.rerank import reranked
 from mnemon_consumers.retrieve.search.statistics import Statistics
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Retrieval
+from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FoundScope, SearchScope
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
-from mnemon_infra.database.messages.lookup import VisibleMessage, Wanted
+from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 from mnemon_infra.models.embedding import EmbeddingUnavailable
-from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Owner, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, Dense, IdFilter, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("search")
 
@@ -39,7 +47,7 @@ EMBEDDING_PAUSE: Final = 5.0
 """Seconds after a failure for which only words are searched: not every turn is to wait in vain."""
 
 
-class Hit(NamedTuple):
+class RankedHit(NamedTuple):
     """Something found.
 
     Attributes:
@@ -54,12 +62,12 @@ class Hit(NamedTuple):
     score: float
     at: datetime | None
     parts: Mapping[str, float]
-    source: StoredFact | VisibleMessage | StoredDocument | ConversationSummary
+    source: FactRecord | VisibleMessage | StoredDocument | ConversationSummary
     start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What was found, best first.
 
     Attributes:
@@ -68,16 +76,16 @@ class Found:
         seq: the log position that it reflects; 0 where nothing could be read.
     """
 
-    hits: Sequence[Hit]
+    hits: Sequence[RankedHit]
     degraded: tuple[str, ...]
     seq: int
 
 
-class Question(NamedTuple):
+class MemorySearch(NamedTuple):
     """What is looked for, and whose. `meaning` is None where only words are searched for."""
 
     owner: Owner
-    asked: Asked
+    asked: QueryIntent
     meaning: Dense | None
     limit: int
     settings: Retrieval
@@ -85,24 +93,24 @@ class Question(NamedTuple):
     min_seq: int | None
     breadth: Breadth
     documents: Mapping[str, str]
-    parts: Mapping[FoundScope, Parts]
-    window: Window
+    parts: Mapping[FoundScope, ScopeParts]
+    window: RecentWindow
 
 
-_Answer: TypeAlias = tuple[list[Hit], int]
+_Answer: TypeAlias = tuple[list[RankedHit], int]
 
 
 class Search:
     """Finds facts, messages, documents and summaries."""
 
-    def __init__(self, database: Database, memory: Memory, finding: Finding | None) -> None:
+    def __init__(self, database: Database, memory: Memory, finding: VectorIndex | None) -> None:
         """Without `finding` no scope can be searched."""
         self._memory = memory
         self._vectors = finding.vectors if finding else None
         self._embedder = finding.embedder if finding else None
         self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
         self._asks_again_at = 0.0
-        self._scopes: Mapping[FoundScope, Callable[[Question], Coroutine[Any, Any, _Answer]]] = {
+        self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
             "memories": self._facts,
             "messages": self._messages,
             "documents": self._documents,
@@ -125,8 +133,8 @@ class Search:
         now: datetime,
         min_seq: int | None = None,
         documents: Mapping[str, str] | None = None,
-        window: Window = NO_WINDOW,
-    ) -> Found:
+        window: RecentWindow = NO_WINDOW,
+    ) -> SearchResult:
         """What is relevant to a query.
 
         Args:
@@ -145,9 +153,9 @@ class Search:
         query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
         parts = named_parts(scopes)
-        question = Question(
+        question = MemorySearch(
             owner,
-            Asked(query),
+            QueryIntent(query),
             meaning,
             limit,
             settings,
@@ -161,7 +169,7 @@ class Search:
         answers = await asyncio.gather(
             *(self._scopes[scope](question) for scope in parts), return_exceptions=True
         )
-        hits: list[Hit] = []
+        hits: list[RankedHit] = []
         seqs: list[int] = []
         for scope, answer in zip(parts, answers, strict=True):
             match answer:
@@ -175,7 +183,7 @@ class Search:
                     seqs.append(seq)
         hits = [hit for hit in hits if threshold is None or hit.score >= threshold]
         hits.sort(key=lambda hit: -hit.score)
-        return Found(hits, tuple(degraded), min(seqs, default=0))
+        return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
     async def _meaning(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
         if self._embedder is None or self._statistics is None:
@@ -190,8 +198,8 @@ class Search:
         return None, ["embedding"]
 
     async def _candidates(
-        self, collection: Collection, question: Question, ids: IdFilter | None = None
-    ) -> list[Candidate]:
+        self, collection: Collection, question: MemorySearch, ids: IdFilter | None = None
+    ) -> list[FusedCandidate]:
         if self._vectors is None:
             raise VectorsUnavailable("there are no vectors in this process")
         found = await candidates(
@@ -207,7 +215,7 @@ class Search:
         least = self._embedder.thresholds.relevant if self._embedder else 0.0
         return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
 
-    async def _facts(self, question: Question) -> _Answer:
+    async def _facts(self, question: MemorySearch) -> _Answer:
         tiers = question.parts["memories"]
         ids = None if tiers == WHOLE["memories"] else await self._facts_of(question, tiers)
         found = {
@@ -219,12 +227,12 @@ class Search:
         share = _share(question, [(found[fact.id], fact.text) for fact in standing])
         ranked = facts.ranked(standing, found, share, question.settings, question.now)
         hits = [
-            Hit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
+            RankedHit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
             for fact, score, parts in ranked
         ]
         return hits, seen.seq
 
-    async def _facts_of(self, question: Question, tiers: Parts) -> IdFilter:
+    async def _facts_of(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """The points of the facts of some tiers: those themselves, or all but the others, if these are fewer.
 
         Raises:
@@ -236,7 +244,7 @@ class Search:
         others = tier_of.keys() - wanted
         return IdFilter(wanted) if len(wanted) <= len(others) else IdFilter(frozenset(others), True)
 
-    async def _messages(self, question: Question) -> _Answer:
+    async def _messages(self, question: MemorySearch) -> _Answer:
         parts = question.parts["messages"]
         recent: frozenset[str] = frozenset()
         ids = None
@@ -246,7 +254,7 @@ class Search:
             ids = IdFilter(places, is_excluded="earlier" in parts)
         candidates = await self._candidates(Collection.MESSAGES, question, ids)
         found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
-        wanted = Wanted(*question.owner, tuple(found), question.breadth.surrounded)
+        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.surrounded)
         seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         around = seen.value
@@ -265,7 +273,7 @@ class Search:
         best = max(relevance(each.similarity, each.overlap * share) for each, _ in shown)
         scale = best / (ranked[0].score or 1.0)
         hits = [
-            Hit(
+            RankedHit(
                 message.event_id,
                 "messages",
                 message.content,
@@ -278,7 +286,7 @@ class Search:
         ]
         return hits, seen.seq
 
-    async def _recent(self, question: Question) -> frozenset[str]:
+    async def _recent(self, question: MemorySearch) -> frozenset[str]:
         """The messages of the window, by event id.
 
         Raises:
@@ -289,7 +297,7 @@ class Search:
         newest = seen.value.messages[max(0, len(seen.value.messages) - limit) :]
         return frozenset(each.event_id for each in newest)
 
-    async def _summaries(self, question: Question) -> _Answer:
+    async def _summaries(self, question: MemorySearch) -> _Answer:
         found = {
             str(each.payload["summary_id"]): each
             for each in await self._candidates(Collection.SUMMARIES, question)
@@ -298,7 +306,7 @@ class Search:
         share = _share(question, [(found[each.id], each.text) for each in seen.value])
         # Of equals, the newer.
         hits = [
-            Hit(
+            RankedHit(
                 each.id,
                 "summaries",
                 each.text,
@@ -311,7 +319,7 @@ class Search:
         ]
         return sorted(hits, key=lambda hit: -hit.score), seen.seq
 
-    async def _documents(self, question: Question) -> _Answer:
+    async def _documents(self, question: MemorySearch) -> _Answer:
         found = await self._candidates(Collection.DOCUMENTS, question)
         ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
         seen = await self._memory.documents_by_id(question.owner, ids, question.min_seq)
@@ -324,7 +332,7 @@ class Search:
         ]
         share = _share(question, [(each, text) for each, _, text in shown])
         hits = [
-            Hit(
+            RankedHit(
                 document.id,
                 "documents",
                 text,
@@ -339,17 +347,17 @@ class Search:
         return hits, seen.seq
 
 
-def _cut(text: str, chunk: Candidate) -> str:
+def _cut(text: str, chunk: FusedCandidate) -> str:
     return text[_position(chunk, "start") : _position(chunk, "end")]
 
 
-def _position(chunk: Candidate, edge: Literal["start", "end"]) -> int:
+def _position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
     position = chunk.payload[edge]
     assert isinstance(position, int)
     return position
 
 
-def _share(question: Question, shown: Sequence[tuple[Candidate, str]]) -> float:
+def _share(question: MemorySearch, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
     """Of the query's words, the share that whatever overlaps wholly has."""
     if not shown:
         return 0.0
@@ -357,7 +365,7 @@ def _share(question: Question, shown: Sequence[tuple[Candidate, str]]) -> float:
     return min(1.0, share_of_words(question.asked.text, text) / best.overlap) if best.overlap else 0.0
 
 
-def _parts(candidate: Candidate | None) -> dict[str, float]:
+def _parts(candidate: FusedCandidate | None) -> dict[str, float]:
     if candidate is None:
         return {}
     return {

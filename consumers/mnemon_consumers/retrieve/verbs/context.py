@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.context.budget import fit
-from mnemon_consumers.retrieve.context.contents import SECTIONS, Section
+from mnemon_consumers.retrieve.context.contents import SECTIONS, SectionKind
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
 from mnemon_consumers.retrieve.context.query import query_of
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.search.service import Found, Search
-from mnemon_consumers.retrieve.snapshot_resolver import Moment, Past
+from mnemon_consumers.retrieve.search.service import Search, SearchResult
+from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.turn import (
     ContextParts,
     ContextTurn,
@@ -25,10 +25,9 @@ from mnemon_consumers.retrieve.turn import (
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
 from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextV1, Reply
-from mnemon_infra.broker.service import Answer
-from mnemon_infra.database.memory.user_memory import Owner
+from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
@@ -48,7 +47,7 @@ MOST_REPEATED: Final = 20
 TASK_RESULTS: Final = 10
 """Results of a task that shape the query, the newest: more have no room in it."""
 
-SEARCHED: Final[Mapping[str, Section]] = {
+SEARCHED: Final[Mapping[str, SectionKind]] = {
     "memories": "relevant",
     "messages": "conversation",
     "documents": "documents",
@@ -70,14 +69,16 @@ class _Made(NamedTuple):
 class ContextVerb:
     """A user's memory as a model is shown it."""
 
-    def __init__(self, memory: Memory, search: Search | None, past: Past, settings: LiveSettings) -> None:
+    def __init__(
+        self, memory: Memory, search: Search | None, past: SnapshotResolver, settings: LiveSettings
+    ) -> None:
         self._memory = memory
         self._search = search
         self._past = past
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"context": self.context}
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
@@ -90,7 +91,7 @@ class ContextVerb:
         return at_hand or available(self._read(turn))
 
     async def _read_as_of(
-        self, moment: Moment, owner: Owner, request: ContextV1, settings: SettingsV1
+        self, moment: SnapshotMoment, owner: Owner, request: ContextV1, settings: SettingsV1
     ) -> Reply:
         async with self._past.at(owner, moment, request.min_seq) as (memory, search, then):
             reflected = request.model_copy(update={"min_seq": None})
@@ -140,7 +141,7 @@ class ContextVerb:
         return _reply(turn, parts, found, missing)
 
 
-async def _find(turn: ContextTurn, parts: ContextParts) -> Found | None:
+async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
     """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
@@ -170,10 +171,12 @@ def _recent_messages(turn: ContextTurn, parts: ContextParts) -> int:
     return max(turn.settings.recent_messages, min(len(due), MOST_REPEATED))
 
 
-def _reply(turn: ContextTurn, parts: ContextParts, found: Found | None, missing: Missing) -> ContextReplyV1:
+def _reply(
+    turn: ContextTurn, parts: ContextParts, found: SearchResult | None, missing: Missing
+) -> ContextReplyV1:
     request, settings = turn.request, turn.settings
     degraded = _degraded(turn, found, missing)
-    known = decide.Known(
+    known = decide.ContextSources(
         view=parts.messages.value if parts.messages else None,
         counted=parts.counted,
         profile=parts.profile.value if parts.profile else {},
@@ -212,7 +215,7 @@ def _reply(turn: ContextTurn, parts: ContextParts, found: Found | None, missing:
     )
 
 
-def _degraded(turn: ContextTurn, found: Found | None, missing: Missing) -> tuple[str, ...]:
+def _degraded(turn: ContextTurn, found: SearchResult | None, missing: Missing) -> tuple[str, ...]:
     unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
     return tuple(sorted(named, key=(*SECTIONS, "embedding").index))

@@ -7,27 +7,27 @@ from mnemon_consumers.retrieve import decide
 from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.snapshot_resolver import Moment, Past
+from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
 from mnemon_consumers.retrieve.verbs.outcomes import latest_rejected, outcome_of
 from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import HistoryV1, Reply, StatusReplyV1, StatusV1
-from mnemon_infra.broker.service import Answer
-from mnemon_infra.database.memory.user_memory import ConversationView, Owner
+from mnemon_infra.broker.service import VerbHandler
+from mnemon_infra.database.memory.user_memory import ConversationView
 
 
 class ConversationVerbs:
     """What was said, and how much of it there is."""
 
-    def __init__(self, memory: Memory, past: Past, log: UserLog) -> None:
+    def __init__(self, memory: Memory, past: SnapshotResolver, log: UserLog) -> None:
         self._memory = memory
         self._past = past
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"history": self.history, "status": self.status}
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
@@ -48,7 +48,7 @@ class ConversationVerbs:
     ) -> bytes:
         return _shown(await self._memory.messages(owner, conversation, limit, min_seq), limit)
 
-    async def _history_as_of(self, owner: Owner, request: HistoryV1, moment: Moment) -> bytes:
+    async def _history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
         async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
             seen = await memory.messages(owner, request.conversation, request.limit, None)
             return _shown(seen, request.limit)

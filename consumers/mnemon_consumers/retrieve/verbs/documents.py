@@ -13,7 +13,7 @@ from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import DocumentInfo, DocumentReplyV1, DocumentV1
-from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.settings.store import LiveSettings
 
 
@@ -26,7 +26,7 @@ class DocumentVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"document": self.document}
 
     def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

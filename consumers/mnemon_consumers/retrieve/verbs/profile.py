@@ -9,7 +9,7 @@ from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import ProfileReplyV1, ProfileV1, Reply
-from mnemon_infra.broker.service import Answer
+from mnemon_infra.broker.service import VerbHandler
 
 
 class ProfileVerbs:
@@ -20,7 +20,7 @@ class ProfileVerbs:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"profile": self.profile}
 
     def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

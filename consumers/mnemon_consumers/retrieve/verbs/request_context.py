@@ -7,12 +7,11 @@ from typing import Any, TypeVar
 
 import nats.errors
 
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
-from mnemon_infra.database.memory.user_memory import Owner
 
-Answered = TypeVar("Answered")
+ReplyValue = TypeVar("ReplyValue")
 
 
 def owner_of(address: Address) -> Owner:
@@ -25,7 +24,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def available(reply: Coroutine[Any, Any, Answered]) -> Answered:
+async def available(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     """Say of what cannot be reached now that it may be reached later."""
     try:
         return await reply

@@ -4,12 +4,12 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.search.levels import Window
-from mnemon_consumers.retrieve.search.service import Found, Hit, Search
-from mnemon_consumers.retrieve.snapshot_resolver import Moment, Past, View
+from mnemon_consumers.retrieve.search.levels import RecentWindow
+from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
+from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
     DocumentPassage,
@@ -19,9 +19,8 @@ from mnemon_contracts.verbs.tools import (
     SearchV1,
     SearchV2,
 )
-from mnemon_infra.broker.service import Answer
+from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.database.memory.documents import StoredDocument
-from mnemon_infra.database.memory.user_memory import Owner
 from mnemon_infra.settings.store import LiveSettings
 
 LONGEST_MESSAGE: Final = 4000
@@ -31,14 +30,16 @@ LONGEST_MESSAGE: Final = 4000
 class SearchVerb:
     """A user's memory, by what is asked for."""
 
-    def __init__(self, memory: Memory, search: Search, past: Past, settings: LiveSettings) -> None:
+    def __init__(
+        self, memory: Memory, search: Search, past: SnapshotResolver, settings: LiveSettings
+    ) -> None:
         self._memory = memory
         self._search = search
         self._past = past
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"search": self.search}
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -46,7 +47,7 @@ class SearchVerb:
         owner = owner_of(address)
         settings = self._settings.of(address.tenant)
 
-        async def find_as_of(moment: Moment) -> Reply:
+        async def find_as_of(moment: SnapshotMoment) -> Reply:
             async with self._past.at(owner, moment, request.min_seq) as view:
                 return await _found(view, owner, request, None, settings)
 
@@ -76,14 +77,14 @@ async def _found(
         view.now,
         min_seq,
         documents,
-        Window(request.conversation, settings.recent_messages),
+        RecentWindow(request.conversation, settings.recent_messages),
     )
     # A former moment is what it is, also where nothing of it could be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
     return search_reply(found, limit, seen, explain=request.explain)
 
 
-def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
+def search_reply(found: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
     """The best of what was found, as a reply of either version has it: version 1 asks for no summaries."""
     hits = tuple(
         SearchHitV2.model_construct(
@@ -100,7 +101,7 @@ def search_reply(found: Found, limit: int, seen_seq: int, *, explain: bool) -> S
     return SearchReplyV2.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
 
 
-def _passage(hit: Hit) -> DocumentPassage | None:
+def _passage(hit: RankedHit) -> DocumentPassage | None:
     document = hit.source
     if not isinstance(document, StoredDocument):
         return None
@@ -114,7 +115,7 @@ def _passage(hit: Hit) -> DocumentPassage | None:
     )
 
 
-def _shown(hit: Hit) -> str:
+def _shown(hit: RankedHit) -> str:
     if hit.scope == "messages" and len(hit.text) > LONGEST_MESSAGE:
         return f"{hit.text[: LONGEST_MESSAGE - 1]}…"
     return hit.text

@@ -13,7 +13,7 @@ from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV
 from mnemon_contracts.subjects import Address
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import Task, TasksReplyV1, TasksV1
-from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.database.memory.tasks import StoredTask
 
 
@@ -25,7 +25,7 @@ class TaskVerb:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"tasks": self.tasks}
 
     def tasks(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

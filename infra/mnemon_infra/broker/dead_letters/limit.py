@@ -13,7 +13,7 @@ from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_filter
-from mnemon_infra.broker.outcomes import Dead, Outcome, Retry
+from mnemon_infra.broker.outcomes import Dead, DeliveryOutcome, Retry
 
 log = structlog.get_logger("broker")
 
@@ -40,7 +40,9 @@ class DeadLimit:
         self._given_up: deque[tuple[float, str]] = deque()
         self._stopped_until = 0.0
 
-    async def heed(self, connection: Client, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    async def heed(
+        self, connection: Client, outcomes: Sequence[DeliveryOutcome]
+    ) -> Sequence[DeliveryOutcome]:
         """The outcomes with no more dead letters than there may be. Stops the consumer when there are more.
 
         The server stops it, for all processes: those that share its work would only stop later.
@@ -55,7 +57,7 @@ class DeadLimit:
             await self._stop(connection, now)
         return heeded
 
-    def _heeded(self, outcome: Outcome, now: float) -> Outcome:
+    def _heeded(self, outcome: DeliveryOutcome, now: float) -> DeliveryOutcome:
         if not isinstance(outcome, Dead):
             return outcome
         if len(self._given_up) >= self._letters:

@@ -17,7 +17,7 @@ from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, origin_of, user_filters
 from mnemon_infra.broker.streams.log_reader import TIMEOUT, stored
 
-Kind = Literal["event", "trigger", "answer"]
+LetterKind = Literal["event", "trigger", "answer"]
 """An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
 
 _SPAN: Final = 64
@@ -25,7 +25,7 @@ _SPAN: Final = 64
 
 _WRITES_ROWS: Final = "persist"
 
-_KINDS: Final[Mapping[str, Kind]] = {LOG: "event", WORK: "trigger"}
+_KINDS: Final[Mapping[str, LetterKind]] = {LOG: "event", WORK: "trigger"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Letter:
     body: bytes
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> LetterKind:
         return _KINDS.get(self.stream, "answer")
 
     @property
@@ -72,7 +72,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LetterFilter:
     """Which letters; what is None is no condition."""
 
     consumer: str | None = None
@@ -92,7 +92,7 @@ class Wanted:
         )
 
 
-async def letters(connection: Client, wanted: Wanted, after: int = 0) -> AsyncGenerator[Letter, None]:
+async def letters(connection: Client, wanted: LetterFilter, after: int = 0) -> AsyncGenerator[Letter, None]:
     """The letters that are wanted beyond a position, oldest first.
 
     Raises:
@@ -125,7 +125,7 @@ async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
         offset, total = offset + len(subjects), answer.get("total", 0) if subjects else 0
 
 
-async def newest(connection: Client, wanted: Wanted, before: int | None, most: int) -> list[Letter]:
+async def newest(connection: Client, wanted: LetterFilter, before: int | None, most: int) -> list[Letter]:
     """The newest letters that are wanted, newest first. Reads little more than those.
 
     Args:
@@ -163,7 +163,7 @@ async def rejected_events(connection: Client, tenant: str, user: str) -> list[Le
 
 
 async def _last_between(
-    connection: Client, wanted: Wanted, after: int, up_to: int, most: int
+    connection: Client, wanted: LetterFilter, after: int, up_to: int, most: int
 ) -> deque[Letter]:
     found: deque[Letter] = deque(maxlen=most)
     async with aclosing(letters(connection, wanted, after)) as following:

@@ -36,7 +36,7 @@ class GivenBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AlreadyApplied:
     """A newer version had handled it already, where it was in the log: only the letter was left."""
 
 
@@ -61,7 +61,9 @@ async def original_of(connection: Client, letter: Letter) -> Msg | None:
     return message
 
 
-async def redrive(connection: Client, letter: Letter, is_applied: IsApplied) -> GivenBack | Applied | Kept:
+async def redrive(
+    connection: Client, letter: Letter, is_applied: IsApplied
+) -> GivenBack | AlreadyApplied | Kept:
     """Give back what a letter is about, then remove the letter.
 
     Whatever ends this in between, it can be done again: an event keeps its identity, and a trigger says the
@@ -94,7 +96,9 @@ async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> Non
     await remove(connection, DEAD, letter.id)
 
 
-async def _event(connection: Client, letter: Letter, is_applied: IsApplied) -> GivenBack | Applied | Kept:
+async def _event(
+    connection: Client, letter: Letter, is_applied: IsApplied
+) -> GivenBack | AlreadyApplied | Kept:
     """Have the event at the end of the log, instead of where it was.
 
     It is not left where it was too: whoever reads the log from its beginning after the fix would find it
@@ -105,7 +109,7 @@ async def _event(connection: Client, letter: Letter, is_applied: IsApplied) -> G
         return Kept("the log no longer has the event: it was erased, or was given back before")
     if await is_applied(delivery_of(original)):
         await remove(connection, DEAD, letter.id)
-        return Applied()
+        return AlreadyApplied()
     headers = _headers(original, letter)
     if _size(headers, original.data) > connection.max_payload:
         return Kept("with its identity it is larger than what the server takes")

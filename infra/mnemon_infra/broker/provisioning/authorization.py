@@ -18,7 +18,7 @@ from mnemon_contracts.subjects import ascii_name, decode_token, inbox_prefix, te
 ACCOUNT: Final = "MNEMON"
 """The account that has the streams."""
 
-Role = Literal["worker", "operator"]
+LoginRole = Literal["worker", "operator"]
 
 _HEAD = "accounts: "
 _LIMITS: Final = "limits"
@@ -112,11 +112,11 @@ class Authorization:
         # Its strings are those of JSON, but for the escapes of letters.
         return f"{_HEAD}{json.dumps(self._accounts, ensure_ascii=False, indent=2)}\n"
 
-    def has(self, role: Role) -> bool:
+    def has(self, role: LoginRole) -> bool:
         """Whether somebody may log in as that."""
         return any(user["user"] == role for user in self._main["users"])
 
-    def issue(self, role: Role) -> Login:
+    def issue(self, role: LoginRole) -> Login:
         """A new login of a process of ours, or of a person; the former one holds no more."""
         login = Login(role, secrets.token_urlsafe(24))
         user: dict[str, Any] = {"user": role, "password": _hash(login.password)}

@@ -161,7 +161,7 @@ class TooFewServers(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ProvisionedChange:
     """What became of one stream, consumer or bucket, or what would become of it."""
 
     what: str
@@ -169,7 +169,7 @@ class Change:
     detail: str = ""
 
 
-async def provision(connection: Client, replicas: int | None = None) -> list[Change]:
+async def provision(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
     """Bring the server to what this module says: create what is absent, update what differs.
 
     Args:
@@ -190,7 +190,7 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Cha
         raise TooFewServers(f"{problem}. Set MNEMON_REPLICAS to what the NATS servers can keep") from error
 
 
-async def drift(connection: Client, replicas: int | None = None) -> list[Change]:
+async def drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
     """What `provision` would do, without doing it."""
     return await _reconcile(connection, replicas, change=False)
 
@@ -208,7 +208,7 @@ async def begin_again(connection: Client, stream: str, name: str) -> int:
     return (await stream_context.consumer_info(stream, name)).num_pending or 0
 
 
-async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[Change]:
+async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[ProvisionedChange]:
     stream_context = connection.jetstream()
     changes = [
         await _stream(stream_context, config.evolve(num_replicas=replicas), change) for config in STREAMS
@@ -219,27 +219,27 @@ async def _reconcile(connection: Client, replicas: int | None, *, change: bool) 
     return changes
 
 
-async def _stream(stream_context: JetStreamContext, config: StreamConfig, change: bool) -> Change:
+async def _stream(stream_context: JetStreamContext, config: StreamConfig, change: bool) -> ProvisionedChange:
     what = f"stream {config.name}"
     try:
         info = await stream_context.stream_info(str(config.name))
     except NotFoundError:
         if change:
             await stream_context.add_stream(config)
-        return Change(what, "created")
+        return ProvisionedChange(what, "created")
     return _changed(what, await _updated(stream_context, info.config, config, change))
 
 
 async def _consumer(
     stream_context: JetStreamContext, stream: str, config: ConsumerConfig, change: bool
-) -> Change:
+) -> ProvisionedChange:
     what = f"consumer {config.durable_name} of {stream}"
     try:
         info = await stream_context.consumer_info(stream, str(config.durable_name))
     except NotFoundError:
         if change:
             await stream_context.add_consumer(stream, config)
-        return Change(what, "created")
+        return ProvisionedChange(what, "created")
     actual = info.config.as_dict() if info.config else {}
     difference = _difference(_stated(config), actual)
     if difference and change:
@@ -249,14 +249,14 @@ async def _consumer(
 
 async def _bucket(
     stream_context: JetStreamContext, config: KeyValueConfig, replicas: int | None, change: bool
-) -> Change:
+) -> ProvisionedChange:
     what = f"bucket {config.bucket}"
     try:
         info = await stream_context.stream_info(f"KV_{config.bucket}")
     except NotFoundError:
         if change:
             await stream_context.create_key_value(config.evolve(replicas=replicas or 1))
-        return Change(what, "created")
+        return ProvisionedChange(what, "created")
     ours = StreamConfig(num_replicas=replicas)  # the rest of it is nats-py's
     return _changed(what, await _updated(stream_context, info.config, ours, change))
 
@@ -286,6 +286,6 @@ def _difference(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[st
     ]
 
 
-def _changed(what: str, difference: Iterable[str]) -> Change:
+def _changed(what: str, difference: Iterable[str]) -> ProvisionedChange:
     detail = "; ".join(difference)
-    return Change(what, "updated" if detail else "unchanged", detail)
+    return ProvisionedChange(what, "updated" if detail else "unchanged", detail)

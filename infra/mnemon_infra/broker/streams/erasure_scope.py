@@ -13,6 +13,7 @@ from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import (
     InvalidSubject,
+    Owner,
     conversation_filter,
     conversation_triggers,
     origin_of,
@@ -25,14 +26,11 @@ from mnemon_contracts.subjects import (
 from mnemon_infra.broker.dead_letters.listing import Letter
 from mnemon_infra.broker.delivery import Delivery
 
-Owner = tuple[str, str]
-"""A tenant and a user."""
-
 EVERYWHERE: Final = 2**63 - 1
 """Beyond every log position."""
 
 
-class Place(NamedTuple):
+class LogRange(NamedTuple):
     """Where the log may have something: on a subject pattern, from a position on, below another one."""
 
     pattern: str
@@ -40,7 +38,7 @@ class Place(NamedTuple):
     end: int
 
 
-class Taking(Protocol):
+class ErasureScope(Protocol):
     """An erasure. `owner` is whose; `at` is when."""
 
     @property
@@ -52,7 +50,7 @@ class Taking(Protocol):
     def triggers(self) -> Sequence[str]:
         """The subject patterns of the triggers that go. They say nothing, and are derived again."""
 
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[LogRange]:
         """Where to look for events that go."""
 
     def takes(self, delivery: Delivery) -> bool:
@@ -73,8 +71,8 @@ class ErasedUser:
     def triggers(self) -> Sequence[str]:
         return trigger_filters(*self.owner)
 
-    def places(self) -> Sequence[Place]:
-        return [Place(each, 1, self.below) for each in user_filters(*self.owner)]
+    def places(self) -> Sequence[LogRange]:
+        return [LogRange(each, 1, self.below) for each in user_filters(*self.owner)]
 
     def takes(self, delivery: Delivery) -> bool:
         return delivery.sequence < self.below or made_of(delivery) < self.below
@@ -120,12 +118,12 @@ class ErasedConversation:
     def triggers(self) -> Sequence[str]:
         return conversation_triggers(*self.owner, self.conversation)
 
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[LogRange]:
         on_current = conversation_filter(*self.owner, None)
         return [
-            Place(conversation_filter(*self.owner, self.conversation), 1, self.below),
-            *(Place(on_current, begin, min(end, self.below)) for begin, end in self.spans),
-            *(Place(thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in _DERIVED),
+            LogRange(conversation_filter(*self.owner, self.conversation), 1, self.below),
+            *(LogRange(on_current, begin, min(end, self.below)) for begin, end in self.spans),
+            *(LogRange(thing_filter(*self.owner, thing), 1, EVERYWHERE) for thing in _DERIVED),
         ]
 
     def takes(self, delivery: Delivery) -> bool:

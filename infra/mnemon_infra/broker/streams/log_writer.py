@@ -17,7 +17,7 @@ from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("broker")
 
-Stored = TypeVar("Stored")
+StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
 """How often what was paid for is put into the log, which may be away for a moment."""
@@ -49,7 +49,7 @@ class Appended:
     known: bool = False
 
 
-async def insist(store: Callable[[], Awaitable[Stored]], pause: float) -> Stored:
+async def insist(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
     """Store something that was paid for: what keeps it out of the log for a moment does not lose it.
 
     Args:

@@ -14,11 +14,11 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import letter_filters, letter_origin, parse, thing_filter, user_filters
+from mnemon_contracts.subjects import Owner, letter_filters, letter_origin, parse, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import Letter, letter_of, letter_subjects, remove
 from mnemon_infra.broker.dead_letters.redrive import original_of
 from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, Owner, Place, Taking
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, ErasureScope, LogRange
 from mnemon_infra.broker.streams.log_reader import delivery_of, last_position, pages, stored
 from mnemon_infra.broker.streams.triggers import waiting
 
@@ -56,7 +56,7 @@ def _with(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Deliver
     return erased._replace(conversations=(*erased.conversations, new))
 
 
-async def purge(connection: Client, erased: Taking) -> bool:
+async def purge(connection: Client, erased: ErasureScope) -> bool:
     """Remove the events, dead letters and triggers that an erasure takes.
 
     Texts are written over, one after another, which takes 5 to 20 ms each: what is only purged stays on the
@@ -80,7 +80,7 @@ async def purge(connection: Client, erased: Taking) -> bool:
     return True
 
 
-async def _taken(connection: Client, erased: Taking) -> AsyncGenerator[tuple[str, int], None]:
+async def _taken(connection: Client, erased: ErasureScope) -> AsyncGenerator[tuple[str, int], None]:
     """The events and the dead letters that an erasure takes: in which stream, and where."""
     for place in erased.places():
         async with aclosing(_within(connection, place)) as deliveries:
@@ -120,7 +120,7 @@ async def _event_of(connection: Client, letter: Letter) -> Msg | None:
     return await original_of(connection, letter) if letter.kind == "event" else None
 
 
-async def _within(connection: Client, place: Place) -> AsyncGenerator[Delivery, None]:
+async def _within(connection: Client, place: LogRange) -> AsyncGenerator[Delivery, None]:
     async with aclosing(stored(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)) as answers:
         async for page in answers:
             for delivery in map(delivery_of, page):
@@ -129,7 +129,7 @@ async def _within(connection: Client, place: Place) -> AsyncGenerator[Delivery, 
                 yield delivery
 
 
-async def left_of(connection: Client, erased: Taking) -> dict[str, int]:
+async def left_of(connection: Client, erased: ErasureScope) -> dict[str, int]:
     """How many messages there are of what an erasure takes, by store.
 
     Raises:

@@ -15,7 +15,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.delivery import Delivery
 
-Read = tuple[Msg, Delivery]
+StreamMessage = tuple[Msg, Delivery]
 """A message as it was sent, and what the stream says of it."""
 
 PAGE: Final = 1000
@@ -43,7 +43,7 @@ async def whole(
     page: int = PAGE,
     headers_only: bool = False,
     subject: str | None = None,
-) -> AsyncGenerator[list[Read], None]:
+) -> AsyncGenerator[list[StreamMessage], None]:
     """All messages of a stream up to a position, in its order, page by page; none twice, none left out.
 
     While a page is in use the next one comes; no more than these two are held.
@@ -113,7 +113,9 @@ async def open_consumer(connection: Client, stream: str, **start: Any) -> Consum
     return await connection.jetstream().add_consumer(stream, config)
 
 
-async def _from(connection: Client, place: ConsumerInfo, page: int) -> AsyncGenerator[list[Read], None]:
+async def _from(
+    connection: Client, place: ConsumerInfo, page: int
+) -> AsyncGenerator[list[StreamMessage], None]:
     """The pages from a place on, until the stream is over or a message was lost on its way."""
     async with _Pages(connection, place, page) as pages:
         while read := await pages.next():
@@ -143,14 +145,14 @@ class _Pages:
         with suppress(nats.errors.Error):
             await self._subscription.unsubscribe()
 
-    async def next(self) -> list[Read]:
+    async def next(self) -> list[StreamMessage]:
         """The next page; empty when the stream is over, or something of it was lost on its way."""
         if not self._remaining:
             return []
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_whole.wait(), PATIENCE)
         arrived, self._arrived = self._arrived, []
-        read: list[Read] = []
+        read: list[StreamMessage] = []
         for message in arrived:
             number, self._remaining = consumer_count(message)
             self._taken += 1

@@ -10,12 +10,13 @@ import msgspec
 from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table, Text, bindparam, select
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
 from mnemon_infra.database.erasure.conversations import conversation_erasures_of
 from mnemon_infra.database.generations.generation_repository import NOTED
 from mnemon_infra.database.projections.event_order import owned
-from mnemon_infra.database.projections.rows import EventRow, Key, MemoryRow, MessageRow, Owner, Row
+from mnemon_infra.database.projections.rows import EventKey, EventRow, MemoryRow, MessageRow, Row
 from mnemon_infra.database.tables import KEY, erasures, metadata
 
 _OF_CONVERSATIONS: Final = {"starts", "clears"}
@@ -79,18 +80,18 @@ _OF_MEMORIES: Final = """
 """
 
 
-class Sample(NamedTuple):
+class UserSample(NamedTuple):
     """Every `every`-th user, the same ones every time; 1 is all of them, 0 none."""
 
     every: int = 1
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: EventKey) -> bool:
         if not self.every:
             return False
         return self.every == 1 or zlib.crc32(f"{key[0]}\0{key[1]}".encode()) % self.every == 0
 
 
-async def remarks(database: Database, rows: Iterable[Row], sample: Sample) -> list[Remark]:
+async def remarks(database: Database, rows: Iterable[Row], sample: UserSample) -> list[Remark]:
     """What is to be said of the rows of events that are applied: one statement for each kind.
 
     Args:
@@ -113,7 +114,7 @@ async def remarks(database: Database, rows: Iterable[Row], sample: Sample) -> li
         return [remark for some in both for remark in some]
 
 
-async def _remarks(database: Database, rows: Sequence[Row], sample: Sample) -> list[Remark]:
+async def _remarks(database: Database, rows: Sequence[Row], sample: UserSample) -> list[Remark]:
     said: list[MessageRow] = []
     derived: list[MemoryRow] = []
     others: dict[str, list[EventRow]] = {}
@@ -145,7 +146,7 @@ async def missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
     Raises:
         DatabaseUnavailable: it cannot answer now.
     """
-    said = {each.seq: each for each in await remarks(database, rows, Sample(every=0))}
+    said = {each.seq: each for each in await remarks(database, rows, UserSample(every=0))}
     absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
     erased = await erasures_of(database, (row.key[:2] for row in absent))
     return [row for row in absent if not is_erased(row, erased.get(row.key[:2], Erasures()))]
@@ -168,7 +169,7 @@ def is_erased(row: Row, erased: Erasures) -> bool:
     )
 
 
-def _together(rows: Sequence[MessageRow | MemoryRow], sample: Sample) -> Jsonb:
+def _together(rows: Sequence[MessageRow | MemoryRow], sample: UserSample) -> Jsonb:
     values = (row.values if sample.has(row.key) else _place(row) for row in rows)
     return Jsonb(b"[" + b",".join(values) + b"]", dumps=bytes)
 
@@ -211,7 +212,7 @@ async def _of_erasures(connection: Connection, rows: Sequence[EventRow]) -> list
 
 
 async def _of_events(
-    connection: Connection, table: Table, rows: Sequence[EventRow], sample: Sample
+    connection: Connection, table: Table, rows: Sequence[EventRow], sample: UserSample
 ) -> list[Remark]:
     wanted = [
         {f"of_{name}": value for name, value in zip(KEY, row.key, strict=True)}

@@ -18,7 +18,7 @@ _LAST: Final = 2**63 - 1
 """The highest position that a log can have."""
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """A row: its table, the log position that it names, and its key."""
 
     table: str
@@ -59,7 +59,7 @@ async def count(database: Database, up_to: int) -> int:
         return int(row[0])
 
 
-async def beneath_erasures(database: Database, up_to: int) -> list[Place]:
+async def beneath_erasures(database: Database, up_to: int) -> list[RowPlace]:
     """Rows that are left of users, and of conversations, that were forgotten for good.
 
     Raises:
@@ -68,7 +68,7 @@ async def beneath_erasures(database: Database, up_to: int) -> list[Place]:
     async with patient(database) as connection:
         cursor = await connection.execute(_BENEATH, {"up_to": up_to})
         found = await cursor.fetchall() + await beneath(connection, up_to)
-        return [Place._make(row) for row in found]
+        return [RowPlace._make(row) for row in found]
 
 
 async def highest_position(database: Database) -> int:
@@ -83,7 +83,7 @@ async def highest_position(database: Database) -> int:
         return int(row[0] or 0) if row else 0
 
 
-async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerator[list[Place], None]:
+async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerator[list[RowPlace], None]:
     """The rows up to a log position and after another one, page by page, in the order of the log.
 
     Raises:
@@ -95,4 +95,4 @@ async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerat
             {"up_to": up_to, "after": after},
         )
         while page := await cursor.fetchmany(_PAGE):
-            yield [Place._make(row) for row in page]
+            yield [RowPlace._make(row) for row in page]

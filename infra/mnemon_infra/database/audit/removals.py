@@ -5,11 +5,12 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import BigInteger, Text, and_, bindparam, not_, or_, select
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
 from mnemon_infra.database.engine import Database, Lookup
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, named
-from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS, Owner
+from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
 from mnemon_infra.database.projections.sweep import below_floors, gone_memories, gone_messages, gone_summaries
 from mnemon_infra.database.tables import memory_events, messages
 

@@ -20,11 +20,11 @@ from sqlalchemy import (
     update,
 )
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
 from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, columns_of, covered, parameters
 from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import conversation_erasures as erasures
 from mnemon_infra.database.tables import windows
 from mnemon_infra.database.windows.window_repository import StoredWindow

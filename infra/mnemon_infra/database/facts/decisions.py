@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from sqlalchemy import Text, bindparam, select
 
 from mnemon_contracts.events.memory import Lineage
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
 from mnemon_infra.database.engine import Database, Lookup
 from mnemon_infra.database.projections.event_order import owned
 from mnemon_infra.database.projections.item_states import named
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import memory_events
 
 DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.rejected")
@@ -29,7 +29,7 @@ class Proposed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Batches:
+class BatchCounts:
     """Batches of requests, counted once for each user who is in one.
 
     Attributes:
@@ -119,7 +119,7 @@ async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], 
     return dict(outcomes), [seq for seq, _ in twice]
 
 
-async def batches(database: Database, up_to: int) -> Batches:
+async def batches(database: Database, up_to: int) -> BatchCounts:
     """What became of batches up to a log position.
 
     Raises:
@@ -132,4 +132,4 @@ async def batches(database: Database, up_to: int) -> Batches:
         answered = await (await connection.execute(_ANSWERED, parameters)).fetchall()
     assert counted is not None, "a count is a row"
     intended, is_open, oldest = counted
-    return Batches(intended, is_open, oldest, dict(ends), dict(answered))
+    return BatchCounts(intended, is_open, oldest, dict(ends), dict(answered))

@@ -8,10 +8,11 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, DateTime, Integer, Select, cast, func, select
 
 from mnemon_contracts.events.memory import Fact, Kind, Tier
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import VERSIONS, WANTED, named, newest
-from mnemon_infra.database.projections.rows import ENDINGS, Owner
+from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
 
 FACT_EVENTS: Final = (
@@ -28,7 +29,7 @@ MOST_VERSIONS: Final = 100
 """Versions of a fact that are read, the newest."""
 
 
-class StoredFact(NamedTuple):
+class FactRecord(NamedTuple):
     """A fact that was saved and has not ended.
 
     Attributes:
@@ -61,11 +62,11 @@ class StoredFact(NamedTuple):
 class FactHistory(NamedTuple):
     """A fact as it stands, and its former versions, newest first."""
 
-    fact: StoredFact
+    fact: FactRecord
     versions: Sequence[Fact]
 
 
-class FactEvent(NamedTuple):
+class FactEventRecord(NamedTuple):
     """An event about a fact; they sort by log position. `body` is None once the fact has ended."""
 
     seq: int
@@ -130,20 +131,20 @@ _EVENTS = Lookup(_events())
 _VERSIONS = Lookup(_versions())
 
 
-def live_facts(owners: Sequence[Owner]) -> Query[list[list[StoredFact]]]:
+def live_facts(owners: Sequence[Owner]) -> Query[list[list[FactRecord]]]:
     """All facts of users, by id, those past their date among them: time is the caller's."""
 
-    async def query(connection: Connection) -> list[list[StoredFact]]:
+    async def query(connection: Connection) -> list[list[FactRecord]]:
         found = await _LIVE.rows(connection, [owner(*each) for each in owners])
         return [_facts(rows) for rows in found]
 
     return query
 
 
-def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[StoredFact]]]:
+def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[FactRecord]]]:
     """Of each user the facts with these ids, in their order; those that are not there are left out."""
 
-    async def query(connection: Connection) -> list[list[StoredFact]]:
+    async def query(connection: Connection) -> list[list[FactRecord]]:
         parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
         found = await _BY_ID.rows(connection, parameters)
         answers = []
@@ -171,25 +172,25 @@ def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | N
     return query
 
 
-def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEvent]]]:
+def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEventRecord]]]:
     """Every event about the facts of users, in log order."""
 
-    async def query(connection: Connection) -> list[list[FactEvent]]:
+    async def query(connection: Connection) -> list[list[FactEventRecord]]:
         found = await _EVENTS.rows(connection, [owner(*each) for each in owners])
-        return [sorted(FactEvent._make(row[1:]) for row in rows) for rows in found]
+        return [sorted(FactEventRecord._make(row[1:]) for row in rows) for rows in found]
 
     return query
 
 
-def _facts(rows: Sequence[tuple[Any, ...]]) -> list[StoredFact]:
+def _facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
     return sorted(_fact(row) for row in rows)
 
 
-def _fact(row: tuple[Any, ...]) -> StoredFact:
+def _fact(row: tuple[Any, ...]) -> FactRecord:
     *fields, unsupported = row[1:]
-    return StoredFact._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
+    return FactRecord._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
 
 
-def _history(fact: StoredFact, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
+def _history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
     former = sorted((seq, body) for _, seq, body in versions if seq < fact.seq)
     return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])

@@ -1,7 +1,7 @@
 """Whose facts there are."""
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Query
-from mnemon_infra.database.projections.rows import Owner
 
 PAGE = 500
 """Users that are asked for at a time."""

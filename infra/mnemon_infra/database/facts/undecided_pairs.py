@@ -8,10 +8,10 @@ from sqlalchemy import Select, String, bindparam, exists, func, or_, select, tex
 from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.fact_pairs import FactPair
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import VERSIONS, named
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import memory_events as events
 
 _BATCH: Final = bindparam("of_batch", type_=String)

@@ -12,7 +12,7 @@ from mnemon_infra.database.generations.generation_repository import NOTED
 PAGE: Final = 5000
 """Rows of each side that are compared in one go."""
 
-Key = tuple[str, ...]
+RowKey = tuple[str, ...]
 """The values of a table's primary key, in its order."""
 
 
@@ -32,7 +32,7 @@ class Difference(NamedTuple):
     rebuilt: Mapping[str, Any] | None
 
 
-class Compared(NamedTuple):
+class ComparedRows(NamedTuple):
     """A page of a table.
 
     Attributes:
@@ -43,10 +43,10 @@ class Compared(NamedTuple):
 
     rows: int
     differences: list[Difference]
-    last: Key | None
+    last: RowKey | None
 
 
-def compared(table: Table, live: str, rebuilt: str, after: Key | None, up_to: int) -> Query[Compared]:
+def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int) -> Query[ComparedRows]:
     """What differs in the next rows of a table.
 
     Args:
@@ -61,7 +61,7 @@ def compared(table: Table, live: str, rebuilt: str, after: Key | None, up_to: in
     columns_compared = SQL(", ").join(Identifier(column.name) for column in table.c if column not in NOTED)
     beyond = SQL("({}) > ({})").format(key, _values(after)) if after else SQL("true")
 
-    async def query(connection: Connection) -> Compared:
+    async def query(connection: Connection) -> ComparedRows:
         # As one statement it would be planned anew for each page: these are two short ones.
         last = await _last(connection, table.name, (live, rebuilt), key, beyond)
         within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
@@ -80,14 +80,14 @@ def compared(table: Table, live: str, rebuilt: str, after: Key | None, up_to: in
         )
         ((rows, pairs),) = await cursor.fetchall()
         found = [_difference(table.name, columns, one, other) for one, other in pairs]
-        return Compared(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
+        return ComparedRows(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
 
     return query
 
 
 async def _last(
     connection: Connection, table: str, schemas: tuple[str, str], key: Composed, beyond: Any
-) -> Key | None:
+) -> RowKey | None:
     """The key up to which neither of the two has more than a page of rows."""
     ends = SQL(" UNION ALL ").join(
         SQL("(SELECT {} FROM {} WHERE {} ORDER BY {} OFFSET {} LIMIT 1)").format(
@@ -99,7 +99,7 @@ async def _last(
     return await cursor.fetchone()
 
 
-def _values(key: Key) -> Composed:
+def _values(key: RowKey) -> Composed:
     return SQL(", ").join(map(SQL("{}").format, key))
 
 

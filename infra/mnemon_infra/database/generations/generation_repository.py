@@ -12,11 +12,11 @@ from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, bindparam, delete, update
 from sqlalchemy.dialects.postgresql import insert
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database, Statement
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import batches, conversation_erasures, erasures, metadata, rounds, windows
 
-Kind = Literal["live", "former", "next", "as of"]
+GenerationKind = Literal["live", "former", "next", "as of"]
 
 OTHERS: Final = r"_(before|next|until_\d+)"
 """How the name of a generation ends that is not live."""
@@ -73,7 +73,7 @@ class Generation(NamedTuple):
     """
 
     schema: str
-    kind: Kind
+    kind: GenerationKind
     revision: str = ""
     reached: int | None = None
     up_to: int | None = None
@@ -98,7 +98,7 @@ class NameTooLong(ValueError):
     """PostgreSQL would cut the name of a generation off."""
 
 
-def name_of(live: str, kind: Kind, up_to: int | None = None) -> str:
+def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
     """What a generation is called.
 
     Raises:
@@ -122,7 +122,7 @@ async def generations(database: Database, live: str) -> list[Generation]:
         DatabaseUnavailable: the database cannot answer now.
     """
     pattern = re.compile(rf"{re.escape(live)}(?:{OTHERS})?")
-    kinds: dict[str, Kind] = {"": "live", "before": "former", "next": "next"}
+    kinds: dict[str, GenerationKind] = {"": "live", "before": "former", "next": "next"}
 
     async def query(connection: Connection) -> list[Generation]:
         cursor = await connection.execute("SELECT nspname FROM pg_namespace ORDER BY nspname")
@@ -162,7 +162,7 @@ async def as_of(database: Database, live: str, position: int) -> Generation:
     return await database.read(lambda connection: _described(connection, schema, "as of"))
 
 
-async def _described(connection: Connection, schema: str, kind: Kind) -> Generation:
+async def _described(connection: Connection, schema: str, kind: GenerationKind) -> Generation:
     async def value(statement: Composed) -> Any:
         row = await (await connection.execute(statement)).fetchone()
         return row[0] if row else None

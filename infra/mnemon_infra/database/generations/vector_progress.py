@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from psycopg.sql import SQL, Identifier
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations.generation_repository import AT_ONCE
-from mnemon_infra.database.projections.rows import Owner
 
 _TABLES = "vector_replay", "vector_sweeps"
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, select
 
 from mnemon_contracts.events.memory import Origin
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
 from mnemon_infra.database.projections.event_order import owner
 from mnemon_infra.database.projections.item_states import WANTED, last_seq, newest
-from mnemon_infra.database.projections.rows import Owner
 
 
 class DocumentEntry(NamedTuple):

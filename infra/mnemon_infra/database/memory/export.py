@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import BigInteger, Select, bindparam, select
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
 from mnemon_infra.database.engine import Connection, Database, Query, Statement
 from mnemon_infra.database.memory.user_memory import visible_messages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, named, sequence
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.projections.sweep import below_floors
 from mnemon_infra.database.tables import memory_events, messages
 
@@ -42,7 +42,7 @@ class KeptMessage(NamedTuple):
     sent_at: datetime
 
 
-class Turn(NamedTuple):
+class ConversationChange(NamedTuple):
     """A conversation started, or was cleared.
 
     Attributes:
@@ -213,10 +213,10 @@ class WholeMemory:
         async for to_seq, *row in self._rows("stretches", *_STRETCHES.compiled):
             yield to_seq, KeptMemory._make(row)
 
-    async def turns(self) -> AsyncGenerator[Turn, None]:
+    async def turns(self) -> AsyncGenerator[ConversationChange, None]:
         """Where conversations started and were cleared, in the order of the log."""
         async for row in self._rows("turns", _TURNS):
-            yield Turn._make(row)
+            yield ConversationChange._make(row)
 
     async def memories(self) -> AsyncGenerator[KeptMemory, None]:
         """Facts, tasks and documents, in the order of the log."""

@@ -5,16 +5,16 @@ from typing import Any, Final, NamedTuple
 
 from psycopg.types.json import Jsonb
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
 from mnemon_infra.database.engine import Database, is_storable
 from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.vectors.port import Collection
 
 PAGE: Final = 5000
 
 
-class Shown(NamedTuple):
+class IndexableItem(NamedTuple):
     """Something that can be found.
 
     Attributes:
@@ -122,7 +122,7 @@ async def owners_shown(database: Database, collection: Collection) -> list[Owner
 
 async def all_shown(
     database: Database, collection: Collection, up_to: int
-) -> AsyncGenerator[list[Shown], None]:
+) -> AsyncGenerator[list[IndexableItem], None]:
     """All that can be found, of events up to a log position, page by page, in no order.
 
     Raises:
@@ -137,6 +137,6 @@ async def all_shown(
         await cursor.execute(sql, {"up_to": up_to, "versions": list(of.versions)})
         while page := await cursor.fetchmany(PAGE):
             yield [
-                Shown(seq, (tenant, user), event_id, item, body)
+                IndexableItem(seq, (tenant, user), event_id, item, body)
                 for seq, tenant, user, event_id, item, body in page
             ]

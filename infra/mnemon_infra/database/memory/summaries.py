@@ -20,12 +20,12 @@ from sqlalchemy import (
     tuple_,
 )
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.memory.user_memory import Newest
+from mnemon_infra.database.memory.user_memory import NewestMessages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, WANTED, named, sequence
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import memory_events as events
 
 SLACK: Final = 8
@@ -146,7 +146,7 @@ _LIVE = Lookup(_live())
 _BY_ID = Lookup(_live(WANTED))
 
 
-def newest_summaries(wanted: Sequence[Newest]) -> Query[list[list[StoredSummary]]]:
+def newest_summaries(wanted: Sequence[NewestMessages]) -> Query[list[list[StoredSummary]]]:
     """The newest summaries of conversations, oldest first."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import DateTime, Select, cast, select
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
 from mnemon_infra.database.projections.event_order import owner
 from mnemon_infra.database.projections.item_states import last_seq, newest
-from mnemon_infra.database.projections.rows import Owner
 
 
 class StoredTask(NamedTuple):

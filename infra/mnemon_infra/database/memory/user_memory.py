@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from mnemon_contracts.events.chat import Role
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
@@ -32,11 +33,8 @@ _AT_MOST = bindparam("at_most", type_=BigInteger)
 BEGINNING = 1000
 """Characters of a tool's result that are read: who asks for results wants to know what they are about."""
 
-Owner = tuple[str, str]
-"""A tenant and a user."""
 
-
-class Newest(NamedTuple):
+class NewestMessages(NamedTuple):
     """Which messages: the newest `limit` of a conversation; None is the current one."""
 
     tenant: str
@@ -198,7 +196,7 @@ _COUNTS = Lookup(_counts())
 _PROFILE = Lookup(_profile())
 
 
-def newest_messages(wanted: Sequence[Newest]) -> Query[list[ConversationView]]:
+def newest_messages(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
     """The newest messages of conversations."""
     # One more than asked for tells whether there are older ones.
     parameters: list[dict[str, Any]] = [

@@ -6,13 +6,13 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ARRAY, BigInteger, Select, any_, bindparam, func, select
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEvent
+from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEventRecord
 from mnemon_infra.database.memory.user_memory import StoredRow, visible_messages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import WANTED, named
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import memory_events, messages
 
 _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
@@ -61,7 +61,7 @@ _USERS: Final = f"""
 """  # noqa: S608 - made of our own text
 
 
-class Conversation(NamedTuple):
+class ConversationOverview(NamedTuple):
     """A conversation with messages; they are as many, and the newest was said then."""
 
     id: str
@@ -70,10 +70,10 @@ class Conversation(NamedTuple):
     last_at: datetime
 
 
-class Origin(NamedTuple):
+class FactOrigin(NamedTuple):
     """All that happened to a fact, in log order, and the messages that it was learned from."""
 
-    events: Sequence[FactEvent]
+    events: Sequence[FactEventRecord]
     sources: Sequence[StoredRow]
 
 
@@ -90,7 +90,7 @@ def _conversations() -> Select[Any]:
 
 def _events() -> Select[Any]:
     columns = (
-        memory_events.c.event if name == "name" else memory_events.c[name] for name in FactEvent._fields
+        memory_events.c.event if name == "name" else memory_events.c[name] for name in FactEventRecord._fields
     )
     return select(*columns).where(owned(memory_events), named(FACT_EVENTS), WANTED)
 
@@ -127,28 +127,30 @@ def users(tenant: str, begins: str, after: str, most: int) -> Query[list[str]]:
     return query
 
 
-def conversations(whose: Owner) -> Query[list[Conversation]]:
+def conversations(whose: Owner) -> Query[list[ConversationOverview]]:
     """A user's conversations, that with the newest message first."""
 
-    async def query(connection: Connection) -> list[Conversation]:
+    async def query(connection: Connection) -> list[ConversationOverview]:
         [found] = await _CONVERSATIONS.rows(connection, [owner(*whose)])
         return sorted(
-            (Conversation._make(row[1:]) for row in found), key=lambda each: each.last_at, reverse=True
+            (ConversationOverview._make(row[1:]) for row in found),
+            key=lambda each: each.last_at,
+            reverse=True,
         )
 
     return query
 
 
-def origin(whose: Owner, fact_id: str) -> Query[Origin]:
+def origin(whose: Owner, fact_id: str) -> Query[FactOrigin]:
     """What happened to a fact, and the messages that it was learned from, as far as they are there."""
 
-    async def query(connection: Connection) -> Origin:
+    async def query(connection: Connection) -> FactOrigin:
         [rows] = await _EVENTS.rows(connection, [owner(*whose) | {"items": [fact_id]}])
-        events = sorted(FactEvent._make(row[1:]) for row in rows)
+        events = sorted(FactEventRecord._make(row[1:]) for row in rows)
         bodies = [event.body or {} for event in events]
         positions = {seq for body in bodies for seq in body.get("lineage", {}).get("sources", ())}
         wanted = owner(*whose) | {"positions": sorted(positions)}
         [said] = await _SOURCES.rows(connection, [wanted]) if positions else [[]]
-        return Origin(events, sorted(StoredRow._make(row[2:]) for row in said))
+        return FactOrigin(events, sorted(StoredRow._make(row[2:]) for row in said))
 
     return query

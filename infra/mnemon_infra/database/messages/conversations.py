@@ -4,12 +4,12 @@ from typing import Any, Final
 
 from sqlalchemy import Select, func, select, text, union_all
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.database.engine import Connection, Query, Statement
 from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, parameters, taken
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owner
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import IS_OPEN, batches, memory_events, messages, windows
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import psycopg
 from psycopg.sql import SQL, Composable, Composed, Identifier
 
-Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+ExternalConnection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 PAGE: Final = 1000
 """Rows that are read at a time."""
@@ -59,7 +59,7 @@ class KnownRow(NamedTuple):
 
 
 @asynccontextmanager
-async def other_database(dsn: str) -> AsyncIterator[Connection]:
+async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
     """A connection that reads what there is at one moment.
 
     Raises:
@@ -82,7 +82,7 @@ async def other_database(dsn: str) -> AsyncIterator[Connection]:
         raise NotThere(f"the database of --dsn: {said or type(error).__name__}") from error
 
 
-async def said(connection: Connection, schema: str) -> AsyncGenerator[SaidRow, None]:
+async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[SaidRow, None]:
     """The messages of the layout `conversations`: user by user, each conversation in its order.
 
     Raises:
@@ -107,7 +107,7 @@ class ChatLogs:
     """The layout `chat-logs`, with the names that its columns have there."""
 
     def __init__(
-        self, connection: Connection, schema: str, logs: Sequence[str], sessions: Sequence[str]
+        self, connection: ExternalConnection, schema: str, logs: Sequence[str], sessions: Sequence[str]
     ) -> None:
         self._connection = connection
         self._schema = schema
@@ -116,7 +116,7 @@ class ChatLogs:
         self._session = next((each for each in _SESSION if each in logs), None)
 
     @classmethod
-    async def of(cls, connection: Connection, schema: str) -> "ChatLogs":
+    async def of(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
         """Look what there is; without `chat_sessions`, nothing but what was asked is known.
 
         Raises:
@@ -177,7 +177,9 @@ def _column(table: str, there: Sequence[str], names: Sequence[str]) -> Composabl
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 
 
-async def _must_have(connection: Connection, schema: str, table: str, names: Sequence[str]) -> Sequence[str]:
+async def _must_have(
+    connection: ExternalConnection, schema: str, table: str, names: Sequence[str]
+) -> Sequence[str]:
     """The columns of a table.
 
     Raises:
@@ -193,7 +195,7 @@ async def _must_have(connection: Connection, schema: str, table: str, names: Seq
     return there
 
 
-async def _columns(connection: Connection, schema: str, table: str) -> Sequence[str]:
+async def _columns(connection: ExternalConnection, schema: str, table: str) -> Sequence[str]:
     cursor = await connection.execute(
         "SELECT column_name::text FROM information_schema.columns"
         " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
@@ -202,7 +204,7 @@ async def _columns(connection: Connection, schema: str, table: str) -> Sequence[
     return [name for (name,) in await cursor.fetchall()]
 
 
-async def _rows(connection: Connection, query: Composed) -> AsyncGenerator[tuple[Any, ...], None]:
+async def _rows(connection: ExternalConnection, query: Composed) -> AsyncGenerator[tuple[Any, ...], None]:
     async with connection.cursor(name="chats") as cursor:
         await cursor.execute(query)
         while page := await cursor.fetchmany(PAGE):

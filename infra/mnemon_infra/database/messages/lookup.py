@@ -30,7 +30,7 @@ AROUND: Final = 2
 """Messages before one that was found, and after it, which are looked up with it."""
 
 
-class Wanted(NamedTuple):
+class MessageLookup(NamedTuple):
     """Which messages, by event id; the surroundings of the first `surrounded` of them."""
 
     tenant: str
@@ -132,7 +132,7 @@ _FOUND = Lookup(_found())
 _BESIDE = Lookup(_beside())
 
 
-def visible(wanted: Sequence[Wanted]) -> Query[list[list[VisibleMessage]]]:
+def visible(wanted: Sequence[MessageLookup]) -> Query[list[list[VisibleMessage]]]:
     """Those of the messages that may be shown, by log position."""
 
     async def query(connection: Connection) -> list[list[VisibleMessage]]:
@@ -142,7 +142,7 @@ def visible(wanted: Sequence[Wanted]) -> Query[list[list[VisibleMessage]]]:
     return query
 
 
-def surroundings(wanted: Sequence[Wanted]) -> Query[list[Surroundings]]:
+def surroundings(wanted: Sequence[MessageLookup]) -> Query[list[Surroundings]]:
     """Those of the messages that may be shown, and what stands around them."""
 
     async def query(connection: Connection) -> list[Surroundings]:
@@ -164,7 +164,7 @@ def surroundings(wanted: Sequence[Wanted]) -> Query[list[Surroundings]]:
     return query
 
 
-def _parameters(wanted: Wanted) -> dict[str, Any]:
+def _parameters(wanted: MessageLookup) -> dict[str, Any]:
     return owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
 
 
@@ -172,7 +172,7 @@ def _message(row: Sequence[Any]) -> VisibleMessage:
     return VisibleMessage._make(row[1 : 1 + len(VisibleMessage._fields)])
 
 
-def _surrounded(wanted: Wanted, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     first = set(wanted.event_ids[: wanted.surrounded])
     return [row for row in rows if row[2] in first]
 

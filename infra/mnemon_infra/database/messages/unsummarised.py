@@ -40,7 +40,7 @@ from mnemon_infra.database.tables import messages, windows
 CoveredBy = Literal["summaries", "windows"]
 
 
-class Whose(NamedTuple):
+class UnsummarisedQuery(NamedTuple):
     """Which messages: the oldest of each conversation that are not covered.
 
     Attributes:
@@ -73,7 +73,7 @@ class SpokenRow(NamedTuple):
     sent_at: datetime
 
 
-class Stretch(NamedTuple):
+class UnsummarisedMessages(NamedTuple):
     """The oldest messages of a conversation that are neither covered nor gone, oldest first."""
 
     conversation: str
@@ -203,10 +203,12 @@ _BETWEEN: Final = Lookup(_between(SpokenRow._fields))
 _NUMBER: Final = Lookup(select(func.count()).select_from(_between(["seq"]).subquery("counted")))
 
 
-def uncovered(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list[Stretch]]]:
+def uncovered(
+    wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
+) -> Query[list[list[UnsummarisedMessages]]]:
     """Of each set of messages, the stretches, by conversation; none is empty."""
 
-    async def query(connection: Connection) -> list[list[Stretch]]:
+    async def query(connection: Connection) -> list[list[UnsummarisedMessages]]:
         places = await _scans(connection, wanted, covered_by)
         found = iter(await _BETWEEN.rows(connection, [scan for _, _, scan in places]))
         stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
@@ -216,7 +218,7 @@ def uncovered(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list
                 said += [SpokenRow._make(row[1:]) for row in rows]
         return [
             [
-                Stretch(conversation, sorted(said)[: whose.at_most])
+                UnsummarisedMessages(conversation, sorted(said)[: whose.at_most])
                 for conversation, said in sorted(of.items())
             ]
             for whose, of in zip(wanted, stretches, strict=True)
@@ -225,7 +227,9 @@ def uncovered(wanted: Sequence[Whose], covered_by: CoveredBy) -> Query[list[list
     return query
 
 
-def long_uncovered(wanted: Sequence[Whose], covered_by: CoveredBy = "summaries") -> Query[list[list[str]]]:
+def long_uncovered(
+    wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
+) -> Query[list[list[str]]]:
     """Of each set of messages, the conversations that have `at_most` of them which are not covered."""
 
     async def query(connection: Connection) -> list[list[str]]:
@@ -243,7 +247,7 @@ def long_uncovered(wanted: Sequence[Whose], covered_by: CoveredBy = "summaries")
 
 
 async def _scans(
-    connection: Connection, wanted: Sequence[Whose], by: CoveredBy
+    connection: Connection, wanted: Sequence[UnsummarisedQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
     """Where to look: the number of the set, the conversation, and parameters of `_between`."""
     begun = await _BEGUN[by].rows(

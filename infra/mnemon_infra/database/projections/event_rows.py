@@ -12,28 +12,28 @@ from mnemon_contracts.identity import started_conversation
 from mnemon_contracts.subjects import Address
 from mnemon_infra.broker.delivery import Delivery
 
-Key = tuple[str, str, str]
+EventRowKey = tuple[str, str, str]
 
 Projected = tuple[str, Mapping[str, Any]]
 """A table, and the columns that are its own."""
 
 
-def _started(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+def _started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, StartedV1)
     conversation = address.conversation or started_conversation(*key)
     return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
 
 
-def _cleared(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+def _cleared(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     return "clears", {"conversation": address.conversation}
 
 
-def _profile_set(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+def _profile_set(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, ProfileSetV1)
     return "profile_sets", {"fields": event.fields}
 
 
-def _erased(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+def _erased(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, UserErasedV1)
     # What is said after it is said by somebody new, whatever it names.
     up_to = min(event.up_to_seq, delivery.sequence)
@@ -51,7 +51,7 @@ def _erased(event: Event, address: Address, key: Key, delivery: Delivery) -> Pro
     }
 
 
-def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) -> Projected:
+def _model_called(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, ModelCalledV1)
     return "model_calls", {
         "at": datetime.fromtimestamp(delivery.stored_at, UTC),
@@ -66,7 +66,7 @@ def _model_called(event: Event, address: Address, key: Key, delivery: Delivery) 
     }
 
 
-PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, Key, Delivery], Projected]]] = {
+PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, EventRowKey, Delivery], Projected]]] = {
     StartedV1: _started,
     ClearedV1: _cleared,
     ProfileSetV1: _profile_set,

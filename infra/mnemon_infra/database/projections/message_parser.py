@@ -18,7 +18,7 @@ class _ToolCall(msgspec.Struct):
     arguments: Any = None
 
 
-class FastMessage(msgspec.Struct):
+class ParsedMessage(msgspec.Struct):
     """The fields that persist reads itself; the others are checked and then left to PostgreSQL."""
 
     role: Literal["user", "assistant", "tool", "system"]
@@ -41,10 +41,10 @@ class FastMessage(msgspec.Struct):
 DEEPEST = 100
 """Brackets of a body that are taken without a look at how deep they go; the contract's parser has a limit."""
 
-_decode = msgspec.json.Decoder(FastMessage).decode
+_decode = msgspec.json.Decoder(ParsedMessage).decode
 
 
-def read(body: bytes) -> FastMessage | None:
+def read(body: bytes) -> ParsedMessage | None:
     """The message, or None where the contract has to have a look.
 
     Besides what does not fit, those are bodies that PostgreSQL might refuse: with U+0000, with bytes that

@@ -36,15 +36,12 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
-from mnemon_contracts.subjects import Address, parse
+from mnemon_contracts.subjects import Address, Owner, parse
 from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.event_rows import PROJECTIONS
 
-Owner = tuple[str, str]
-"""Tenant and user."""
-
-Key = tuple[str, str, str]
+EventKey = tuple[str, str, str]
 """Tenant, user and event id: what an event is known by."""
 
 ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
@@ -68,7 +65,7 @@ _TAKING: Final = {"clears", "erasures", "conversation_erasures"}
 class MessageRow(NamedTuple):
     """A message to write. `values` is the JSON object that the database reads it from."""
 
-    key: Key
+    key: EventKey
     seq: int
     values: bytes
 
@@ -76,7 +73,7 @@ class MessageRow(NamedTuple):
 class MemoryRow(NamedTuple):
     """What was derived or decided, to write; `values` as of a message."""
 
-    key: Key
+    key: EventKey
     seq: int
     event: str
     values: bytes
@@ -86,14 +83,14 @@ class MemoryRow(NamedTuple):
 class EventRow:
     """Any other event to write, into the table of its kind."""
 
-    key: Key
+    key: EventKey
     seq: int
     table: str
     values: Mapping[str, Any]
 
 
 Row = MessageRow | MemoryRow | EventRow
-Place = TypeVar("Place", bound=Hashable)
+RowPlaceT = TypeVar("RowPlaceT", bound=Hashable)
 AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
 
 
@@ -101,9 +98,9 @@ AnyRow = TypeVar("AnyRow", MessageRow, MemoryRow, EventRow)
 class Rows:
     """Rows to write together, one per event: of several copies of an event the first in the log counts."""
 
-    messages: dict[Key, MessageRow] = field(default_factory=dict)
-    memories: dict[Key, MemoryRow] = field(default_factory=dict)
-    events: dict[tuple[str, Key], EventRow] = field(default_factory=dict)
+    messages: dict[EventKey, MessageRow] = field(default_factory=dict)
+    memories: dict[EventKey, MemoryRow] = field(default_factory=dict)
+    events: dict[tuple[str, EventKey], EventRow] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         if isinstance(row, MessageRow):  # nearly always, and so without a call
@@ -143,7 +140,7 @@ class Rows:
         return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
 
 
-def _keep_first(rows: dict[Place, AnyRow], place: Place, row: AnyRow) -> None:
+def _keep_first(rows: dict[RowPlaceT, AnyRow], place: RowPlaceT, row: AnyRow) -> None:
     known = rows.get(place)
     if known is None or row.seq < known.seq:
         rows[place] = row
@@ -195,7 +192,7 @@ def _message_row(
     return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
 
 
-def _memory_row(delivery: Delivery, address: Address, key: Key, event: Event) -> MemoryRow:
+def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
     decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
     if getattr(event, "by", None):
         decision = None  # what was decided first stays the one decision on the proposal

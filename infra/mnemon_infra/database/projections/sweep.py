@@ -19,11 +19,12 @@ from sqlalchemy import (
     update,
 )
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database, Statement
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS, named
-from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS, Owner
+from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
 from mnemon_infra.database.tables import (
     clears,
     conversation_erasures,

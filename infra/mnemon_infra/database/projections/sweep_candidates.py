@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, exists, func, select
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
 from mnemon_infra.database.projections.item_states import VERSIONS, named
-from mnemon_infra.database.projections.rows import ENDINGS, Owner
+from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
 
 

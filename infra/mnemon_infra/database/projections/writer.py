@@ -7,7 +7,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Table, bindparam, cast, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Database, Query, Statement, Value
+from mnemon_infra.database.engine import Connection, Database, Query, QueryResult, Statement
 from mnemon_infra.database.erasure.conversations import begin
 from mnemon_infra.database.erasure.predicates import TAKEN, is_kept
 from mnemon_infra.database.erasure.users import begin_writing, lies_beyond
@@ -120,7 +120,7 @@ async def write(database: Database, rows: Rows) -> None:
         await _write(connection, rows)
 
 
-async def suppose(database: Database, rows: Rows, query: Query[Value]) -> Value:
+async def suppose(database: Database, rows: Rows, query: Query[QueryResult]) -> QueryResult:
     """What a query would find if these rows were written. They are not: nobody else ever sees them.
 
     Raises:

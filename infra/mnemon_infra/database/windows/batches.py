@@ -13,10 +13,10 @@ from mnemon_contracts.settings.models import Provider
 from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
 from mnemon_infra.database.tables import IS_OPEN, batches
 
-State = Literal["claimed", "intended", "submitted", "completed", "failed"]
+BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
 """`claimed`: the provider was not asked to take it; `intended`: it was, and may have; the last two: over."""
 
-STATES: Final[Mapping[str, tuple[State, ...]]] = {
+STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
     "all": ("claimed", "intended", "submitted", "completed", "failed"),
     "open": ("claimed", "intended", "submitted"),
     "completed": ("completed",),
@@ -42,7 +42,7 @@ class StoredBatch:
     batch_id: str
     provider: Provider
     model: str
-    state: State
+    state: BatchState
     provider_batch_id: str | None
     lines: int
     created_at: datetime
@@ -103,7 +103,7 @@ async def put(connection: Connection, batch: StoredBatch) -> None:
 async def change(
     connection: Connection,
     batch: StoredBatch,
-    state: State,
+    state: BatchState,
     at: datetime,
     *,
     lines: int | None = None,
@@ -142,7 +142,7 @@ def stored(batch_id: str) -> Query[StoredBatch | None]:
     return query
 
 
-def newest(states: Sequence[State], before: datetime, most: int) -> Query[list[StoredBatch]]:
+def newest(states: Sequence[BatchState], before: datetime, most: int) -> Query[list[StoredBatch]]:
     """Those in one of these states that were made before a moment, the newest first."""
 
     async def query(connection: Connection) -> list[StoredBatch]:

@@ -21,8 +21,8 @@ from sqlalchemy import (
     true,
 )
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import WAITS, windows
 from mnemon_infra.database.windows.window_repository import COLUMNS, StoredWindow, window_of
 

@@ -20,8 +20,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
-from mnemon_infra.database.projections.rows import Owner
 from mnemon_infra.database.tables import windows
 
 

@@ -56,7 +56,7 @@ class FailingModel(NamedTuple):
     since: datetime
 
 
-class Patience:
+class CircuitBreaker:
     """The models of a process, and for how long each is left alone."""
 
     def __init__(self, models: LanguageModels) -> None:

@@ -17,7 +17,7 @@ MOST_TOKENS: Final = 10**9
 """Tokens of one call that are believed."""
 
 
-class Said(NamedTuple):
+class PromptMessage(NamedTuple):
     """Something that was said; `at` has the zone that the user is shown."""
 
     seq: int
@@ -27,7 +27,7 @@ class Said(NamedTuple):
     name: str | None = None
 
 
-class KnownFact(NamedTuple):
+class PromptFact(NamedTuple):
     """A fact that is known already; `saved_at` has the zone that the user is shown."""
 
     id: str
@@ -36,7 +36,7 @@ class KnownFact(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """One thing to ask.
 
     Attributes:
@@ -52,8 +52,8 @@ class Request:
     purpose: Purpose
     instructions: str
     text: str
-    said: Sequence[Said] = ()
-    known: Sequence[KnownFact] = ()
+    said: Sequence[PromptMessage] = ()
+    known: Sequence[PromptFact] = ()
     schema: Mapping[str, Any] | None = None
     most_tokens: int = 2000
 
@@ -79,7 +79,7 @@ def _count(given: object) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What the model answered, which is paid for whether it can be used or not.
 
     Attributes:
@@ -98,11 +98,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BatchRequest:
     """A request of a batch. Its id has letters, digits and `-` only, 64 characters at most."""
 
     id: str
-    request: Request
+    request: ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +125,15 @@ class LineFailed:
     usage: Usage | None = None
 
 
-class Result(NamedTuple):
+class BatchResult(NamedTuple):
     """A line of a batch, answered or not."""
 
     line_id: str
-    outcome: Answer | LineFailed
+    outcome: ModelAnswer | LineFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """How a batch fares.
 
     Attributes:
@@ -148,7 +148,7 @@ class Progress:
     error: str | None = None
 
 
-class Batches(Protocol):
+class BatchApi(Protocol):
     """A provider's batches.
 
     All methods raise `ModelUnavailable` where the provider does not answer, `ModelRefused` where it refuses.
@@ -162,7 +162,7 @@ class Batches(Protocol):
     def most_bytes(self) -> int:
         """Bytes of one batch's requests, at most."""
 
-    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+    async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
         """Hand a batch over; returns the provider's id of it. `batch_id` is ours, `find` goes by it."""
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
@@ -174,10 +174,10 @@ class Batches(Protocol):
             since: it was not submitted before.
         """
 
-    async def progress(self, provider_batch_id: str) -> Progress:
+    async def progress(self, provider_batch_id: str) -> BatchProgress:
         """How it fares."""
 
-    def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+    def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """What came of an ended batch, line by line, in any order; what cannot be told apart is left out."""
 
     async def cancel(self, provider_batch_id: str) -> None:
@@ -200,9 +200,9 @@ class LanguageModel(Protocol):
     def model(self) -> str: ...
 
     @property
-    def batches(self) -> Batches | None: ...
+    def batches(self) -> BatchApi | None: ...
 
-    async def complete(self, request: Request) -> Answer:
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Ask, and wait for the answer.
 
         Raises:
@@ -242,7 +242,7 @@ class RequestRefused(Exception):
         self.error = error
         self.usage = usage
 
-    def explained(self, request: Request, usage: Usage | None) -> "RequestRefused":
+    def explained(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
         """Return the refusal with what the provider says of it, but for what was asked."""
         said = self.error.described(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """English names, independent of the locale of the process."""
@@ -22,12 +22,12 @@ def shown_name(name: str | None) -> str | None:
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 
 
-def time_stamp(said: Said) -> str:
+def time_stamp(said: PromptMessage) -> str:
     """When something was said: date, time and weekday, which "next Friday" is counted from."""
     return f"[{said.at:%Y-%m-%d %H:%M} {WEEKDAYS[said.at.weekday()]}]"
 
 
-def speech(said: Said) -> str:
+def speech(said: PromptMessage) -> str:
     """Who says what."""
     speaker = f"{said.role} ({said.name})" if said.name else said.role
     # Lines that are set in cannot pass for the beginning of another message.

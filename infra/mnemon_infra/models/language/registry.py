@@ -10,14 +10,14 @@ from typing import assert_never
 from mnemon_contracts.settings.models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import (
-    Answer,
-    Batches,
+    BatchApi,
     LanguageModel,
+    ModelAnswer,
     ModelBusy,
     ModelNotConfigured,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Request,
     RequestRefused,
 )
 from mnemon_infra.telemetry import metrics
@@ -59,11 +59,11 @@ class _Bounded:
         self._free = free
 
     @property
-    def batches(self) -> Batches | None:
+    def batches(self) -> BatchApi | None:
         """See `LanguageModel`; a server may show later on that it has none."""
         return self._model.batches
 
-    async def complete(self, request: Request) -> Answer:
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
         """See `LanguageModel`."""
         async with self._free:
             begun, outcome = time.perf_counter(), "failed"

@@ -20,7 +20,7 @@ from mnemon_consumers.retrieve.verbs.erasure.receipt import (
 from mnemon_consumers.retrieve.verbs.request_context import owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.erasure import Span, UserErasedV1
-from mnemon_contracts.subjects import Address, user_filters
+from mnemon_contracts.subjects import Address, Owner, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import Position
@@ -32,14 +32,16 @@ from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
 from mnemon_infra.database.facts.sources import drawn_alone
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.messages import conversations as contents
-from mnemon_infra.vectors.port import Owner, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import VectorsUnavailable
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class ConversationErasing:
     """Forgets conversations."""
 
-    def __init__(self, connection: Client, log: UserLog, database: Database, finding: Finding | None) -> None:
+    def __init__(
+        self, connection: Client, log: UserLog, database: Database, finding: VectorIndex | None
+    ) -> None:
         self._connection = connection
         self._log = log
         self._database = database

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
-from mnemon_contracts.subjects import work_subject
+from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
 from mnemon_infra.broker.streams.purge import found_in, left_of
@@ -17,8 +17,7 @@ from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
 from mnemon_infra.database.erasure.users import counted_in_statistics, counted_with, known_events
 from mnemon_infra.database.tables import windows
 from mnemon_infra.vectors import port
-from mnemon_infra.vectors.port import Owner
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 PATIENCE: Final = 5.0
 """Seconds for which it is waited until all stores are done; they go on without being waited for."""
@@ -122,7 +121,7 @@ async def found_with(
     }
 
 
-async def count_points_of(finding: Finding, owner: Owner, event_ids: Collection[str]) -> int:
+async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
     """How many points stand for some events.
 
     Raises:
@@ -135,7 +134,7 @@ async def count_points_of(finding: Finding, owner: Owner, event_ids: Collection[
     return count
 
 
-async def count_old_points(database: Database, finding: Finding, owner: Owner, below: int) -> int:
+async def count_old_points(database: Database, finding: VectorIndex, owner: Owner, below: int) -> int:
     """How many points stand for events from below a log position of which there are no rows any more.
 
     Raises:

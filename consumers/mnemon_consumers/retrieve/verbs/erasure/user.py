@@ -22,10 +22,10 @@ from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
-from mnemon_infra.broker.service import Answer
+from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedUser, whole
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
@@ -36,21 +36,23 @@ from mnemon_infra.database.erasure.users import (
     held_by_providers,
 )
 from mnemon_infra.database.locks import locked
-from mnemon_infra.vectors.port import Collection, Owner, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class EraseVerb:
     """Forgets users."""
 
-    def __init__(self, broker: NatsBroker, log: UserLog, database: Database, finding: Finding | None) -> None:
+    def __init__(
+        self, broker: NatsBroker, log: UserLog, database: Database, finding: VectorIndex | None
+    ) -> None:
         self._broker = broker
         self._log = log
         self._database = database
         self._finding = finding
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

@@ -13,15 +13,15 @@ from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
 from mnemon_contracts.identity import point_id
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
-from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.locks import locked
-from mnemon_infra.vectors.port import Collection, Owner, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding
+from mnemon_infra.vectors.port import Collection, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class ForgetVerb:
@@ -34,7 +34,7 @@ class ForgetVerb:
         log: UserLog,
         projection: Projection,
         database: Database,
-        finding: Finding | None,
+        finding: VectorIndex | None,
     ) -> None:
         self._memory = memory
         self._query = query
@@ -44,7 +44,7 @@ class ForgetVerb:
         self._finding = finding
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"forget": self.forget}
 
     def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -74,7 +74,7 @@ class ForgetVerb:
                 return await self._remove(address, queried.named)
         return ForgetReplyV1(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
 
-    async def _remove(self, address: Address, fact: StoredFact) -> ForgetReplyV1:
+    async def _remove(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
         owner = owner_of(address)
         position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
         await self._projection.apply(owner, position)
@@ -91,7 +91,7 @@ class ForgetVerb:
                 await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
 
 
-def _restoring(fact: StoredFact) -> SaveV1:
+def _restoring(fact: FactRecord) -> SaveV1:
     return SaveV1(
         text=fact.text,
         kind=fact.kind,

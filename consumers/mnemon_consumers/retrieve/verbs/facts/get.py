@@ -6,7 +6,7 @@ from typing import Any, Final
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, unexpired
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
     ConversationMessage,
@@ -17,10 +17,9 @@ from mnemon_contracts.verbs.tools import (
     GetV2,
     SummaryText,
 )
-from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.database.memory.documents import StoredDocument
-from mnemon_infra.database.memory.user_memory import Owner
-from mnemon_infra.database.messages.lookup import VisibleMessage, Wanted
+from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 
 LONGEST_TEXT: Final = 100_000
 """Characters of a document in one reply: escaped in JSON they still are less than a NATS message."""
@@ -41,7 +40,7 @@ class GetVerb:
         self._memory = memory
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"get": self.get}
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -69,7 +68,7 @@ class GetVerb:
         )
 
     async def _message(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.surroundings(owner, Wanted(*owner, (request.id,)), request.min_seq)
+        seen = await self._memory.surroundings(owner, MessageLookup(*owner, (request.id,)), request.min_seq)
         for message in seen.value.messages.values():
             return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
         return None

@@ -11,11 +11,11 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.verbs.facts.view import unexpired
 from mnemon_consumers.retrieve.verbs.request_context import now
+from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FactCandidate
 from mnemon_infra.broker.service import Refusal
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.port import Owner
 
 CANDIDATES: Final = 5
 """Facts that are offered at most where a query names none."""
@@ -34,9 +34,9 @@ class QueriedFacts:
     """
 
     query: str
-    named: StoredFact | None
+    named: FactRecord | None
     ranked: Sequence[FactFit]
-    facts: Mapping[str, StoredFact]
+    facts: Mapping[str, FactRecord]
     seq: int
 
 

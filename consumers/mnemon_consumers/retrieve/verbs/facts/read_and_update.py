@@ -17,7 +17,7 @@ from mnemon_consumers.retrieve.verbs.request_context import available, now, owne
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact, FactUpdatedV1, Lineage
-from mnemon_contracts.subjects import Address
+from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
     FactChanges,
@@ -28,14 +28,14 @@ from mnemon_contracts.verbs.tools import (
     UpdateV1,
     UpdateV2,
 )
-from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import FactHistory, StoredFact
+from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.locks import locked
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.port import Collection, Owner, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import Finding, points
+from mnemon_infra.vectors.port import Collection, VectorsUnavailable
+from mnemon_infra.vectors.vector_index import VectorIndex, points
 from mnemon_infra.vectors.vector_index import fact as findable
 
 EMBEDDING_PATIENCE: Final = 1.0
@@ -53,7 +53,7 @@ class FactVerbs:
         log: UserLog,
         projection: Projection,
         database: Database,
-        finding: Finding | None,
+        finding: VectorIndex | None,
     ) -> None:
         self._memory = memory
         self._query = query
@@ -64,14 +64,14 @@ class FactVerbs:
         self._finding = finding
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"read": self.read, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.read(body or b"{}")
         owner = owner_of(address)
 
-        def reply(seen: Seen[list[StoredFact]]) -> Reply:
+        def reply(seen: Seen[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
             page = page_of(unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
@@ -120,7 +120,7 @@ class FactVerbs:
             return await self._shown(owner, queried.named.id, position, UpdateReplyV2)
         return UpdateReplyV2(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
 
-    async def _rewrite(self, address: Address, stored: StoredFact, changes: FactChanges, seq: int) -> int:
+    async def _rewrite(self, address: Address, stored: FactRecord, changes: FactChanges, seq: int) -> int:
         """Change a fact; returns the log position that reflects it."""
         owner, former = owner_of(address), _as_event(stored)
         fact = rewritten(former, changes, now(), self._settings.of(address.tenant))
@@ -164,7 +164,7 @@ class FactVerbs:
                 await self._finding.vectors.upsert(Collection.MEMORIES, new)
 
 
-def _as_event(fact: StoredFact) -> Fact:
+def _as_event(fact: FactRecord) -> Fact:
     return Fact(
         text=fact.text,
         kind=fact.kind,

@@ -11,7 +11,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.verbs.tools import FactChanges
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 
 
 def rewritten(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
@@ -36,7 +36,7 @@ def rewritten(former: Fact, request: FactChanges, at: datetime, settings: Settin
     return Fact.strictly(**former.model_dump() | kept | wanted)
 
 
-def conflict(fact: Fact, former: Fact, others: Iterable[StoredFact], limits: FactLimits) -> str | None:
+def conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
     """Why a fact cannot be rewritten beside the user's other facts, for a person; None when it can."""
     others = list(others)
     if fact.text != former.text:

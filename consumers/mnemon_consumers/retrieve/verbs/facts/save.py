@@ -28,7 +28,7 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.subjects import Address, InvalidSubject, parse, thing_filter
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
-from mnemon_infra.broker.service import Answer, Refusal
+from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.broker.streams.log_reader import pages
 
 PATIENCE: Final = 5.0
@@ -46,7 +46,7 @@ class SaveVerb:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, Answer]:
+    def answers(self) -> Mapping[str, VerbHandler]:
         return {"save": self.save}
 
     def save(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

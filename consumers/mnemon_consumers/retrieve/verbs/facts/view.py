@@ -10,7 +10,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Tier
 from mnemon_contracts.verbs.tools import Importance
 from mnemon_contracts.verbs.tools import StoredFact as FactAsKept
-from mnemon_infra.database.facts.fact_repository import StoredFact
+from mnemon_infra.database.facts.fact_repository import FactRecord
 
 IMPORTANCE: Final[Mapping[Importance, int]] = {"high": 9, "normal": 5, "low": 2}
 _TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
@@ -19,7 +19,7 @@ _TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
 class FactPage(NamedTuple):
     """Some of a user's facts in order; `next` is where the following page begins, None on the last."""
 
-    facts: Sequence[StoredFact]
+    facts: Sequence[FactRecord]
     total: int
     next: str | None
 
@@ -29,12 +29,12 @@ def importance_of(asked: int | Importance | None) -> int | None:
     return IMPORTANCE[asked] if isinstance(asked, str) else asked
 
 
-def unexpired(facts: Iterable[StoredFact], at: datetime) -> list[StoredFact]:
+def unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
     """The facts whose date has not come."""
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
-def page_of(facts: Iterable[StoredFact], limit: int, after: str | None) -> FactPage:
+def page_of(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:
     """Return a page of facts: by tier; in each what matters most first, and of that the newest.
 
     A page begins behind a place in this order, not behind a fact, so that the fact may change meanwhile.
@@ -54,7 +54,7 @@ def page_of(facts: Iterable[StoredFact], limit: int, after: str | None) -> FactP
     return FactPage(shown, len(ordered), ".".join(map(str, _place(shown[-1]))) if has_more else None)
 
 
-def _place(fact: StoredFact) -> tuple[int, int, int]:
+def _place(fact: FactRecord) -> tuple[int, int, int]:
     return _TIERS[fact.tier], -fact.importance, -fact.seq
 
 
@@ -66,7 +66,7 @@ def _place_named(after: str) -> tuple[int, int, int]:
     return int(tier), int(importance), int(seq)
 
 
-def fact_as_kept(fact: StoredFact) -> FactAsKept:
+def fact_as_kept(fact: FactRecord) -> FactAsKept:
     """A fact as a reply has it."""
     return FactAsKept.model_construct(
         id=fact.id,

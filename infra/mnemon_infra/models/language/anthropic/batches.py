@@ -12,16 +12,16 @@ from anthropic import APIStatusError
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from anthropic.types.shared import ErrorType
 
-from mnemon_infra.models.language.anthropic.endpoint import Endpoint, Takes, outcome, params
+from mnemon_infra.models.language.anthropic.endpoint import AnthropicEndpoint, Takes, outcome, params
 from mnemon_infra.models.language.port import (
-    Answer,
-    Line,
+    BatchProgress,
+    BatchRequest,
+    BatchResult,
     LineFailed,
+    ModelAnswer,
     ModelRefused,
     ModelUnavailable,
-    Progress,
     RequestRefused,
-    Result,
 )
 
 SLACK = timedelta(minutes=10)
@@ -44,12 +44,12 @@ class AnthropicBatches:
     most_lines = 100_000
     most_bytes = 256_000_000
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: AnthropicEndpoint) -> None:
         self._endpoint = endpoint
         self._batches = endpoint.client.messages.batches
         self._submitted: dict[str, str] = {}
 
-    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+    async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
         """Hand a batch over; returns Anthropic's id of it.
 
         It is tried once: a submission that seems to have failed may be a batch, which costs. `find` tells.
@@ -109,18 +109,18 @@ class AnthropicBatches:
             raise ModelUnavailable(f"{self._endpoint.at} cannot tell yet whose a batch of {lines} lines is")
         return None
 
-    async def progress(self, provider_batch_id: str) -> Progress:
+    async def progress(self, provider_batch_id: str) -> BatchProgress:
         """How it fares. An ended one has results for 29 days, and then it has failed."""
         with self._told():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _counted(batch) - batch.request_counts.processing
             if batch.processing_status != "ended":
-                return Progress("running", done)
+                return BatchProgress("running", done)
             if batch.results_url is None:
-                return Progress("failed", done, "its results are kept no longer")
-            return Progress("ended", done)
+                return BatchProgress("failed", done, "its results are kept no longer")
+            return BatchProgress("ended", done)
 
-    async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+    async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """What came of an ended batch, line by line, in any order; what cannot be told apart is left out.
 
         Raises:
@@ -135,9 +135,9 @@ class AnthropicBatches:
             async for line in lines:
                 read += 1
                 if (response := _response(line)) is not None:
-                    yield Result(response.custom_id, _outcome(response))
+                    yield BatchResult(response.custom_id, _outcome(response))
                 elif found := _LINE_ID.search(line):
-                    yield Result(found[1].decode(), LineFailed("the line is broken"))
+                    yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
             raise ModelUnavailable(f"{self._endpoint.at} has sent {read} of {done} results")
 
@@ -179,7 +179,7 @@ class AnthropicBatches:
             raise ModelRefused(str(error)) from None
 
 
-def _body(model: str, takes: Takes, lines: Sequence[Line]) -> list[bytes]:
+def _body(model: str, takes: Takes, lines: Sequence[BatchRequest]) -> list[bytes]:
     """A batch in JSON, a piece for each line."""
     pieces = []
     before = b'{"requests":['
@@ -209,7 +209,7 @@ def _response(line: bytes) -> MessageBatchIndividualResponse | None:
         return None
 
 
-def _outcome(response: MessageBatchIndividualResponse) -> Answer | LineFailed:
+def _outcome(response: MessageBatchIndividualResponse) -> ModelAnswer | LineFailed:
     try:
         match response.result.type:
             case "succeeded":

@@ -20,11 +20,11 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 
 from mnemon_infra.models.language.port import (
     NO_KEY,
-    Answer,
+    ModelAnswer,
     ModelBusy,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Request,
     RequestRefused,
     Usage,
 )
@@ -59,7 +59,7 @@ class Takes:
     thinking_tokens: int = 0
 
 
-class Endpoint:
+class AnthropicEndpoint:
     """One model at one address.
 
     Its errors carry neither the key nor what was asked: servers have been seen to repeat both.
@@ -143,7 +143,7 @@ class Endpoint:
 
 
 def params(
-    request: Request, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
+    request: ModelRequest, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
 ) -> MessageCreateParamsNonStreaming:
     """A request as Anthropic wants it; what is the same every time stands first, to be cached."""
     asked: MessageCreateParamsNonStreaming = {
@@ -170,7 +170,7 @@ def params(
     return asked
 
 
-def outcome(message: Message) -> Answer:
+def outcome(message: Message) -> ModelAnswer:
     """What a message says, which may be nothing: it is paid for all the same.
 
     Raises:
@@ -181,13 +181,13 @@ def outcome(message: Message) -> Answer:
         raise TypeError("neither content nor usage")
     usage, end = _usage(given), getattr(message, "stop_reason", None)
     if end == "refusal":
-        return Answer("", usage, problem="the model will not answer this", is_refused=True)
+        return ModelAnswer("", usage, problem="the model will not answer this", is_refused=True)
     is_cut = end in ("max_tokens", "model_context_window_exceeded")
     try:
         text = "".join(block.text for block in content or () if block.type == "text")
     except (AttributeError, TypeError):
         text = ""
-    return Answer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
+    return ModelAnswer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
 
 
 def _usage(given: object) -> Usage:

@@ -13,14 +13,14 @@ from anthropic import AsyncAnthropic
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.anthropic.batches import AnthropicBatches
-from mnemon_infra.models.language.anthropic.endpoint import Endpoint, not_for_long, outcome, params
+from mnemon_infra.models.language.anthropic.endpoint import AnthropicEndpoint, not_for_long, outcome, params
 from mnemon_infra.models.language.port import (
     NO_KEY,
-    Answer,
+    ModelAnswer,
     ModelNotConfigured,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Request,
     RequestRefused,
     Usage,
 )
@@ -44,7 +44,7 @@ class AnthropicModel:
 
     provider = "anthropic"
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: AnthropicEndpoint) -> None:
         self.model = endpoint.model
         self._batches = AnthropicBatches(endpoint)
         self._endpoint = endpoint
@@ -54,7 +54,7 @@ class AnthropicModel:
         """None once the server has said or shown that it has none."""
         return self._batches if self._endpoint.has_batches else None
 
-    async def complete(self, request: Request) -> Answer:
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Ask, and wait for the answer.
 
         Raises:
@@ -67,7 +67,7 @@ class AnthropicModel:
         except RequestRefused as error:
             raise error.explained(request, await self._checked(request)) from None
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, request: ModelRequest) -> ModelAnswer:
         asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")
         with self._endpoint.told():
             try:
@@ -75,9 +75,9 @@ class AnthropicModel:
             except json.JSONDecodeError as error:
                 if not error.doc.lstrip().startswith("{"):
                     raise
-                return Answer("", Usage(), problem="the answer is broken JSON")
+                return ModelAnswer("", Usage(), problem="the answer is broken JSON")
 
-    async def _checked(self, request: Request) -> Usage:
+    async def _checked(self, request: ModelRequest) -> Usage:
         """Were this refused too, no text would be the reason: limits of spending are told in the same way."""
         try:
             return (await self._answer(replace(request, text=NOTHING))).usage
@@ -101,7 +101,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
         middleware=[not_for_long],
         open_telemetry=False,  # its spans may hold what is asked
     ) as client:
-        endpoint = Endpoint(client, model or USUAL_MODEL, deployment.model_timeout)
+        endpoint = AnthropicEndpoint(client, model or USUAL_MODEL, deployment.model_timeout)
         with suppress(ModelUnavailable):
             await endpoint.takes()
         yield AnthropicModel(endpoint)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mnemon_infra.models.language.port import Answer, Request, Usage
+from mnemon_infra.models.language.port import ModelAnswer, ModelRequest, Usage
 
 REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
 """Ends of an answer that the same request would come to again."""
@@ -15,12 +15,12 @@ THOUGHTS = 8_000
 """Tokens that a model may think with; Google counts them among those of the answer."""
 
 
-def most_tokens(request: Request) -> int:
+def most_tokens(request: ModelRequest) -> int:
     """Of thoughts and answer, at most."""
     return request.most_tokens + THOUGHTS
 
 
-def answer(response: Mapping[str, Any]) -> Answer:
+def answer(response: Mapping[str, Any]) -> ModelAnswer:
     """What is in a response, which may be nothing: it is paid for all the same.
 
     Raises:
@@ -31,17 +31,17 @@ def answer(response: Mapping[str, Any]) -> Answer:
     usage = _usage(response.get("usageMetadata"))
     try:
         if (response.get("promptFeedback") or {}).get("blockReason"):
-            return Answer("", usage, problem="Google blocks the request", is_refused=True)
+            return ModelAnswer("", usage, problem="Google blocks the request", is_refused=True)
         candidate = response["candidates"][0]
         end = candidate.get("finishReason")
         if end in REFUSING:
-            return Answer("", usage, problem=f"Google blocks the answer: {end}", is_refused=True)
+            return ModelAnswer("", usage, problem=f"Google blocks the answer: {end}", is_refused=True)
         parts = (candidate.get("content") or {}).get("parts") or []
         text = "".join(part.get("text") or "" for part in parts if not part.get("thought"))
     except (LookupError, AttributeError, TypeError):
-        return Answer("", usage, problem="the answer has no candidate")
+        return ModelAnswer("", usage, problem="the answer has no candidate")
     is_cut = end == "MAX_TOKENS"
-    return Answer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
+    return ModelAnswer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
 
 
 def _usage(given: object) -> Usage:

@@ -21,16 +21,16 @@ from google.genai.types import (
 )
 
 from mnemon_infra.models.language.google.answers import answer, most_tokens
-from mnemon_infra.models.language.google.endpoint import Server, refuses_key
+from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
-    Line,
+    BatchProgress,
+    BatchRequest,
+    BatchResult,
     LineFailed,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Progress,
-    Request,
     RequestRefused,
-    Result,
 )
 
 MOST_LINES, MOST_BYTES = 50_000, 100_000_000
@@ -65,11 +65,11 @@ class GoogleBatches:
     most_lines = MOST_LINES
     most_bytes = MOST_BYTES
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: GoogleEndpoint) -> None:
         self._server = server
         self._client = server.client
 
-    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+    async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
         """The provider's id of the new batch. It is asked for once: two requests would make two batches."""
         requests = await asyncio.to_thread(_written, lines)
         file = await self._ask(partial(self._uploaded, batch_id, requests))
@@ -82,11 +82,11 @@ class GoogleBatches:
         """By its name, which is ours; whatever their order, all that there are are looked at."""
         return await self._ask(partial(self._found, batch_id, since - SKEW))
 
-    async def progress(self, provider_batch_id: str) -> Progress:
+    async def progress(self, provider_batch_id: str) -> BatchProgress:
         """How it fares; a batch that Google does not know has failed."""
         return await self._ask(partial(self._progress, provider_batch_id))
 
-    async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+    async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Line by line, once the file has come down; of an expired batch there may be none."""
         job = await self._ask(partial(self._job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")
@@ -121,15 +121,15 @@ class GoogleBatches:
         except RequestRefused as error:
             raise ModelRefused(str(error)) from None
 
-    async def _progress(self, provider_batch_id: str) -> Progress:
+    async def _progress(self, provider_batch_id: str) -> BatchProgress:
         job = await self._job(provider_batch_id)
         if job is None:
-            return Progress("failed", error="Google has no such batch")
+            return BatchProgress("failed", error="Google has no such batch")
         done = _counted(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
-            return Progress("failed", done, "Google says that the batch failed")
-        return Progress("ended" if state in ENDED else "running", done)
+            return BatchProgress("failed", done, "Google says that the batch failed")
+        return BatchProgress("ended" if state in ENDED else "running", done)
 
     async def _job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
         """What Google says of a batch; None where it knows none of that id."""
@@ -173,12 +173,12 @@ class GoogleBatches:
                 raise  # otherwise it has ended
 
 
-def _written(lines: Sequence[Line]) -> bytes:
+def _written(lines: Sequence[BatchRequest]) -> bytes:
     bodies = ({"key": line.id, "request": _body(line.request)} for line in lines)
     return b"".join(json.dumps(body, ensure_ascii=False).encode(errors="replace") + b"\n" for body in bodies)
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: ModelRequest) -> dict[str, Any]:
     """As the SDK writes it, which writes it in requests only."""
     generation: dict[str, Any] = {"maxOutputTokens": most_tokens(request)}
     if request.schema is not None:
@@ -196,7 +196,7 @@ def _counted(job: Mapping[str, Any]) -> int:
     return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
 
 
-def _read(line: bytes) -> Result | None:
+def _read(line: bytes) -> BatchResult | None:
     """None: nobody knows whose result it is."""
     try:
         said = json.loads(line)
@@ -206,11 +206,11 @@ def _read(line: bytes) -> Result | None:
     if not isinstance(line_id, str):
         return None
     if response is None:
-        return Result(line_id, _failed(said.get("error") or said.get("status")))
+        return BatchResult(line_id, _failed(said.get("error") or said.get("status")))
     try:
-        return Result(line_id, answer(response))
+        return BatchResult(line_id, answer(response))
     except (LookupError, AttributeError, TypeError):
-        return Result(line_id, LineFailed("the line has no answer"))
+        return BatchResult(line_id, LineFailed("the line has no answer"))
 
 
 def _failed(error: object) -> LineFailed:

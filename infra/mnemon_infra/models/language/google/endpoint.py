@@ -35,7 +35,7 @@ _NO_ANSWERS = (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, Typ
 _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 
 
-class Server:
+class GoogleEndpoint:
     """The API at one address.
 
     The SDK's own repetitions are left off: they do not heed how long the server wants to be left alone, and

@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.google.answers import answer, most_tokens
 from mnemon_infra.models.language.google.batches import GoogleBatches
-from mnemon_infra.models.language.google.endpoint import Server
+from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
 from mnemon_infra.models.language.port import (
     NO_KEY,
-    Answer,
+    ModelAnswer,
     ModelNotConfigured,
     ModelRefused,
-    Request,
+    ModelRequest,
     RequestRefused,
     Usage,
 )
@@ -48,13 +48,13 @@ class GoogleModel:
 
     provider = "google"
 
-    def __init__(self, server: Server, cached: CachedInstructions) -> None:
+    def __init__(self, server: GoogleEndpoint, cached: CachedInstructions) -> None:
         self.model = server.model
         self.batches = GoogleBatches(server)
         self._server = server
         self._cached = cached
 
-    async def complete(self, request: Request) -> Answer:
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Ask, and wait for the answer. Instructions are those that Google keeps, where it keeps them.
 
         Raises:
@@ -72,7 +72,7 @@ class GoogleModel:
             self._cached.forget(request.instructions, name)
             return answered
 
-    async def _taken(self, request: Request) -> Answer:
+    async def _taken(self, request: ModelRequest) -> ModelAnswer:
         """Were nothing refused too, the text would not be the reason."""
         try:
             return await self._server.ask(partial(self._answer, request))
@@ -83,17 +83,17 @@ class GoogleModel:
                 raise ModelRefused(f"{error}, whatever it is asked") from None
             raise refused.explained(request, checked.usage) from None
 
-    async def _answer(self, request: Request, cached: str | None = None) -> Answer:
+    async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
         try:
             response = await self._server.client.models.generate_content(
                 model=self.model, contents=request.text, config=_config(request, cached)
             )
         except ValidationError:
-            return Answer("", Usage(), problem="the answer has a form that it should not have")
+            return ModelAnswer("", Usage(), problem="the answer has a form that it should not have")
         except json.JSONDecodeError as error:
             if not error.doc.lstrip().startswith("{"):
                 raise
-            return Answer("", Usage(), problem="the answer is broken JSON")
+            return ModelAnswer("", Usage(), problem="the answer is broken JSON")
         return answer(response.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
@@ -129,7 +129,7 @@ async def open_google(
                 httpx_async_client=http,
             ),
         )
-        server = Server(client.aio, http, url, model or USUAL_MODEL, retries)
+        server = GoogleEndpoint(client.aio, http, url, model or USUAL_MODEL, retries)
         cached = CachedInstructions(server, lifetime, clock)
         try:
             yield GoogleModel(server, cached)
@@ -138,7 +138,7 @@ async def open_google(
             client.close()
 
 
-def _config(request: Request, cached: str | None) -> GenerateContentConfig:
+def _config(request: ModelRequest, cached: str | None) -> GenerateContentConfig:
     return GenerateContentConfig(
         system_instruction=None if cached else request.instructions,
         cached_content=cached,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from google.genai.types import CreateCachedContentConfig, UpdateCachedContentConfig
 
-from mnemon_infra.models.language.google.endpoint import Server
+from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
 
 PAUSE = 60.0
@@ -38,7 +38,7 @@ class CachedInstructions:
     for once in a lifetime are sent as they are; from the second time on they are cached.
     """
 
-    def __init__(self, server: Server, lifetime: float, clock: Callable[[], float]) -> None:
+    def __init__(self, server: GoogleEndpoint, lifetime: float, clock: Callable[[], float]) -> None:
         self._server = server
         self._lifetime = lifetime
         self._clock = clock

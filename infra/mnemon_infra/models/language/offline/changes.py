@@ -11,8 +11,8 @@ from mnemon_infra.models.language.offline.english_words import KIN
 from mnemon_infra.models.language.offline.rule import Slot, any_of, forms
 from mnemon_infra.models.language.offline.russian import RUSSIAN
 from mnemon_infra.models.language.offline.russian_words import HE_OR_SHE, OF_KIN, THEY
-from mnemon_infra.models.language.offline.statements import Statement
-from mnemon_infra.models.language.port import KnownFact
+from mnemon_infra.models.language.offline.statements import UserStatement
+from mnemon_infra.models.language.port import PromptFact
 
 _NOT_OF_THE_USER: Final = forms(
     rf"""{KIN}\b(?! (?:is|was) born)|
@@ -80,7 +80,7 @@ def stems(text: str) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownStatement:
     """A fact that is known, and what it is about."""
 
     id: str
@@ -90,20 +90,20 @@ class Known:
     slots: frozenset[Slot]
 
     @classmethod
-    def of(cls, fact: KnownFact) -> "Known":
+    def of(cls, fact: PromptFact) -> "KnownStatement":
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
         return cls(fact.id, stems(text), _is_denial(text), of_the_user, frozenset(slots))
 
 
-def is_known(statement: Statement, known: Sequence[Known]) -> bool:
+def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Whether one of these facts says all that the statement does."""
     said, denies = stems(statement.text), _is_denial(statement.text)
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 
 
-def replaced(statement: Statement, known: Sequence[Known]) -> str | None:
+def replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
     """The id of the fact whose place a statement takes, where that is plain."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
@@ -115,7 +115,7 @@ def replaced(statement: Statement, known: Sequence[Known]) -> str | None:
     return _only([fact for fact in known if slot in fact.slots])
 
 
-def _ended(text: str, known: Sequence[Known]) -> str | None:
+def _ended(text: str, known: Sequence[KnownStatement]) -> str | None:
     """What was so until now: the one fact that shares most of the words, and half of them at least."""
     said = stems(_OF_ENDING.sub(" ", text))
     standing = [fact for fact in known if fact.is_of_the_user and not fact.is_denial]
@@ -126,7 +126,7 @@ def _ended(text: str, known: Sequence[Known]) -> str | None:
     return _only([fact for fact in standing if "work" in fact.slots]) if _OF_WORK.search(text) else None
 
 
-def _only(facts: Sequence[Known]) -> str | None:
+def _only(facts: Sequence[KnownStatement]) -> str | None:
     return facts[0].id if len(facts) == 1 else None
 
 

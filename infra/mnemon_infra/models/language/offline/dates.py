@@ -9,7 +9,7 @@ from mnemon_infra.models.language.offline.numbers import NUMBERS, number_of
 from mnemon_infra.models.months import ENGLISH, RUSSIAN
 
 
-class Span(NamedTuple):
+class DateSpan(NamedTuple):
     """A stretch of days that a text names, and where it names it.
 
     Attributes:
@@ -33,7 +33,7 @@ Direction = int
 Days = tuple[date, date, str]
 """First and last day, and how they are written."""
 
-Reading = Callable[[re.Match[str], date], Days | None]
+DateReading = Callable[[re.Match[str], date], Days | None]
 
 _UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("day", "days", "день", "дня", "дней"), "day"),
@@ -77,17 +77,17 @@ def _any(words: Mapping[str, int] | Mapping[str, str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-def spans(text: str, day: date, direction: Direction = 0) -> list[Span]:
+def spans(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
     """The dates that a text names, said on this day, in their order in the text."""
     found = sorted(_found(text, day, direction), key=lambda span: (span.start, -span.end))
-    apart: list[Span] = []
+    apart: list[DateSpan] = []
     for span in found:
         if not apart or span.start >= apart[-1].end:
             apart.append(span)
     return apart
 
 
-def dated(text: str, named: list[Span]) -> str:
+def dated(text: str, named: list[DateSpan]) -> str:
     """The text with each of these dates in brackets behind the words that name it."""
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
@@ -95,14 +95,14 @@ def dated(text: str, named: list[Span]) -> str:
     return text
 
 
-def without(text: str, named: list[Span]) -> str:
+def without(text: str, named: list[DateSpan]) -> str:
     """The text without the words that name these dates."""
     for span in reversed(named):
         text = text[: span.start] + text[span.end :]
     return text
 
 
-def _found(text: str, day: date, direction: Direction) -> Iterator[Span]:
+def _found(text: str, day: date, direction: Direction) -> Iterator[DateSpan]:
     for pattern, reading in (*_ALWAYS, *((_AHEAD, _BEHIND)[direction < 0] if direction else ())):
         for match in pattern.finditer(text):
             try:
@@ -110,7 +110,7 @@ def _found(text: str, day: date, direction: Direction) -> Iterator[Span]:
             except (OverflowError, ValueError):
                 continue  # 31 February, or a hundred thousand years ago
             if days:
-                yield Span(match.start(), match.end(), *days)
+                yield DateSpan(match.start(), match.end(), *days)
 
 
 def _of_day(day: date) -> Days:
@@ -183,11 +183,11 @@ def _nearest(wanted: int, day: date, direction: Direction) -> Days:
     return _of_day(day + timedelta(days=(wanted - day.weekday()) % 7))
 
 
-def _on_weekday(direction: Direction) -> Reading:
+def _on_weekday(direction: Direction) -> DateReading:
     return lambda match, day: _nearest(_WEEKDAYS[match["weekday"].lower()], day, direction)
 
 
-def _in_month(direction: Direction) -> Reading:
+def _in_month(direction: Direction) -> DateReading:
     def read(match: re.Match[str], day: date) -> Days:
         month = _MONTHS[match["month"].lower()]
         later = month > day.month if direction < 0 else month < day.month
@@ -196,7 +196,7 @@ def _in_month(direction: Direction) -> Reading:
     return read
 
 
-def _on_day(direction: Direction) -> Reading:
+def _on_day(direction: Direction) -> DateReading:
     """A day of a month, without a year."""
 
     def read(match: re.Match[str], day: date) -> Days:
@@ -215,7 +215,7 @@ def _exact(match: re.Match[str], day: date) -> Days:
     return exact, exact, ""
 
 
-def _rules(*rules: tuple[str, Reading]) -> list[tuple[re.Pattern[str], Reading]]:
+def _rules(*rules: tuple[str, DateReading]) -> list[tuple[re.Pattern[str], DateReading]]:
     return [
         (re.compile(rf"(?<![\w-])(?:{pattern})(?![\w'-])", re.IGNORECASE), read) for pattern, read in rules
     ]
@@ -245,7 +245,7 @@ _ALWAYS: Final = _rules(
 )
 
 
-def _directed(direction: Direction) -> list[tuple[re.Pattern[str], Reading]]:
+def _directed(direction: Direction) -> list[tuple[re.Pattern[str], DateReading]]:
     return _rules(
         (rf"(?:on|в|во) {_WEEKDAY}", _on_weekday(direction)),
         (rf"(?:in|в) {_MONTH}{_NO_YEAR}", _in_month(direction)),

@@ -17,7 +17,7 @@ from mnemon_infra.models.language.offline.english_words import (
     TONGUE,
     UNDERTAKEN,
 )
-from mnemon_infra.models.language.offline.rule import Language, Rule, any_of, forms
+from mnemon_infra.models.language.offline.rule import LanguageRules, Rule, any_of, forms
 
 _HAVE: Final = r"(?:'ve| have)?(?: got)? "
 _I: Final = rf"I {ADVERBS}"
@@ -190,7 +190,7 @@ _EVENTS: Final = forms(
     (?:I|we) (?:was|were) (?:in|at|on) (?!it\b|that\b|this\b|my way\b)"""
 )
 
-ENGLISH: Final = Language(
+ENGLISH: Final = LanguageRules(
     rules=(
         Rule(_NAME_GIVEN, "user_fact", 9, "profile", "name"),
         Rule(_CALLED, "user_fact", 9, "profile"),

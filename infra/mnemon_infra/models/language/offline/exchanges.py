@@ -13,7 +13,7 @@ from mnemon_infra.models.language.offline.details import TokenizedSentence, name
 from mnemon_infra.models.language.offline.rule import forms
 from mnemon_infra.models.language.offline.sentences import is_cyrillic, sentences
 from mnemon_infra.models.language.offline.statements import statements
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 
 _USER: Final = 1.5
 _STATEMENT: Final = 2.0
@@ -115,7 +115,7 @@ class _Line(NamedTuple):
     worth: float
 
 
-def exchanges(said: Sequence[Said]) -> list[Exchange]:
+def exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
     """Split messages into exchanges, oldest first, without greetings and thanks unless there is no more."""
     of_messages = any(message.role in ("user", "assistant") for message in said)
     found = list(_of_messages(said) if of_messages else _of_summaries(said))
@@ -140,7 +140,7 @@ def exchanges(said: Sequence[Said]) -> list[Exchange]:
     return [Exchange(utterances) for utterances in gathered.values()]
 
 
-def _of_messages(said: Sequence[Said]) -> Iterator[_Line]:
+def _of_messages(said: Sequence[PromptMessage]) -> Iterator[_Line]:
     by_users = " ".join(message.text for message in said if message.role == "user")
     names = _SPEAKERS[is_cyrillic(by_users or " ".join(message.text for message in said))]
     exchange = 0
@@ -156,7 +156,7 @@ def _of_messages(said: Sequence[Said]) -> Iterator[_Line]:
             yield _Line(exchange, day, speaker, message.role, dated(text, spans(text, day)), worth)
 
 
-def _of_summaries(said: Sequence[Said]) -> Iterator[_Line]:
+def _of_summaries(said: Sequence[PromptMessage]) -> Iterator[_Line]:
     names = _SPEAKERS[is_cyrillic(" ".join(_MARK.sub(" ", message.text) for message in said))]
     for exchange, message in enumerate(said):
         text = " ".join(message.text.split())
@@ -173,7 +173,7 @@ def _of_summaries(said: Sequence[Said]) -> Iterator[_Line]:
                 yield _Line(exchange, day if mark else None, speaker, role, each, worth)
 
 
-def _told(message: Said, *, is_user: bool) -> Iterator[tuple[str, float]]:
+def _told(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float]]:
     """The sentences of a message, and how much each is worth by who says it and how."""
     facts = [each.undated[:40] for each in statements(message)] if is_user else []
     for sentence in sentences(message.text):

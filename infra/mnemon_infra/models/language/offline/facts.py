@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mnemon_infra.models.language.offline.changes import Known, is_known, replaced
-from mnemon_infra.models.language.offline.statements import LONGEST, Statement, statements
-from mnemon_infra.models.language.port import KnownFact, Said
+from mnemon_infra.models.language.offline.changes import KnownStatement, is_known, replaced
+from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, statements
+from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 
 class _Found(NamedTuple):
     """A statement, the number of its message, and who made it, where several people speak."""
 
-    statement: Statement
+    statement: UserStatement
     number: int
     speaker: str | None
 
@@ -21,12 +21,12 @@ class _Found(NamedTuple):
         return (slot, self.speaker) if slot else None
 
 
-def facts(said: Sequence[Said], known: Sequence[KnownFact]) -> list[dict[str, Any]]:
+def facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
     """What users say of themselves and is not known yet, each as the JSON object that a prompt asks for."""
     kept: list[_Found] = []
-    facts_known = [Known.of(fact) for fact in known]
+    facts_known = [KnownStatement.of(fact) for fact in known]
     for found in _found(said):
-        earlier = [Known.of(KnownFact("", other.statement.text)) for other in kept]
+        earlier = [KnownStatement.of(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # Of what there is one of, what was said last counts.
@@ -35,7 +35,7 @@ def facts(said: Sequence[Said], known: Sequence[KnownFact]) -> list[dict[str, An
     return [_fact(found, facts_known) for found in kept]
 
 
-def _found(said: Sequence[Said]) -> Iterator[_Found]:
+def _found(said: Sequence[PromptMessage]) -> Iterator[_Found]:
     users = [(number, message) for number, message in enumerate(said, 1) if message.role == "user"]
     several = len({message.name for _, message in users}) > 1
     for number, message in users:
@@ -45,7 +45,7 @@ def _found(said: Sequence[Said]) -> Iterator[_Found]:
                 yield _Found(statement, number, speaker)
 
 
-def _fact(found: _Found, known: Sequence[Known]) -> dict[str, Any]:
+def _fact(found: _Found, known: Sequence[KnownStatement]) -> dict[str, Any]:
     statement, rule, speaker = found.statement, found.statement.rule, found.speaker
     return {
         "text": statement.said_by(speaker),

@@ -12,7 +12,7 @@ from typing import Final
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.offline.facts import facts
 from mnemon_infra.models.language.offline.summaries import summary
-from mnemon_infra.models.language.port import Answer, LanguageModel, Request, Usage
+from mnemon_infra.models.language.port import LanguageModel, ModelAnswer, ModelRequest, Usage
 
 PROVIDER: Final = "offline"
 MODEL: Final = "rules"
@@ -23,13 +23,13 @@ class _Rules:
     model = MODEL
     batches = None
 
-    async def complete(self, request: Request) -> Answer:
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
         if request.purpose == "extract":
             text = json.dumps({"facts": facts(request.said, request.known)}, ensure_ascii=False)
         else:
             text = summary(request.said)
         read = tokens.count(request.instructions) + tokens.count(request.text)
-        return Answer(text, Usage(input=read, output=tokens.count(text)))
+        return ModelAnswer(text, Usage(input=read, output=tokens.count(text)))
 
 
 def offline() -> LanguageModel:

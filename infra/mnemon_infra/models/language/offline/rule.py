@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     ends: bool = False
 
 
-class Language(NamedTuple):
+class LanguageRules(NamedTuple):
     """The rules of a language.
 
     Attributes:

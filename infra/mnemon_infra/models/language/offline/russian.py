@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from mnemon_infra.models.language.offline.rule import Language, Rule, any_of, forms
+from mnemon_infra.models.language.offline.rule import LanguageRules, Rule, any_of, forms
 from mnemon_infra.models.language.offline.russian_words import (
     ADVERBS,
     DIET,
@@ -173,7 +173,7 @@ _EVENTS: Final = forms(
     {_MY} (?:\w+ )?{HE_OR_SHE}(?: {_NAME})? {UNDERTAKEN}(?:а|и|о)?(?:ся|сь|ась|ись)?(?!\w)"""
 )
 
-RUSSIAN: Final = Language(
+RUSSIAN: Final = LanguageRules(
     rules=(
         Rule(_NAME_GIVEN, "user_fact", 9, "profile", "name"),
         Rule(_CALLED, "user_fact", 9, "profile"),

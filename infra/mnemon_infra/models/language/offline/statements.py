@@ -3,12 +3,12 @@
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.language.offline.dates import Span, dated, spans, without
+from mnemon_infra.models.language.offline.dates import DateSpan, dated, spans, without
 from mnemon_infra.models.language.offline.english import ENGLISH
-from mnemon_infra.models.language.offline.rule import Language, Rule
+from mnemon_infra.models.language.offline.rule import LanguageRules, Rule
 from mnemon_infra.models.language.offline.russian import RUSSIAN
 from mnemon_infra.models.language.offline.sentences import Sentence, sentences
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
 LONGEST: Final = 240
@@ -18,7 +18,7 @@ _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'
 _ENDING: Final = " .!…,;:–—-"
 
 
-class Statement(NamedTuple):
+class UserStatement(NamedTuple):
     """Something that somebody says of themselves.
 
     Attributes:
@@ -42,13 +42,13 @@ class Statement(NamedTuple):
         return f"{speaker}: {self.text}" if speaker else self.text
 
 
-def statements(message: Said) -> list[Statement]:
+def statements(message: PromptMessage) -> list[UserStatement]:
     """What a message says of who wrote it."""
     found = (_statement(sentence, message.at) for sentence in sentences(message.text))
     return [statement for statement in found if statement]
 
 
-def _statement(sentence: Sentence, at: datetime) -> Statement | None:
+def _statement(sentence: Sentence, at: datetime) -> UserStatement | None:
     if len(sentence.text) > 2 * LONGEST:
         return None
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
@@ -67,11 +67,13 @@ def _statement(sentence: Sentence, at: datetime) -> Statement | None:
             shown = dated(text, named)
             ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
             undated = without(plain, named)
-            return Statement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
+            return (
+                UserStatement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
+            )
     return None
 
 
-def _standing_alone(text: str, language: Language) -> str:
+def _standing_alone(text: str, language: LanguageRules) -> str:
     """Without what it begins with and says nothing, and without a question or a request at its end."""
     plain = text.translate(_STRAIGHT)
     begin, end = 0, len(text)
@@ -83,7 +85,7 @@ def _standing_alone(text: str, language: Language) -> str:
     return kept[:1].upper() + kept[1:] if begin else kept
 
 
-def _begins_a_clause(before: str, named: list[Span], language: Language) -> bool:
+def _begins_a_clause(before: str, named: list[DateSpan], language: LanguageRules) -> bool:
     if not before.strip():
         return True
     if before.count('"') % 2 or language.hedge.search(before):
@@ -93,5 +95,5 @@ def _begins_a_clause(before: str, named: list[Span], language: Language) -> bool
     )
 
 
-def _lies(span: Span, day: date, direction: int) -> bool:
+def _lies(span: DateSpan, day: date, direction: int) -> bool:
     return span.last >= day if direction > 0 else span.first <= day

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from mnemon_infra.models.language.offline.details import Detail
 from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, exchanges
-from mnemon_infra.models.language.port import Said
+from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
 """Words of a summary that has room for all names and numbers."""
@@ -54,7 +54,7 @@ class _ShownSentence(NamedTuple):
         return f"{self.text} ({', '.join(self.added)})." if self.added else self.text
 
 
-def summary(said: Sequence[Said]) -> str:
+def summary(said: Sequence[PromptMessage]) -> str:
     """Something of every exchange of messages, or of every earlier summary (role `system`).
 
     There are `USUAL_WORDS` at most, and up to `MOST_WORDS` where else names or numbers would be lost.

@@ -12,8 +12,20 @@ from openai import APIStatusError, BadRequestError, ConflictError, omit
 from openai.types import Batch
 from openai.types.batch_create_params import OutputExpiresAfter
 
-from mnemon_infra.models.language.openai.endpoint import Endpoint, NotTaken, outcome, untaken_parameter
-from mnemon_infra.models.language.port import Answer, Line, LineFailed, ModelRefused, Progress, Result
+from mnemon_infra.models.language.openai.endpoint import (
+    OpenAIEndpoint,
+    ParameterRefused,
+    outcome,
+    untaken_parameter,
+)
+from mnemon_infra.models.language.port import (
+    BatchProgress,
+    BatchRequest,
+    BatchResult,
+    LineFailed,
+    ModelAnswer,
+    ModelRefused,
+)
 
 COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 
@@ -42,11 +54,11 @@ class OpenAIBatches:
     most_lines = 50_000
     most_bytes = 200_000_000
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: OpenAIEndpoint) -> None:
         self._endpoint = endpoint
         self._client = endpoint.client
 
-    async def submit(self, batch_id: str, lines: Sequence[Line]) -> str:
+    async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
         """Hand a batch over; returns the provider's id of it. `batch_id` is ours, `find` goes by it."""
         # In another thread: it may take seconds, and a bot may be waiting for something else.
         content = await asyncio.to_thread(self._written, lines)
@@ -81,7 +93,7 @@ class OpenAIBatches:
                 former = batch
         return None
 
-    async def progress(self, provider_batch_id: str) -> Progress:
+    async def progress(self, provider_batch_id: str) -> BatchProgress:
         """How it fares."""
         with self._told():
             batch = await self._client.batches.retrieve(provider_batch_id)
@@ -89,13 +101,13 @@ class OpenAIBatches:
             done = counts.completed + counts.failed if counts else 0
             match batch.status:
                 case "completed" | "expired" | "cancelled":
-                    return Progress("ended", done)
+                    return BatchProgress("ended", done)
                 case "failed":
-                    return Progress("failed", done, _why(batch))
+                    return BatchProgress("failed", done, _why(batch))
                 case _:
-                    return Progress("running", done)
+                    return BatchProgress("running", done)
 
-    async def results(self, provider_batch_id: str) -> AsyncIterator[Result]:
+    async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """What came of an ended batch, line by line, in any order; what cannot be told apart is left out.
 
         Where a file ends in the middle of a line, `ModelUnavailable` is raised behind all that it has: the
@@ -129,7 +141,7 @@ class OpenAIBatches:
             raise ModelRefused(f"{self._endpoint.at} has no batches: set extraction.mode=online")
         return file.id
 
-    def _written(self, lines: Iterable[Line]) -> bytes:
+    def _written(self, lines: Iterable[BatchRequest]) -> bytes:
         """The file of a batch."""
         return b"".join(
             json.dumps(
@@ -157,16 +169,16 @@ class OpenAIBatches:
             json.loads(rest)
             yield rest
 
-    def _result(self, line: bytes, untaken: set[str]) -> Result | None:
+    def _result(self, line: bytes, untaken: set[str]) -> BatchResult | None:
         """None: nobody knows whose it is. What the server does not take is added to `untaken`."""
         try:
             given = json.loads(line)
-            return Result(str(given["custom_id"]), self._outcome(given, untaken))
+            return BatchResult(str(given["custom_id"]), self._outcome(given, untaken))
         except (LookupError, AttributeError, TypeError, ValueError, RecursionError):
             found = _LINE_ID.search(line)
-            return Result(found[1].decode(), LineFailed("the line is broken")) if found else None
+            return BatchResult(found[1].decode(), LineFailed("the line is broken")) if found else None
 
-    def _outcome(self, given: Mapping[str, Any], untaken: set[str]) -> Answer | LineFailed:
+    def _outcome(self, given: Mapping[str, Any], untaken: set[str]) -> ModelAnswer | LineFailed:
         response = given["response"]
         if response is None:
             code = _named(given["error"]["code"])
@@ -184,7 +196,7 @@ class OpenAIBatches:
         try:
             with self._endpoint.told("batches"):
                 yield
-        except NotTaken as error:
+        except ParameterRefused as error:
             raise ModelRefused(str(error)) from None
 
 

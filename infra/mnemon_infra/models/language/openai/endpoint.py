@@ -12,11 +12,11 @@ from openai import APIStatusError, AsyncOpenAI, OpenAIError
 
 from mnemon_infra.models.language.port import (
     NO_KEY,
-    Answer,
+    ModelAnswer,
     ModelBusy,
     ModelRefused,
+    ModelRequest,
     ModelUnavailable,
-    Request,
     RequestRefused,
     Usage,
 )
@@ -41,7 +41,7 @@ RESPONSE_FORMAT = "response_format"
 _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoning_effort")
 
 
-class NotTaken(RequestRefused):
+class ParameterRefused(RequestRefused):
     """A request is refused. `parameter`: on account of which, where the server says so."""
 
     def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
@@ -50,7 +50,7 @@ class NotTaken(RequestRefused):
         self.is_too_long = is_too_long
 
 
-class Endpoint:
+class OpenAIEndpoint:
     """One model at one address. What it has refused to be asked is not tried again.
 
     Its errors carry neither the key nor what the server said: servers have been seen to repeat the key.
@@ -71,7 +71,7 @@ class Endpoint:
     def at(self) -> str:
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
-    def body(self, request: Request, form: Form | None = None) -> dict[str, Any]:
+    def body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
         """The request as the server takes it. What is the same every time stands first: that is cached."""
         form = form or self.form
         most_tokens = request.most_tokens
@@ -163,7 +163,7 @@ class Endpoint:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
-                return NotTaken(
+                return ParameterRefused(
                     f"{self.at} refuses a request (HTTP {status})",
                     ProviderError.of_body(error.body),
                     untaken_parameter(error.body),
@@ -187,7 +187,7 @@ def untaken_parameter(body: object) -> str | None:
     return next((name for name in (RESPONSE_FORMAT, *_OPTIONAL) if name in message), None)
 
 
-def read_completion(body: bytes) -> Answer:
+def read_completion(body: bytes) -> ModelAnswer:
     """Read what a server answers.
 
     Raises:
@@ -198,11 +198,11 @@ def read_completion(body: bytes) -> Answer:
     except (ValueError, RecursionError):
         if not body.lstrip().startswith(b"{"):
             raise
-        return Answer("", Usage(), problem="the answer is broken JSON")
+        return ModelAnswer("", Usage(), problem="the answer is broken JSON")
     return outcome(completion)
 
 
-def outcome(completion: Mapping[str, Any]) -> Answer:
+def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
     """What a completion says, which may be nothing: it is paid for all the same.
 
     Raises:
@@ -216,15 +216,15 @@ def outcome(completion: Mapping[str, Any]) -> Answer:
         message, end = choice["message"], choice.get("finish_reason")
         refusal, text = message.get("refusal"), message.get("content")
     except (LookupError, AttributeError, TypeError):
-        return Answer("", usage, problem="the answer has no message")
+        return ModelAnswer("", usage, problem="the answer has no message")
     if refusal or end == "content_filter":
         who = "a filter of the provider" if end == "content_filter" else "the model"
-        return Answer("", usage, problem=f"{who} will not answer this", is_refused=True)
+        return ModelAnswer("", usage, problem=f"{who} will not answer this", is_refused=True)
     is_cut = end == "length"
     if not isinstance(text, str) or not text:  # one that is cut thought to the end
-        return Answer("", usage, is_cut, None if is_cut else "the answer has no text")
+        return ModelAnswer("", usage, is_cut, None if is_cut else "the answer has no text")
     thoughts = _THOUGHTS.match(text)
-    return Answer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
+    return ModelAnswer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
 
 
 def _usage(given: object) -> Usage:

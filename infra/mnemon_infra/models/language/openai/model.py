@@ -13,13 +13,19 @@ from openai import AsyncOpenAI
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.openai.batches import OpenAIBatches
-from mnemon_infra.models.language.openai.endpoint import FORMS, Endpoint, Form, NotTaken, read_completion
+from mnemon_infra.models.language.openai.endpoint import (
+    FORMS,
+    Form,
+    OpenAIEndpoint,
+    ParameterRefused,
+    read_completion,
+)
 from mnemon_infra.models.language.port import (
     NO_KEY,
-    Answer,
+    ModelAnswer,
     ModelNotConfigured,
     ModelRefused,
-    Request,
+    ModelRequest,
     Usage,
 )
 from mnemon_infra.models.language.reasoning import without_thoughts
@@ -40,7 +46,7 @@ class OpenAIModel:
 
     provider = "openai"
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: OpenAIEndpoint) -> None:
         self.model = endpoint.model
         self._endpoint = endpoint
         self._batches = OpenAIBatches(endpoint)
@@ -50,7 +56,7 @@ class OpenAIModel:
         """None once the server has shown that it has none."""
         return self._batches if self._endpoint.has_batches else None
 
-    async def complete(self, request: Request) -> Answer:
+    async def complete(self, request: ModelRequest) -> ModelAnswer:
         """Ask, and wait for the answer.
 
         Raises:
@@ -62,7 +68,7 @@ class OpenAIModel:
         for form in forms:
             try:
                 answer = await self._posted(request, form)
-            except NotTaken as error:
+            except ParameterRefused as error:
                 if form != forms[-1] and not error.is_too_long:
                     continue
                 raise error.explained(request, await self._checked(error)) from None
@@ -86,23 +92,23 @@ class OpenAIModel:
                 async for piece in without_thoughts(said):
                     yield piece
 
-    async def _posted(self, request: Request, form: Form) -> Answer:
+    async def _posted(self, request: ModelRequest, form: Form) -> ModelAnswer:
         while True:
             try:
                 return await self._post(self._endpoint.body(request, form))
-            except NotTaken as error:
+            except ParameterRefused as error:
                 if not self._endpoint.leave_out(error.parameter):
                     raise
 
-    async def _checked(self, refused: NotTaken) -> Usage:
+    async def _checked(self, refused: ParameterRefused) -> Usage:
         """Were this refused too, no text would be the reason: some servers tell a bad key in the same way."""
         try:
             body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
             return (await self._post(body)).usage
-        except NotTaken:
+        except ParameterRefused:
             raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
 
-    async def _post(self, body: Mapping[str, Any]) -> Answer:
+    async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
         with self._endpoint.told():
             response = await self._endpoint.client.chat.completions.with_raw_response.create(**body)
             return read_completion(response.content)
@@ -123,7 +129,7 @@ async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterato
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
     ) as client:
-        yield OpenAIModel(Endpoint(client, model or USUAL_MODEL, is_openai=base_url.startswith(OPENAI)))
+        yield OpenAIModel(OpenAIEndpoint(client, model or USUAL_MODEL, is_openai=base_url.startswith(OPENAI)))
 
 
 def _key(deployment: Deployment) -> str:
