@@ -128,7 +128,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             async with asyncio.timeout(PATIENCE):
                 return await self._memory.publish(user, role, message.text, id=message.id)
         except (PublishFailed, TimeoutError) as error:
-            log.warning("not known to be kept: %s", error or "no answer in time")
+            log.warning("messages not confirmed: %s", error or "no answer in time")
             return None
 
     def _tool(self, function: FunctionTool) -> BaseTool:

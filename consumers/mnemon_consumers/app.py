@@ -88,7 +88,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
             await ends.enter_async_context(watch.begun(connection, database, vectors))
         # What is loaded by now stays: each search through it for garbage would hold up requests for 50 ms.
         gc.freeze()
-        log.info("consumers are ready", consumers=list(names))
+        log.info("consumers started", consumers=list(names))
         yield
 
 

@@ -57,7 +57,7 @@ async def _keep(process: asyncio.subprocess.Process, names: Sequence[str], deplo
     try:
         while True:
             code = await process.wait()
-            log.error("the background process ended, starting it again", exit_code=code)
+            log.error("background process ended, restarting", exit_code=code)
             async for attempt in AsyncRetrying(wait=wait_exponential(multiplier=0.1, max=5)):
                 with attempt:
                     process = await _started(names, deployment)

@@ -85,7 +85,7 @@ async def _keep(listening: socket.socket, order: LaunchOptions) -> None:
         await _somebody(listening)
         code = await _served(listening, order)
         if code:
-            log.error("the process of the admin page ended, starting it again", exit_code=code)
+            log.error("admin process ended, restarting", exit_code=code)
             await asyncio.sleep(_PAUSE)
 
 

@@ -154,9 +154,9 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
     except Exception as error:
         why_not = trouble(error)
         if why_not:
-            log.warning("a page could not be shown", path=request.url.path, error=why_not.said)
+            log.warning("admin page unavailable", path=request.url.path, error=why_not.said)
             return visit.refusal(why_not)
-        log.error("a page failed", path=request.url.path, exc_info=error)
+        log.error("admin page failed", path=request.url.path, exc_info=error)
         said = f"{type(error).__name__}: a fault of ours."
         return visit.refusal(Trouble(500, "This page failed", said, "The log of mnemon says more."))
 

@@ -45,7 +45,7 @@ async def connect(url: str, **options: Any) -> Client:
         remarks.add(remark)
 
     async def tell_again() -> None:
-        log.info("connected again")
+        log.info("reconnected")
         remarks.clear()
 
     settings: dict[str, Any] = {

@@ -103,8 +103,8 @@ async def logged_with_its_trace(up: Up, trace_id: str) -> None:
     headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01", "Nats-Msg-Id": "telegram:7"}
     async with await nats.connect(up.endpoints.nats) as client:
         said = await client.jetstream().publish("chat.acme.u1.-.message.v1", b"no JSON", headers=headers)
-    await until(lambda: '"event": "dead letter"' in up.log)
-    line = json.loads(next(line for line in up.log.splitlines() if '"event": "dead letter"' in line))
+    await until(lambda: '"event": "dead letter stored"' in up.log)
+    line = json.loads(next(line for line in up.log.splitlines() if '"event": "dead letter stored"' in line))
     known = {"event_id": "telegram:7", "seq": said.seq, "consumer": "persist", "trace_id": trace_id}
     assert known.items() <= line.items()
 

@@ -33,7 +33,7 @@ async def test_it_is_started_again_after_kill_9_and_ends_with_a_killed_parent(st
 
     await until(another)
     assert await persisted(stack.endpoints.nats, "hi") == ["hi"]
-    assert "the background process ended, starting it again" in stack.log
+    assert "background process ended, restarting" in stack.log
 
     second = stack.beside()
     assert second is not None

@@ -91,7 +91,7 @@ async def test_what_cannot_be_buried_comes_again_and_is_buried_once_it_can_be(
     await say(connection, b"{", b"[")
     with capture_logs() as logged:
         await durable.end(await durable.take(2), POISON, POISON)
-    assert [line["event"] for line in logged] == ["dead letter not stored, will be tried again"] * 2
+    assert [line["event"] for line in logged] == ["dead letter store failed, retrying"] * 2
 
     again = await durable.take(2)
     assert sorted(Delivery.of(each).sequence for each in again) == [1, 2]

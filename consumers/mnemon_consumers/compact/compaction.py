@@ -193,7 +193,7 @@ class Compacting:
             await _append(connection, *paid)
             raise
         if not is_wanted:
-            log.info("what was to become a summary may be gone", tenant=tenant, is_known=is_known)
+            log.info("summary skipped, messages may be gone", tenant=tenant, is_known=is_known)
             await _append(connection, *paid)
             return None
         written = summary(place, step, text, written_by)
@@ -269,7 +269,7 @@ class Compacting:
         error = f"conversation {conversation}, log positions {from_seq} to {to_seq}: {problem}"
         if attempts >= ATTEMPTS:
             return Dead("no_summary", error)
-        log.warning("no summary yet, will be tried again", tenant=tenant, error=error)
+        log.warning("summary failed, retrying", tenant=tenant, error=error)
         return Retry()
 
 

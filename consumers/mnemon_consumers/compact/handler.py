@@ -80,7 +80,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             for start in range(0, len(wanted), USERS_AT_ONCE):
                 await trigger(wanted[start : start + USERS_AT_ONCE])
         except LATER as error:
-            log.warning("not looked at yet, will be tried again", error=repr(error))
+            log.warning("compaction scan failed, retrying", error=repr(error))
             return [Retry() if outcome is ACK else outcome for outcome in outcomes]
         return outcomes
 
@@ -109,10 +109,10 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
                     return Retry(BUSY)
                 return await compacting.compact(broker.config.connection_state.connection, place)
         except LATER as error:
-            log.warning("not compacted yet, will be tried again", error=repr(error))
+            log.warning("compaction failed, retrying", error=repr(error))
         except Exception:
             # Whatever it is, it is this conversation's.
-            log.exception("not compacted, will be tried again", tenant=place[0])
+            log.exception("compaction crashed, retrying", tenant=place[0])
         return Retry()
 
     consume_stream(

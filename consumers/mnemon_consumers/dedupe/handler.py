@@ -46,10 +46,10 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
                 connection = broker.config.connection_state.connection
                 return await deciding.decide(connection, owner, limits_at=limits_at)
             except LATER as error:
-                log.warning("not decided yet, will be tried again", error=repr(error))
+                log.warning("deduplication failed, retrying", error=repr(error))
             except Exception:
                 # Whatever it is, it is this user's: those who came with the same batch go on.
-                log.exception("not decided, will be tried again", tenant=owner[0])
+                log.exception("deduplication crashed, retrying", tenant=owner[0])
             return FAILED
 
     turns = Turns(decide, deciding.has_decided)

@@ -59,7 +59,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         try:
             later = await extraction.said(broker.config.connection_state.connection, users)
         except LATER as error:
-            log.warning("nobody is looked at yet, will be tried again", error=repr(error))
+            log.warning("extract scan failed, retrying", error=repr(error))
         return [
             trigger if isinstance(trigger, Dead) else ACK if later.isdisjoint(trigger) else Retry(SELDOM)
             for trigger in triggers
@@ -72,7 +72,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         try:
             left = await extraction.read(broker.config.connection_state.connection, users)
         except LATER as error:
-            log.warning("not read yet, will be tried again", error=repr(error))
+            log.warning("extraction failed, retrying", error=repr(error))
         return [each if isinstance(each, Dead) else SOON if each in left else ACK for each in owners]
 
     async def tick(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
@@ -81,7 +81,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
             await extraction.reopen([each for each in given_up if isinstance(each, StoredWindow)])
             await extraction.tick(broker.config.connection_state.connection)
         except LATER as error:
-            log.warning("batches are not looked after, the next round will", error=repr(error))
+            log.warning("batch scan failed, retrying", error=repr(error))
             return [Retry() if isinstance(each, StoredWindow) else each or ACK for each in given_up]
         return [each if isinstance(each, Dead) else ACK for each in given_up]
 

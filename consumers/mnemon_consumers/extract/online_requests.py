@@ -153,9 +153,7 @@ class Asking:
             return _Said(question, None, ModelUnavailable(str(error)))
         except Exception as error:
             # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
-            log.error(
-                "a stretch cannot be asked about", tenant=question.window.tenant, error=type(error).__name__
-            )
+            log.error("window request rejected", tenant=question.window.tenant, error=type(error).__name__)
             outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
         return _Said(question, (model.provider, model.model), outcome)
 

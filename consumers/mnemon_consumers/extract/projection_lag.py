@@ -54,7 +54,7 @@ class Projections:
                 return False
             async with locked(self._database, "extract", "adopt"):
                 if adopted := await adopt(self._database, self._deadline):
-                    log.info("batches are taken up again from the log", batches=adopted)
+                    log.info("batches recovered from the log", batches=adopted)
             self._is_ready = True
             return True
 
@@ -85,7 +85,7 @@ class Projections:
         for _ in range(TRIES):
             if await self._with(connection, owners, _clears) == set(owners):
                 return
-        log.error("messages may be gone that are read now: the projections are behind", users=len(owners))
+        log.error("projections behind, extraction may read erased messages", users=len(owners))
 
     async def _with(
         self, connection: Client, owners: Iterable[Owner], patterns: Callable[[Owner], list[str]]

@@ -47,7 +47,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
             async with finding.gate.passed():
                 await write(finding, batch)
         except (EmbeddingUnavailable, VectorsUnavailable) as error:
-            log.warning("not indexed yet, will be tried again", events=len(deliveries), error=str(error))
+            log.warning("indexing failed, retrying", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         publish = broker.config.connection_state.stream.publish
         for owner, seq in batch.sweeps.items():

@@ -66,7 +66,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
                 await expire_of(connection, owner, now)
             except DatabaseUnavailable as error:
                 # Somebody else may hold the user's lock: the others are not to wait for that.
-                log.warning("not expired yet, the next round will", error=str(error))
+                log.warning("expiry failed, retrying", error=str(error))
 
     async def expire_of(connection: Client, owner: Owner, now: datetime) -> None:
         # Under the lock nobody gives one of them a later date meanwhile.

@@ -119,7 +119,7 @@ class SnapshotPool:
             try:
                 finding = await found.ends.enter_async_context(opened_as_of(self._deployment, position, live))
             except _NOT_NOW as error:
-                log.warning("a former moment cannot be searched", position=position, error=str(error))
+                log.warning("snapshot search unavailable", position=position, error=str(error))
                 return
             found.search = Search(found.database, found.memory, finding)
             found.has_vectors = True

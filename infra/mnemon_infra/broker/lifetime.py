@@ -61,7 +61,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
     async def closed() -> None:
         # After some errors of a server nats-py gives up for good: better none than one that seems to live.
         if broker not in _ending:
-            log.critical("the server closed the connection for good; ending this process", connection=name)
+            log.critical("connection closed by the server, ending this process", connection=name)
             end_process(f"the NATS server closed the connection {name} for good; the log says why")
 
     async def reconnected() -> None:

@@ -115,12 +115,12 @@ async def _bury(
     try:
         await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     except Exception as error:  # whatever it is, the message must stay
-        log.warning("dead letter not stored, will be tried again", seq=delivery.sequence, error=repr(error))
+        log.warning("dead letter store failed, retrying", seq=delivery.sequence, error=repr(error))
         await message.nak(delay_after(delivery.deliveries))
         return
     metrics.DEAD_LETTERS.add(consumer, outcome.reason)
     log.warning(
-        "dead letter",
+        "dead letter stored",
         consumer=consumer,
         seq=delivery.sequence,
         event_id=header_value(delivery.message_id or f"{delivery.stream}:{delivery.sequence}", 255),

@@ -68,7 +68,7 @@ def consume_stream(
             outcomes = await consume(deliveries)
         except Exception:
             log.exception(
-                "batch failed, will be tried again",
+                "delivery batch failed, retrying",
                 messages=len(messages),
                 seq=deliveries[0].sequence,
                 to_seq=deliveries[-1].sequence,

@@ -35,7 +35,7 @@ class Account:
         for folder in path.parents:
             mode = folder.stat().st_mode
             if not mode & 0o001 and folder.stat().st_uid != self.user:
-                log.info("opening a folder for passage", folder=str(folder), account=NAME)
+                log.info("folder opened to the server account", folder=str(folder), account=NAME)
                 folder.chmod(mode | 0o001)
 
 

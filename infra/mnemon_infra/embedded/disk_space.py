@@ -78,7 +78,7 @@ async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable
         if free < LEAST and not is_full:
             is_full = True
             log.error(
-                "the disk is full: what bots say is not stored, and they are told; make room",
+                "disk full, writes refused until space is freed",
                 folder=str(folder),
                 free=megabytes(free),
             )
@@ -87,7 +87,7 @@ async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable
             is_stuck = is_stuck or _STUCK in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
-            log.warning("there is room on the disk; all goes on", folder=str(folder), free=megabytes(free))
+            log.warning("disk space freed, writes resumed", folder=str(folder), free=megabytes(free))
             room_again()
             if broker:
                 broker.ask_to_end()

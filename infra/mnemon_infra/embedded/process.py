@@ -83,7 +83,7 @@ class ServerProcess(ABC):
             ServerFailed: it ended instead, or took longer than `START_TIMEOUT`.
         """
         for orphan in self.orphans():
-            log.warning("ending an orphan of an earlier run", server=self.name, pid=orphan.pid)
+            log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
             await self._end(orphan)
         # Passed to it open, so that nobody else needs to get there: PostgreSQL may write of a row.
         self.log_path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -163,7 +163,12 @@ class ServerProcess(ABC):
                         await asyncio.sleep(_POLL)
                 break
             except TimeoutError:
-                log.warning("does not end", server=self.name, signal=number.name, waited_s=seconds)
+                log.warning(
+                    "server did not stop, signalling it again",
+                    server=self.name,
+                    signal=number.name,
+                    waited_s=seconds,
+                )
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled:

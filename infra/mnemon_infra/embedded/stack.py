@@ -130,7 +130,7 @@ class Stack:
     async def _keep(self, server: ServerProcess) -> None:
         while True:
             code = await server.ended()
-            log.error("a server ended, starting it again", server=server.name, exit_code=code)
+            log.error("server exited, restarting", server=server.name, exit_code=code)
             self._down.add(server.name)
             self._is_whole.clear()
             async with self._ended:
@@ -140,7 +140,7 @@ class Stack:
             async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_report):
                 with attempt:
                     await server.start()
-            log.warning("a server answers again", server=server.name)
+            log.warning("server recovered", server=server.name)
             self._down.discard(server.name)
             if not self._down:
                 self._is_whole.set()
@@ -153,7 +153,7 @@ class Stack:
             else:
                 Endpoints.remove(self.data)
         except OSError as error:  # a full disk must not keep us from looking after the servers
-            log.error("endpoints.json cannot be changed now", error=error.strerror)
+            log.error("endpoints.json update failed", error=error.strerror)
 
 
 @asynccontextmanager
@@ -254,4 +254,4 @@ async def _together(*tasks: Coroutine[Any, Any, None]) -> None:
 
 def _report(state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
-    log.warning("a server does not start yet", attempt=state.attempt_number, error=str(error))
+    log.warning("server start failed, retrying", attempt=state.attempt_number, error=str(error))

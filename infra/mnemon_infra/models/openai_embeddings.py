@@ -200,7 +200,7 @@ class OpenAIEmbeddings:
         if len(batch[row]) > SHORTEST:
             await self._fill({row: batch[row][: len(batch[row]) // 2]}, vectors)
             return
-        log.warning("a text is found by its words only", error=str(refused))
+        log.warning("text not embedded, indexed by words only", error=str(refused))
 
 
 class _TextRefused(EmbeddingRefused):

@@ -190,4 +190,4 @@ def valid_default(body: bytes | None) -> Document:
 
 def say_invalid(key: str, revision: int | None, error: ValueError) -> None:
     """Say in the log that an entry is left alone, and why."""
-    log.error("settings are invalid and not taken over", key=key, revision=revision, error=str(error))
+    log.error("settings rejected as invalid, former ones stay", key=key, revision=revision, error=str(error))

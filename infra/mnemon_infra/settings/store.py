@@ -127,7 +127,7 @@ class LiveSettings:
                 if isinstance(error, NotFoundError):
                     problem = f"the bucket `{SETTINGS}` was deleted: run `mnemon provision`, then set again"
                 if problem != said:
-                    log.error("settings cannot be read, the former stay in force", problem=problem)
+                    log.error("settings read failed, former ones stay", problem=problem)
                 said = problem
                 await asyncio.sleep(PAUSE)
 
@@ -173,7 +173,9 @@ class LiveSettings:
             if own:
                 self._of[tenant] = in_force(self._default, own)
         except InvalidBody as error:
-            log.error("a tenant's settings are invalid; it has the default", tenant=tenant, error=str(error))
+            log.error(
+                "tenant settings rejected as invalid, using the default", tenant=tenant, error=str(error)
+            )
 
 
 class _Watch(NamedTuple):
@@ -191,7 +193,7 @@ async def _lost(connection: Client, watch: _Watch) -> None:
         try:
             info = await connection.jetstream().stream_info(f"KV_{SETTINGS}")
             if info.created != watch.created:
-                log.warning("settings bucket replaced, reading it anew")
+                log.warning("settings bucket replaced, reloading")
                 return
             await watch.watcher._sub.consumer_info()
         except NotFoundError:

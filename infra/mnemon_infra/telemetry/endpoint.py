@@ -81,7 +81,7 @@ def _asked(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
     except CancelledError:
         return ["it is ending"]
     except Exception as error:  # what keeps it from finding out is an answer, too
-        log.exception("it cannot be found out how the process fares")
+        log.exception("health probe failed")
         return [f"it cannot be found out: {error!r}"]
 
 

@@ -162,7 +162,7 @@ async def answering_for(
         try:
             await take_over(folder, Path(asked.to))
             gate.exchanged()
-            log.info("the vectors are exchanged", folder=asked.to)
+            log.info("vectors swapped", folder=asked.to)
         finally:
             if lease:
                 lease.cancel()
@@ -211,7 +211,7 @@ def _answering(answer: Callable[[OwnerRequest], Awaitable[OwnerReply]]) -> Calla
         try:
             said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
         except Exception as error:
-            log.exception("the vectors cannot be shown to another process")
+            log.exception("vector request of another process failed")
             said = OwnerReply(error=f"the process that holds the vectors: {error}")
         await message.respond(msgspec.msgpack.encode(said))
 

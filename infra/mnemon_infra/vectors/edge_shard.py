@@ -204,7 +204,7 @@ class Shard:
             with answering():
                 self.engine.flush()
         except VectorsUnavailable as error:
-            log.warning("vectors are not flushed", error=str(error))
+            log.warning("vector flush failed", error=str(error))
 
     def _due(self) -> bool:
         new = self._unorganised
@@ -215,9 +215,9 @@ class Shard:
             while self._due():
                 await self._organise()
         except VectorsUnavailable as error:
-            log.warning("vectors are not organised, searches are slower", error=str(error))
+            log.warning("vector optimisation failed, searches are slower", error=str(error))
         except Exception:
-            log.exception("vectors are not organised, searches are slower")
+            log.exception("vector optimisation failed, searches are slower")
         finally:
             self._organising = None
 

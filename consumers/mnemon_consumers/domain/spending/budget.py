@@ -96,7 +96,7 @@ class Budgets:
         if spent.usd >= limit and not spent.is_told:
             spent.is_told = True
             log.warning(
-                "a tenant has spent its budget; models are asked again tomorrow",
+                "budget spent, models paused until tomorrow",
                 tenant=tenant,
                 usd=round(spent.usd, 6),
                 usd_per_day=limit,

@@ -94,7 +94,7 @@ def _judged(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: A
     except Exception as error:
         # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
         name = type(error).__name__
-        log.error("an answer cannot be used", tenant=question.window.tenant, error=name)
+        log.error("answer rejected", tenant=question.window.tenant, error=name)
         return judge(question, LineFailed(f"the answer cannot be used: {name}"), asked)
 
 

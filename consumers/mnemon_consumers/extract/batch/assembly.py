@@ -94,7 +94,7 @@ class Pooling:
             held = [window._replace(line=line) for line, window in enumerate(sorted(taken))]
             await put_batch(connection, self._batch(batch_id, pool, held, now))
             await hold(connection, batch_id, held)
-        log.info("a batch is claimed", batch=batch_id, lines=len(held), model=pool.model)
+        log.info("batch claimed", batch=batch_id, lines=len(held), model=pool.model)
 
     def _batch(self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime) -> StoredBatch:
         hours = min(

@@ -94,14 +94,14 @@ class Batching:
                         await self._advance(connection, batch)
             except (ModelUnavailable, DatabaseUnavailable, nats.errors.Error) as error:
                 self._leave(batch_id, SELDOM if isinstance(error, ModelRefused) else SELDOM / 4)
-                log.warning("a batch waits, it will be tried again", batch=batch_id, error=repr(error))
+                log.warning("batch check failed, retrying", batch=batch_id, error=repr(error))
             except Exception as error:
                 # Whatever it is, it is this batch's: the others go on. Not its words: there may be people's
                 # messages in them.
                 self._leave(batch_id, SELDOM)
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 log.error(
-                    "a batch cannot be looked after, it will be tried again",
+                    "batch check crashed, retrying",
                     batch=batch_id,
                     error=type(error).__name__,
                     place=f"{place.name}, line {place.lineno}",
@@ -145,7 +145,7 @@ class Batching:
                 now = datetime.now(UTC)
                 self._leave(batch.batch_id, min((now - batch.changed_at).total_seconds() / SHARE, SELDOM))
                 if now > batch.deadline_at:
-                    log.warning("a batch takes too long, it is cancelled", batch=batch.batch_id)
+                    log.warning("batch timed out, cancelling", batch=batch.batch_id)
                     await batches.cancel(str(batch.provider_batch_id))
                     self._leave(batch.batch_id, 0)
 
@@ -158,7 +158,7 @@ class Batching:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
             if readings < READINGS:
                 self._leave(batch.batch_id, 2.0**readings)
-                log.warning("not all results are there, they will be read again", error=str(error))
+                log.warning("batch results incomplete, retrying", error=str(error))
                 return
             await self._results.end(connection, batch, progress, {})
 
@@ -202,7 +202,7 @@ class Batching:
             else:
                 await ask_again(held, [Failed(each, each.attempts, now, is_online) for each in left])
             await change(held, batch, "failed", now, error=error)
-        log.warning("a batch failed, what it had is asked for again", batch=batch.batch_id, error=error)
+        log.warning("batch failed, requeueing its windows", batch=batch.batch_id, error=error)
 
     def _blamed(self, window: StoredWindow, now: datetime) -> Failed:
         """Nobody says which line it was. In the end each is asked for by itself, and then it is known."""

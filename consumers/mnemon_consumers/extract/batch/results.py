@@ -121,7 +121,7 @@ class Results:
             await ask_again(held, again_.values())
             await change(held, batch, "completed", datetime.now(UTC))
         log.info(
-            "a batch is read",
+            "batch results read",
             batch=batch.batch_id,
             answered=sum(answered for answered, _ in of.values()),
             failed=len(again_),

@@ -99,7 +99,7 @@ class Submitting:
         if batch.error is None:
             found = await batches_of(model).find(batch.batch_id, batch.lines, batch.created_at)
             if found is not None:
-                log.info("a batch is found again", batch=batch.batch_id, provider=batch.provider)
+                log.info("batch found at provider", batch=batch.batch_id, provider=batch.provider)
                 await self._submitted(connection, batch, found)
                 return
             if datetime.now(UTC) - batch.changed_at < self._on_its_way:
@@ -153,7 +153,7 @@ class Submitting:
         event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
         await append(connection, of_users(batch, owners, "batch.submitted", event.body()))
         await self._change(batch, "submitted", provider_batch_id=provider_batch_id)
-        log.info("a batch is submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
+        log.info("batch submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
     async def _lines(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, reservations: Reservations
@@ -282,7 +282,7 @@ def _request(question: WindowRequest) -> ModelRequest | None:
     except Exception as error:
         # Not its words: there may be people's messages in them.
         tenant = question.window.tenant
-        log.error("a stretch cannot be asked about in a batch", tenant=tenant, error=type(error).__name__)
+        log.error("window rejected from batch", tenant=tenant, error=type(error).__name__)
         return None
 
 

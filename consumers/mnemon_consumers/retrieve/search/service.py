@@ -174,7 +174,7 @@ class Search:
         for scope, answer in zip(parts, answers, strict=True):
             match answer:
                 case VectorsUnavailable() | DatabaseUnavailable() | nats.errors.Error():
-                    log.warning("a scope cannot be searched", scope=scope, error=str(answer))
+                    log.warning("scope search failed", scope=scope, error=str(answer))
                     degraded.append(scope)
                 case BaseException():
                     raise answer
@@ -194,7 +194,9 @@ class Search:
                     return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._asks_again_at = time.monotonic() + EMBEDDING_PAUSE
-                log.warning("searching by words only", error=str(error) or "no answer in time")
+                log.warning(
+                    "embedding failed, searching by words only", error=str(error) or "no answer in time"
+                )
         return None, ["embedding"]
 
     async def _candidates(

@@ -57,4 +57,4 @@ class Statistics:
             self._known[tenant] = await self._embedder.statistics(texts)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:
-            log.warning("words are not counted", tenant=tenant, error=str(error))
+            log.warning("word statistics failed", tenant=tenant, error=str(error))

@@ -70,12 +70,12 @@ class DeadLimit:
         try:
             await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
         except nats.errors.Error as error:
-            log.warning("too many dead letters, and the consumer cannot be stopped", error=repr(error))
+            log.warning("consumer stop failed, too many dead letters", error=repr(error))
             return
         self._stopped_until = now + PAUSE
         ((reason, count),) = Counter(reason for _, reason in self._given_up).most_common(1)
         log.error(
-            "too many dead letters: the consumer stops, and what it has not handled waits",
+            "consumer stopped, too many dead letters",
             consumer=self._consumer,
             letters=len(self._given_up),
             within_seconds=WINDOW,

@@ -57,4 +57,4 @@ async def bury(
         headers["Mnemon-Left-Out"] = f"the end of {longest}"
     await connection.jetstream().publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     metrics.DEAD_LETTERS.add(consumer, dead.reason)
-    log.warning("dead letter", consumer=consumer, reason=dead.reason, error=dead.error)
+    log.warning("dead letter stored", consumer=consumer, reason=dead.reason, error=dead.error)

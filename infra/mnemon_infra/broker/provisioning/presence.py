@@ -90,7 +90,7 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
                 await _make_absent(connection, durables)
             former, is_gone = now, now is None
         except (nats.errors.Error, OSError) as error:
-            log.warning("the server does not answer", error=repr(error))
+            log.warning("server not answering, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 
 
@@ -116,7 +116,7 @@ async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) 
     stream_context = connection.jetstream()
     for stream in (WORK, DEAD):
         if await _end(stream_context, stream) is None:
-            log.error("a stream was deleted; it is made anew, empty", stream=stream)
+            log.error("stream deleted, recreating it empty", stream=stream)
             await provision(connection)
     for stream, durable in durables:
         try:
@@ -124,7 +124,7 @@ async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) 
         except NotFoundError as error:
             if stream == LOG and error.err_code == _NO_STREAM:
                 return  # deleted a moment ago: the next look says so
-            log.error("a consumer was deleted; it is made anew", stream=stream, consumer=durable)
+            log.error("consumer deleted, recreating it", stream=stream, consumer=durable)
             await provision(connection)
 
 

@@ -71,7 +71,7 @@ async def insist(store: Callable[[], Awaitable[StoredT]], pause: float) -> Store
 
 def _say(state: RetryCallState) -> None:
     error = state.outcome and state.outcome.exception()
-    log.warning("an answer is not in the log yet, will be tried again", error=repr(error))
+    log.warning("event publish failed, retrying", error=repr(error))
 
 
 async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:

@@ -21,5 +21,5 @@ async def trace_at(connection: Client, position: int) -> str | None:
     except NotFoundError:
         return None
     except (nats.errors.Error, TimeoutError) as error:
-        log.warning("a trace is not gone on with", stream=LOG, seq=position, error=repr(error))
+        log.warning("trace context not read", stream=LOG, seq=position, error=repr(error))
         return None

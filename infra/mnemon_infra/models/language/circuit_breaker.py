@@ -122,7 +122,7 @@ class CircuitBreaker:
         provider, name = key
         if pause and not self.seconds(provider, name):
             log.warning(
-                "a model is left alone for a while; what it is to read waits",
+                "circuit breaker opened, requests wait",
                 provider=provider,
                 model=name,
                 seconds=pause,

@@ -107,7 +107,7 @@ class GoogleBatches:
                 elif line.strip():
                     unreadable += 1
         if unreadable:
-            log.warning("lines of a batch's results cannot be read", lines=unreadable)
+            log.warning("batch result lines unreadable", lines=unreadable)
         if failed is not None:
             raise failed
 

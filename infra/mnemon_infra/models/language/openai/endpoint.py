@@ -118,7 +118,7 @@ class OpenAIEndpoint:
     def use(self, form: Form) -> None:
         """Ask for answers so from now on."""
         if form != self.form:
-            log.warning("the server does not hold the model to a schema", form=form)
+            log.warning("schema form unsupported by the server, falling back", form=form)
             self.form = form
 
     @contextmanager
