@@ -26,6 +26,11 @@ lint:
     uv run ruff check
     uv run ruff format --check
 
+# Mend what ruff can mend: imports, format, and more
+fix:
+    uv run ruff check --fix
+    uv run ruff format
+
 # Check all types
 types:
     uv run mypy
@@ -54,6 +59,6 @@ audit *arguments:
 status *arguments:
     uv run mnemon status {{ arguments }}
 
-# Do what CI does
+# Run all checks, as CI does, but install nothing
 check:
-    .ci/run
+    .ci/run --without-install

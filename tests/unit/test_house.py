@@ -38,6 +38,7 @@ RECIPES = {
     "up",
     "demo",
     "test",
+    "fix",
     "lint",
     "types",
     "imports",
@@ -116,7 +117,7 @@ def test_every_habit_is_a_recipe() -> None:
 
 
 def test_check_is_what_ci_runs() -> None:
-    assert "\ncheck:\n    .ci/run\n" in (ROOT / "justfile").read_text()
+    assert "\ncheck:\n    .ci/run --without-install\n" in (ROOT / "justfile").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 
 
