@@ -14,8 +14,7 @@ from mnemon_consumers.dedupe.state.log import Logged, standing
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import FactProposedV1, FactUpdatedV1, Lineage
 from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
-from mnemon_infra.models.embedding import Thresholds
-from mnemon_infra.vectors.port import Dense
+from mnemon_infra.models.embedding import Dense, Thresholds
 
 OWNER = "acme", "u1"
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)

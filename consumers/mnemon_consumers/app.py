@@ -16,18 +16,18 @@ from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.log_identity import require_same_log
-from mnemon_infra.consistency.missing_rows import replay_missing
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import require_head
+from mnemon_infra.health.log_identity import require_same_log
+from mnemon_infra.health.missing_rows import replay_missing
 from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import read
 from mnemon_infra.telemetry.metrics import RUNNING
 from mnemon_infra.telemetry.tracing import traced
 
 if TYPE_CHECKING:
+    from mnemon_infra.health.probe import ProcessProbe
     from mnemon_infra.models.language.registry import LanguageModels
-    from mnemon_infra.telemetry.probe import ProcessProbe
     from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("app")
@@ -58,7 +58,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared it.
         DatabaseNotConfigured: there is no address of a database.
         mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams are not there.
-        mnemon_infra.consistency.log_identity.LogLost: the rows are of another log, or of more than is there.
+        mnemon_infra.health.log_identity.LogLost: the rows are of another log, or of more than is there.
         mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings is not there.
         mnemon_infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
         mnemon_infra.telemetry.endpoint.PortTaken: metrics cannot be shown at the port that is named for them.
@@ -142,8 +142,8 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
     # They take 50 ms to import: not where nobody looks.
     from mnemon_consumers import model_reports
     from mnemon_consumers.domain.spending import budget
+    from mnemon_infra.health.probe import ProcessProbe
     from mnemon_infra.telemetry.endpoint import answering_http
-    from mnemon_infra.telemetry.probe import ProcessProbe
 
     for name in names:
         RUNNING.set(1, name)
@@ -230,7 +230,7 @@ async def _fill_if_lost(connection: Client, database: Database, finding: "Vector
     So are those of a collection that a former version did not have; where the rows are all that it takes,
     the users are looked through instead, and the log is not read again.
     """
-    from mnemon_infra.consistency.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
+    from mnemon_infra.health.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
     from mnemon_infra.vectors.port import Collection
 
     position = await applied_position(connection.jetstream(), "index")

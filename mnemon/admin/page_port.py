@@ -7,7 +7,7 @@ from typing import Final
 
 from mnemon.admin.session.tokens import kept_in
 from mnemon.http.socket_binding import listening_on
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 _HOST: Final = "127.0.0.1"
 

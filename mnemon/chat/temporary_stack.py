@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from mnemon_infra.embedded.folder import Endpoints
+from mnemon_infra.process.data_folder import Endpoints
 
 LOG: Final = "chat.log"
 """In the folder: what the stack said when it was last started so."""

@@ -62,9 +62,9 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
     Raises:
         What `mnemon_infra.embedded.stack.embedded` raises.
     """
-    from mnemon_infra.embedded.folder import Endpoints
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()  # nothing of it into what a program reads
@@ -96,8 +96,8 @@ def configured() -> "Deployment":
 
 def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
     from mnemon_infra.config import Deployment
-    from mnemon_infra.embedded.folder import Endpoints, holder_of
     from mnemon_infra.embedded.logins import FolderLogins
+    from mnemon_infra.process.data_folder import Endpoints, holder_of
 
     endpoints = Endpoints.read(data)
     if endpoints is None:

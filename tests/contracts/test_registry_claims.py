@@ -13,8 +13,8 @@ from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.delivery import Delivery
 
 ROOT = Path(__file__).parents[2] / "consumers" / "mnemon_consumers"
 OUTSIDE = {"bot", "importer"}

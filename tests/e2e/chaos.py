@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mnemon.cli.terminal.exit_code import Ending
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.embedded.folder import Endpoints
+from mnemon_infra.process.data_folder import Endpoints
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.timeouts import Timeouts

@@ -13,8 +13,8 @@ from nats.js.api import ClusterInfo
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import BUCKETS, CONSUMERS, STREAMS
-from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.process.data_folder import replace
 from tests.e2e.conftest import PATIENCE
 
 SERVERS = 3

@@ -19,8 +19,8 @@ import pytest_asyncio
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
-from mnemon_infra.embedded.folder import Endpoints
 from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.process.data_folder import Endpoints
 
 PATIENCE = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""

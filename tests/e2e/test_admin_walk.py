@@ -20,7 +20,7 @@ from mnemon.http.server import serving
 from mnemon.http.socket_binding import listening_on, shown
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.folder import Endpoints
+from mnemon_infra.process.data_folder import Endpoints
 from mnemon_producers.client import MemoryClient
 from tests.e2e.admin_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
 from tests.e2e.chromium import browsing, needed

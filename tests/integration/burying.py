@@ -6,8 +6,8 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letters
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.delivery import Delivery
 from tests.integration.conftest import Stock
 
 FAULT = Dead("invalid_body", "an older version could not read it")

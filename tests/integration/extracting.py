@@ -17,11 +17,11 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import BATCHES
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from psycopg.sql import SQL, Identifier
 
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Connection, Database, Query
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
 from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.delivery import Delivery
 from tests.fold import TENANT, USER, LoggedEvent, State
 
 

@@ -9,11 +9,12 @@ from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import begin, name_of
+from mnemon_infra.database.generations.generation_repository import begin
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.windows.batches import StoredBatch, put
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.database.windows.window_repository import put as put_windows
+from mnemon_infra.generation_names import name_of
 from tests.integration.admin_browser import browsing, words
 from tests.integration.burying import bury_said, kept
 from tests.integration.conftest import Stock

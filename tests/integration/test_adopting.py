@@ -11,7 +11,6 @@ import pytest
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
@@ -20,6 +19,7 @@ from mnemon_infra.database.projections.writer import write
 from mnemon_infra.database.windows.batch_recovery import adopt
 from mnemon_infra.database.windows.batches import StoredBatch, open_batches, stored
 from mnemon_infra.database.windows.window_repository import of_batch
+from mnemon_infra.delivery import Delivery
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
 

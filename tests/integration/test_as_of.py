@@ -18,7 +18,8 @@ from mnemon_consumers.retrieve import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
-from mnemon_infra.database.generations.generation_repository import drop, name_of
+from mnemon_infra.database.generations.generation_repository import drop
+from mnemon_infra.generation_names import name_of
 from mnemon_infra.rebuild.generations import Site, made, site_alone
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient

@@ -13,10 +13,11 @@ from mnemon_contracts.identity import point_id
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
+from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import made_by_of
-from mnemon_infra.vectors.port import Collection, Point, Sparse
+from mnemon_infra.vectors.port import Collection, Point
 from tests.integration.conftest import Stock, indexed
 
 LATER = b'{"role":"user","content":"x","later":1e300000}'

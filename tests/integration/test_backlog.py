@@ -7,11 +7,11 @@ from sqlalchemy import Table, insert
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database, Statement
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.database.tables import batches, windows
 from mnemon_infra.database.windows.backlog import Backlog, OpenBatches, backlog
+from mnemon_infra.delivery import Delivery
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)

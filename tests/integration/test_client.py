@@ -21,8 +21,8 @@ from mnemon_contracts.verbs.ask import HistoryReplyV1
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.process.data_folder import replace
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.timeouts import Timeouts

@@ -10,12 +10,12 @@ from mnemon.operations.audit.run import examine
 from mnemon_consumers.app import running
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.integration.burying import bury_next, kept
 from tests.integration.conftest import Stock

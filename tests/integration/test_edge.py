@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
-from mnemon_infra.vectors.port import Collection, Dense, Sparse, VectorsInUse, VectorsOutdated
+from mnemon_infra.vectors.port import Collection, VectorsInUse, VectorsOutdated
 from tests.integration.vectors_suite import (
     ANNA,
     CAKE,

@@ -20,11 +20,11 @@ from mnemon_consumers.background_process import BackgroundFailed
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.account import run_as, service_account
-from mnemon_infra.embedded.folder import Endpoints, FolderInUse, held
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed
 from mnemon_infra.embedded.stack import embedded
+from mnemon_infra.process.data_folder import Endpoints, FolderInUse, held
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from mnemon_infra.broker.connection import BrokerRefused, connect
 from mnemon_infra.broker.lifetime import build_broker, connected
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.process.data_folder import replace
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected
 

@@ -12,7 +12,6 @@ from mnemon_consumers.app import running
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import bury
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.log_reader import pages
@@ -22,6 +21,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import begin_writing, counted_below
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_redelivery import give_back, persisted, rows, swept, take

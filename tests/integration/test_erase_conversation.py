@@ -19,7 +19,6 @@ from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
@@ -30,6 +29,7 @@ from mnemon_infra.database.memory.user_memory import NewestMessages, newest_mess
 from mnemon_infra.database.messages.conversations import spans_of
 from mnemon_infra.database.projections.sweep import sweep
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.rebuild.generations import made, site_alone
 from tests.fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 from tests.hypothesis_profiles import scale_examples

@@ -7,12 +7,12 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Dead, settle
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.purge import left_of, purge
 from mnemon_infra.broker.streams.schedules import once
 from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, waiting
+from mnemon_infra.delivery import Delivery
 
 OWNER = "acme", "u1"
 OTHERS = ("acme", "u2"), ("globex", "u1"), ("acme", "u10")

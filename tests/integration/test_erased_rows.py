@@ -10,9 +10,9 @@ from psycopg.sql import SQL, Identifier
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from tests.integration.folded import forget_all
 
 SAID = {"role": "user", "content": "hi"}

@@ -17,7 +17,7 @@ from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency import clock_skew
+from mnemon_infra.health import clock_skew
 from tests.integration.conftest import Stock
 
 HOURS = 2

@@ -18,10 +18,10 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.fact_pairs import FactPair
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, pair_records, pairs_of_batch
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 
 OWNER, OTHER = ("acme", "u1"), ("acme", "u2")
 PAIR = FactPair(fact_id="ar_002", version="s2", other_id="ar_001", other_version="s1")

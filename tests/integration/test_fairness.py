@@ -13,12 +13,12 @@ from mnemon_consumers.dedupe import handler as dedupe
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
 from mnemon_contracts.subjects import memory_subject, thing_filter
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.vector_index import VectorIndex

@@ -5,10 +5,10 @@ from typing import Any
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.lookup import MessageLookup, Surroundings, surroundings, visible
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 
 
 def event(seq: int, kind: str, conversation: str | None, user: str = "anna", **body: Any) -> Delivery:

@@ -23,11 +23,11 @@ from mnemon_consumers.persist import handler as persist
 from mnemon_consumers.retrieve import handler as retrieve
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import change, write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore

@@ -12,10 +12,10 @@ from nats.js.errors import NotFoundError
 from mnemon_bench.workloads.messages import fill
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams import log_tail as module
 from mnemon_infra.broker.streams.log_tail import PAGE, log_tail
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
 
 SUBJECT = "memory.acme.u1.fact.saved.v1"

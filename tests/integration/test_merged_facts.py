@@ -11,11 +11,11 @@ from mnemon_consumers.app import CONSUMERS, running
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.events.memory import Fact, FactSavedV1
 from mnemon_contracts.events.merging import FactMergedV1
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep_candidates import with_expired_facts
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from tests.integration.admin_browser import browsing, words
 from tests.integration.conftest import Stock, indexed
 from tests.integration.test_import_export import another, bring, exported

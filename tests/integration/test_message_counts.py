@@ -7,11 +7,11 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
 from mnemon_infra.database.messages.counts import CountedConversation, message_counts
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 
 END = 10**6
 

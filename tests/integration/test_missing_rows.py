@@ -13,8 +13,8 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.missing_rows import LOOKED_BACK, first_missing
 from mnemon_infra.database.engine import Database
+from mnemon_infra.health.missing_rows import LOOKED_BACK, first_missing
 from tests.integration.auditing import Audited, every_kind
 from tests.integration.conftest import Stock
 

@@ -18,8 +18,8 @@ from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import ProvisionedChange, drift, provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.log_identity import LogLost
 from mnemon_infra.database.engine import Database
+from mnemon_infra.health.log_identity import LogLost
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from tests.integration.conftest import Stock
 from tests.integration.folded import contents_of

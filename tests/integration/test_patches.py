@@ -18,9 +18,9 @@ from nats.js.api import ConsumerConfig
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, decode_token
 from mnemon_infra.broker import patches
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome
 from mnemon_infra.broker.subscriptions import consume_stream
+from mnemon_infra.delivery import Delivery
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 

@@ -21,13 +21,13 @@ from mnemon_consumers.app import running
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerProcess

@@ -10,12 +10,12 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
 from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, QueryBatcher
+from mnemon_infra.delivery import Delivery
 
 MANY = 3000
 

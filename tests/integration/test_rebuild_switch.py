@@ -14,8 +14,9 @@ from mnemon_bench.workloads.all_events import events, fill
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.erasure.users import erasure
-from mnemon_infra.database.generations.generation_repository import drop, name_of
+from mnemon_infra.database.generations.generation_repository import drop
 from mnemon_infra.database.windows.window_repository import StoredWindow, put
+from mnemon_infra.generation_names import name_of
 from mnemon_infra.rebuild.generations import InTheWay, Site, former, site_alone, take_over
 from tests.integration.conftest import Stock
 from tests.integration.rebuilding import Told, applied, change, rebuilt, verdict_on

@@ -13,12 +13,12 @@ from sqlalchemy.pool import NullPool
 from mnemon_consumers.app import running
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from tests.integration.conftest import Stock
 from tests.integration.folded import texts_of
 

@@ -25,7 +25,6 @@ from mnemon_infra.broker.dead_letters.redrive import (
     redrive,
 )
 from mnemon_infra.broker.dead_letters.writer import bury
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
@@ -33,6 +32,7 @@ from mnemon_infra.broker.streams.log_reader import delivery_of
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections import applied_events
+from mnemon_infra.delivery import Delivery
 from tests.integration.burying import bury_next, bury_said, bury_trigger, kept
 from tests.integration.conftest import Stock
 

@@ -15,9 +15,9 @@ from nats.js.api import RawStreamMsg
 from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle
 from mnemon_infra.broker.provisioning.topology import ACK_WAIT, provision
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded import nats_server
 from mnemon_infra.embedded.nats_server import NatsServer
 

@@ -18,11 +18,11 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Spending
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.database.windows.spending import BELIEVED, Calls, spent_by_tenant, spent_since, usage
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import LiveSettings
 from tests.hypothesis_profiles import scale_examples
 

@@ -7,12 +7,12 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import summaries as module
 from mnemon_infra.database.memory.summaries import live_summaries, newest_summaries, summaries_by_id
 from mnemon_infra.database.memory.user_memory import NewestMessages
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from tests.integration.test_uncovered import explained, scans, touched
 
 ANNA = "acme", "anna"

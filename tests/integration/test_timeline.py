@@ -6,10 +6,10 @@ from itertools import permutations
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.identity import first_conversation
 from mnemon_contracts.subjects import chat_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 from tests.integration.folded import forget_all
 
 FIRST = first_conversation("acme", "u1")

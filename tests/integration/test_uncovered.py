@@ -8,7 +8,6 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Connection, Database, Lookup
 from mnemon_infra.database.messages import unsummarised as module
 from mnemon_infra.database.messages.unsummarised import (
@@ -20,6 +19,7 @@ from mnemon_infra.database.messages.unsummarised import (
 )
 from mnemon_infra.database.projections.rows import MemoryRow, Rows
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 
 END = 2**62
 

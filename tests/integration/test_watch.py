@@ -12,8 +12,9 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import begin
-from mnemon_infra.telemetry import metrics, probe
-from mnemon_infra.telemetry.probe import ProcessProbe
+from mnemon_infra.health import probe
+from mnemon_infra.health.probe import ProcessProbe
+from mnemon_infra.telemetry import metrics
 from tests.integration.conftest import Stock
 
 

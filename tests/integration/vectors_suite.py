@@ -10,16 +10,8 @@ from pydantic import JsonValue
 
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.vectors.port import (
-    Collection,
-    Dense,
-    IdFilter,
-    Point,
-    PointHit,
-    Sparse,
-    StoredPoint,
-    VectorStore,
-)
+from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.vectors.port import Collection, IdFilter, Point, PointHit, StoredPoint, VectorStore
 
 DIMENSION = 8
 MODEL = "test/eight"

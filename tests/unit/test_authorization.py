@@ -15,7 +15,7 @@ from mnemon_infra.broker.provisioning.authorization import (
     LoginRole,
     NotOurs,
 )
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 
 def empty(path: Path) -> Authorization:

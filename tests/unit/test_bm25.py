@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_infra.models.bm25 import document, query
-from mnemon_infra.vectors.port import Sparse
+from mnemon_infra.models.embedding import Sparse
 
 
 def met(asked: str, text: str) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_infra.consistency.clock_skew import MAX_SKEW, Clocks
+from mnemon_infra.health.clock_skew import MAX_SKEW, Clocks
 
 
 @pytest.mark.parametrize(

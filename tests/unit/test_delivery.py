@@ -4,7 +4,7 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 
 POSITION = "LOG.persist.3.42.40.1800000000500000000.7"
 REPLIES = [

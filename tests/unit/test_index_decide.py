@@ -3,7 +3,7 @@
 import json
 
 from mnemon_consumers.index.decide import plan
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 
 
 def said(seq: int, deliveries: int = 1) -> Delivery:

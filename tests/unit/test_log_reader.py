@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.log_reader import seconds_of
+from mnemon_infra.delivery import Delivery
 
 
 @given(st.integers(min_value=10**18, max_value=4 * 10**18))

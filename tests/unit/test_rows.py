@@ -9,8 +9,8 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.projections.rows import Row, Rows
+from mnemon_infra.delivery import Delivery
 
 
 def event(seq: int, name: str, event_id: str, user: str = "u1", **body: Any) -> Delivery:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.telemetry import tracing
 from tests.e2e.collector import Collector, collecting
 

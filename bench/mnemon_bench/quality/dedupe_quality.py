@@ -21,10 +21,9 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.language.port import ModelAnswer, Usage
 from mnemon_infra.models.wordllama import word_similarity
-from mnemon_infra.vectors.port import Dense
 
 PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
 """The relation that dedupe has found; `refused` where the policy keeps one of the facts out."""

@@ -27,7 +27,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.sample import sample
 from mnemon_infra.models import bm25
-from mnemon_infra.vectors.port import Collection, Dense, PointHit, Sparse
+from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.vectors.port import Collection, PointHit
 from mnemon_infra.vectors.vector_index import opened
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.locomo import LocomoConversation, NotLocomo, read

@@ -12,8 +12,9 @@ from mnemon_bench.workloads.all_events import fill
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import drop, name_of
+from mnemon_infra.database.generations.generation_repository import drop
 from mnemon_infra.database.migration import migrate
+from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
 FLAT = 1.2

@@ -16,7 +16,6 @@ from mnemon_consumers.model_reports import reporting
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode
@@ -24,6 +23,7 @@ from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings

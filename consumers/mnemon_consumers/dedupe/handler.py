@@ -14,12 +14,12 @@ from mnemon_consumers.dedupe.turns import FAILED, Turns
 from mnemon_consumers.domain.alignment.lexicon import lexicon
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse, parse_owner
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsUnavailable

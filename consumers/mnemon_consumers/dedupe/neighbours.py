@@ -15,7 +15,8 @@ from mnemon_contracts.events.memory import FactEvictedV1, FactForgottenV1, FactS
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.vectors.port import Collection, Dense
+from mnemon_infra.models.embedding import Dense
+from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import VectorIndex, fact, points
 
 NEAREST: Final = 10

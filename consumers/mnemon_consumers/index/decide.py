@@ -22,10 +22,10 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, Ack, DeliveryOutcome
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.rows import event_id_of
+from mnemon_infra.delivery import Delivery
 
 NOTHING: Final = Ack("nothing to be found")
 POISON: Final = Ack("persist makes a dead letter of it")

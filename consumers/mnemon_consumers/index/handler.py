@@ -12,13 +12,13 @@ from mnemon_consumers.index.point_writer import write
 from mnemon_consumers.index.sweep import sweep
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import delivered_position
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import VectorsUnavailable

@@ -12,7 +12,6 @@ from mnemon_consumers.maintain.decide import exceeds, expiries, smallest
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 from mnemon_infra.broker.provisioning.topology import MAINTAIN
@@ -20,11 +19,12 @@ from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.schedules import every
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.clock_skew import compare_clocks
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.projections.sweep_candidates import with_expired_facts, with_more_facts
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.health.clock_skew import compare_clocks
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("maintain")

@@ -9,9 +9,9 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.subjects import InvalidSubject, Owner
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome
 from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, row_of
+from mnemon_infra.delivery import Delivery
 
 NOT_PROJECTED: Final = Ack("no projection reads it yet")
 

@@ -11,7 +11,6 @@ from mnemon_consumers.persist.erasure import settled
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
 from mnemon_infra.broker.bulk_publish import publish_all
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -22,6 +21,7 @@ from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnav
 from mnemon_infra.database.projections.rows import Rows
 from mnemon_infra.database.projections.sweep import last_watermark, sweep
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 
 TOLD: Final = "compact", "extract"
 """Who wants to hear which users said something."""

@@ -12,8 +12,8 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import name_of
 from mnemon_infra.database.generations.vector_progress import owed, reached
+from mnemon_infra.generation_names import name_of
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex, opened_as_of

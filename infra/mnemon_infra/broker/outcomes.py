@@ -14,8 +14,8 @@ from nats.js import JetStreamContext
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_subject
 from mnemon_infra.broker.bulk_publish import publish_all
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.headers import header_value
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.telemetry import metrics, tracing
 
 log = structlog.get_logger("broker")

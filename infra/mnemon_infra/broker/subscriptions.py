@@ -10,8 +10,8 @@ from faststream.nats.message import NatsBatchMessage
 from nats.aio.msg import Msg
 
 from mnemon_infra.broker.dead_letters.limit import DeadLimit
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, end_of, ends, settle
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.telemetry import metrics, tracing
 

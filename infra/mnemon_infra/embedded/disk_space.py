@@ -2,21 +2,18 @@
 
 import asyncio
 import errno
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import structlog
 
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 
 log = structlog.get_logger("embedded")
 
 TO_START = 128 * 1024 * 1024
 """Bytes that must be free for a stack to start: a new one takes the half of it at once."""
-
-LEAST = 32 * 1024 * 1024
-"""Bytes below which a disk counts as full: what is under way when that is found needs room to end."""
 
 LOOK_EVERY = 1.0
 """Seconds between two looks."""
@@ -35,17 +32,6 @@ class NoRoom(ServerFailed):
             f"the disk of {folder} is full: {megabytes(free)} are free, {megabytes(needed)} are needed. "
             "Make room there, or choose a folder on another disk: mnemon up --data DIR"
         )
-
-
-def megabytes(count: int) -> str:
-    """Bytes as a person reads them."""
-    return f"{count / 1024 / 1024:.0f} MB"
-
-
-def free_bytes(folder: Path) -> int:
-    """What others than root may still write to the disk of a folder."""
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
 
 
 def require_room(folder: Path) -> None:

@@ -12,7 +12,7 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Final, TypedDict
 
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 VARIABLE: Final = "MNEMON_LOG_KEY"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole, quoted
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 
 from mnemon_infra.broker.provisioning.authorization import ACCOUNT, LoginRole, anybody, quoted
-from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+from mnemon_infra.process.data_folder import replace
 
 MAX_PAYLOAD = 8 * 1024 * 1024
 """The largest message, in bytes: above the limit of a body, so that a dead letter holds what was refused."""

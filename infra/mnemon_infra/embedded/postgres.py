@@ -17,8 +17,8 @@ from urllib.parse import quote
 import psutil
 
 from mnemon_infra.embedded.account import run_as, service_account
-from mnemon_infra.embedded.folder import replace
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+from mnemon_infra.process.data_folder import replace
 
 DATABASE = "mnemon"
 USER = "postgres"

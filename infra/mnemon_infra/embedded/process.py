@@ -12,7 +12,7 @@ import psutil
 import structlog
 
 from mnemon_infra.embedded.account import Account, run_as
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 log = structlog.get_logger("embedded")
 

@@ -25,14 +25,14 @@ from tenacity import (
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.log_identity import require_same_log
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.disk_space import require_room, watch
-from mnemon_infra.embedded.folder import Endpoints, held
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
+from mnemon_infra.health.log_identity import require_same_log
+from mnemon_infra.process.data_folder import Endpoints, held
 
 log = structlog.get_logger("embedded")
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, Language, SparseVector, StopwordsSet, TokenizerType
 
-from mnemon_infra.vectors.port import Sparse
+from mnemon_infra.models.embedding import Sparse
 
 K = 0.9
 """How soon a repeated word stops to count: messages are short, and repeat little."""

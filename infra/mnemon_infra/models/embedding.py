@@ -2,10 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+Dense = NDArray[np.float32]
+"""A vector of length 1, of the embedding model's dimension."""
+
+
+class Sparse(NamedTuple):
+    """A sparse vector: weights of terms. The engine multiplies by their inverse document frequency."""
+
+    indices: Sequence[int]
+    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)

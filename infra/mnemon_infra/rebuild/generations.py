@@ -13,10 +13,11 @@ from mnemon_infra.broker.streams.applied_position import applied_position, log_e
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations import generation_repository as generations
-from mnemon_infra.database.generations.generation_repository import Generation, GenerationKind
+from mnemon_infra.database.generations.generation_repository import Generation
 from mnemon_infra.database.generations.swap import Busy, switch, without_writers
 from mnemon_infra.database.locks import locked_if_free
 from mnemon_infra.database.migration import head_revision, migrate
+from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 NEAR: Final = 2000
@@ -124,7 +125,7 @@ async def made(
         InTheWay: something else has its name.
         DatabaseUnavailable: the database cannot do it now.
     """
-    schema = generations.name_of(place.live, kind, up_to)
+    schema = name_of(place.live, kind, up_to)
     left = await place.found(schema)
     if left and (left.revision != head_revision() or (left.reached or 0) > await place.log_end()):
         progress.say(f"{schema} was begun by another version, or from another log: it is made from the start")
@@ -148,7 +149,7 @@ async def former(place: Site) -> AsyncIterator[Replay]:
         InTheWay: there is none that could take over.
         DatabaseUnavailable: the database cannot answer now.
     """
-    schema = generations.name_of(place.live, "former")
+    schema = name_of(place.live, "former")
     found = await place.found(schema)
     if found is None or found.reached is None:
         raise InTheWay("there is no former generation", "See what there is: mnemon rebuild --list")
@@ -225,4 +226,4 @@ async def take_over(
             async with without_writers(place.database, place.live) as held:
                 await replay.reach(await place.log_end())
                 await switch(held, place.live, replay.schema, await place.applied())
-                await also(held, generations.name_of(place.live, "former"))
+                await also(held, name_of(place.live, "former"))

@@ -12,7 +12,6 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, event_filter
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database, DatabaseRefused
@@ -20,6 +19,7 @@ from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.projections.rows import Rows, row_of
 from mnemon_infra.database.projections.sweep import sweep_together
 from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
 
 PAGE: Final = 2000
 """Events of a transaction: beyond, PostgreSQL is hardly faster, and the memory grows."""

@@ -8,15 +8,18 @@ from mnemon_contracts.registry import VERBS
 from mnemon_contracts.settings.models import Provider
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.verbs.ask import ErrorCode
-from mnemon_infra.broker.delivery import Delivery
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
-from mnemon_infra.models.language.port import Purpose
+from mnemon_infra.delivery import Delivery
 from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram
 
-DURABLES: Final = tuple(str(config.durable_name) for configs in CONSUMERS.values() for config in configs)
+DURABLES: Final = (
+    *("persist", "index", "dedupe", "persist-sweep", "index-sweep", "dedupe-limits", "maintain"),
+    *("compact-said", "compact", "extract-said", "extract", "extract-batches"),
+)
+"""The durable consumers, as `broker.provisioning.topology` declares them; a test compares the two."""
+
 PROCESSES: Final = "persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve"
 PROVIDERS: Final = get_args(Provider)
-PURPOSES: Final = get_args(Purpose)
+PURPOSES: Final = "extract", "compact"
 
 OUTCOMES: Final = "applied", "nothing", "retried", "dead"
 """How a delivery ends: with an effect, without one for a reason, to come again, or as a dead letter."""

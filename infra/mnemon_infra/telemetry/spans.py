@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import Span, SpanKind, StatusCode, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 
 _W3C: Final = TraceContextTextMapPropagator()
 _SAMPLED: Final = 1

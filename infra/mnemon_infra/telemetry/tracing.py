@@ -19,7 +19,7 @@ import structlog
 from mnemon_contracts.streams import LOG
 
 if TYPE_CHECKING:
-    from mnemon_infra.broker.delivery import Delivery
+    from mnemon_infra.delivery import Delivery
     from mnemon_infra.telemetry.spans import SpanFactory
 
 log = structlog.get_logger("telemetry")

@@ -25,7 +25,8 @@ from qdrant_edge import (
 from qdrant_edge import Point as EdgePoint
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.embedded.folder import FolderInUse, held, replace
+from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.process.data_folder import FolderInUse, held, replace
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, answering, require_room
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
@@ -34,12 +35,10 @@ from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, store
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
-    Dense,
     IdFilter,
     Point,
     PointHit,
     PointPage,
-    Sparse,
     StoredPoint,
     VectorsInUse,
     VectorsLost,

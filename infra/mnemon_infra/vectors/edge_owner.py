@@ -14,9 +14,10 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.edge import take_over
-from mnemon_infra.vectors.port import Collection, Point, PointPage, Sparse, VectorStore, VectorsUnavailable
+from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore, VectorsUnavailable
 
 log = structlog.get_logger("vectors")
 

@@ -24,8 +24,8 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from mnemon_infra.embedded.disk_space import LEAST, free_bytes, megabytes
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.edge_config import created
 from mnemon_infra.vectors.layout import TENANT

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations.generation_repository import GenerationKind, name_of
+from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.vectors.edge import alone_in
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
 from mnemon_infra.vectors.engines import open_vectors

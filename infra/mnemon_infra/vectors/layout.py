@@ -6,7 +6,8 @@ from uuid import UUID
 
 import numpy as np
 
-from mnemon_infra.vectors.port import Point, Sparse
+from mnemon_infra.models.embedding import Sparse
+from mnemon_infra.vectors.port import Point
 
 DENSE, SPARSE = "dense", "sparse"
 """The names of the vectors."""

@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mnemon_contracts.subjects import Owner
-
-Dense = NDArray[np.float32]
-"""A vector of length 1, of the embedding model's dimension."""
+from mnemon_infra.models.embedding import Dense, Sparse
 
 
 class Collection(StrEnum):
@@ -24,13 +20,6 @@ class Collection(StrEnum):
     MESSAGES = "messages"
     DOCUMENTS = "documents"
     SUMMARIES = "summaries"
-
-
-class Sparse(NamedTuple):
-    """A sparse vector: weights of terms. The engine multiplies by their inverse document frequency."""
-
-    indices: Sequence[int]
-    values: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,16 +25,15 @@ from qdrant_client.models import (
 )
 
 from mnemon_contracts.subjects import Owner
+from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
-    Dense,
     IdFilter,
     Point,
     PointHit,
     PointPage,
-    Sparse,
     StoredPoint,
     VectorsUnavailable,
 )

@@ -15,11 +15,11 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedder_choice import open_embedder
-from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import open_as_of
-from mnemon_infra.vectors.port import Dense, Point, VectorStore
+from mnemon_infra.vectors.port import Point, VectorStore
 
 IN_PLACE = 20
 """Texts whose words are weighed in the caller's thread: half a millisecond. More go to another thread."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemon.admin.session.tokens import kept_in
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 SESSION_SECONDS: Final = 12 * 3600
 """How long a session lasts by itself."""

@@ -3,7 +3,7 @@
 import secrets
 from pathlib import Path
 
-from mnemon_infra.embedded.folder import replace
+from mnemon_infra.process.data_folder import replace
 
 
 def token_of(data: Path) -> str:

@@ -176,7 +176,7 @@ def _role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool
 async def _handed_out(
     login: "Login", data: Path | None, file: Path | None, as_json: bool, of_bot: dict[str, str]
 ) -> Ending:
-    from mnemon_infra.embedded.folder import Endpoints
+    from mnemon_infra.process.data_folder import Endpoints
 
     await _put_in_force(data)
     endpoints = Endpoints.read(data) if data else None

@@ -29,7 +29,7 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `mnemon status --data ./memory --json`
     """
-    from mnemon_infra.embedded.folder import Endpoints, holder_of
+    from mnemon_infra.process.data_folder import Endpoints, holder_of
 
     if data and Endpoints.read(data) is None and (holder := holder_of(data)):
         perform(_status_of_silent(data, holder, as_json))

@@ -66,7 +66,7 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
     """Make a generation, and put it in the place of the live one."""
     from mnemon.operations.rebuild.generations import made
     from mnemon.operations.rebuild.swap import finish, take_over
-    from mnemon_infra.database.generations.generation_repository import name_of
+    from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import catch_up
 
     async with alone(data) as (place, _, progress, is_finished):
@@ -110,7 +110,7 @@ async def require_no_former(place: "Site") -> None:
     Raises:
         InTheWay: the former generation is there.
     """
-    from mnemon_infra.database.generations.generation_repository import name_of
+    from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import InTheWay
 
     former = name_of(place.live, "former")

@@ -121,7 +121,7 @@ def _perform(work: "Coroutine[Any, Any, Ending]") -> NoReturn:
 
 
 async def _unhindered(work: "Coroutine[Any, Any, Ending]") -> Ending:
-    from mnemon_infra.database.generations.generation_repository import NameTooLong
+    from mnemon_infra.generation_names import NameTooLong
     from mnemon_infra.rebuild.generations import InTheWay
 
     try:

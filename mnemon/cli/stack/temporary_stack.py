@@ -36,7 +36,7 @@ async def servers(
         busy: shows a sign of life while it starts.
     """
     from mnemon.chat.temporary_stack import LOG, NotStarted, new_log, started
-    from mnemon_infra.embedded.folder import Endpoints
+    from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()

@@ -92,7 +92,7 @@ def up(
 def _claim(data: Path) -> None:
     """Before the seconds that imports take: what a killed run left must not be taken for ours."""
     from mnemon_infra.embedded.disk_space import FULL, NoRoom, require_room
-    from mnemon_infra.embedded.folder import FolderInUse, forget_killed
+    from mnemon_infra.process.data_folder import FolderInUse, forget_killed
 
     try:
         forget_killed(data)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from mnemon_infra.embedded.folder import FolderInUse
+    from mnemon_infra.process.data_folder import FolderInUse
 
 
 class Ending(IntEnum):
@@ -33,7 +33,7 @@ REFUSED: Final[Mapping[str, Ending]] = {
     "mnemon_infra.embedded.process.ServerFailed": Ending.PART_MISSING,
     "mnemon_infra.models.embedding.EmbeddingNotConfigured": Ending.PART_MISSING,
     "mnemon_infra.models.embedding.EmbeddingUnavailable": Ending.PART_MISSING,
-    "mnemon_infra.consistency.log_identity.LogLost": Ending.PART_MISSING,
+    "mnemon_infra.health.log_identity.LogLost": Ending.PART_MISSING,
     "mnemon_infra.settings.bucket.SettingsNotProvisioned": Ending.PART_MISSING,
     "mnemon_infra.telemetry.endpoint.PortTaken": Ending.WRONG_USE,
     "mnemon_infra.vectors.port.VectorsInUse": Ending.PART_MISSING,
@@ -84,7 +84,7 @@ def _tell(error: Exception) -> None:
     import nats.errors
     import nats.js.errors
 
-    from mnemon_infra.embedded.folder import FolderInUse
+    from mnemon_infra.process.data_folder import FolderInUse
 
     for each in type(error).__mro__:
         if ending := REFUSED.get(f"{each.__module__}.{each.__qualname__}"):

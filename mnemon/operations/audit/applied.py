@@ -9,7 +9,6 @@ from mnemon.operations.audit.ledger import AuditFaults, Persisted
 from mnemon.operations.audit.positions import PositionSet
 from mnemon_consumers.persist.decide import end_of
 from mnemon_contracts.subjects import parse
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import Ack, Dead
 from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.database.audit.events import Remark, UserSample, erasures_of, is_erased, remarks
@@ -18,6 +17,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.item_states import SUMMARIES
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, Row
 from mnemon_infra.database.tables import conversation_erasures, erasures
+from mnemon_infra.delivery import Delivery
 
 _COPY: Final = "a copy of an event that came before it"
 _ERASED: Final = "it was erased"

@@ -12,12 +12,12 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.subjects import InvalidSubject, parse, thing_filter
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.database.audit.events import erasures_of
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.decisions import Proposed, decisions, undecided
 from mnemon_infra.database.projections.rows import read
+from mnemon_infra.delivery import Delivery
 
 LOOKED_FOR: Final = 1000
 """Proposals without a projected decision that are looked for in the log too; the others are taken as read."""

@@ -22,12 +22,12 @@ from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import drift
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.clock_skew import compare_clocks
-from mnemon_infra.consistency.log_identity import LogLost, require_same_log
-from mnemon_infra.consistency.missing_rows import first_missing
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, is_known
-from mnemon_infra.embedded.disk_space import LEAST, free_bytes, megabytes
+from mnemon_infra.health.clock_skew import compare_clocks
+from mnemon_infra.health.log_identity import LogLost, require_same_log
+from mnemon_infra.health.missing_rows import first_missing
+from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 
 _PATIENCE = 5.0

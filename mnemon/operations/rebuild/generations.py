@@ -8,9 +8,9 @@ from mnemon.operations.rebuild.embedding import embedding_of
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.consistency.missing_points import lost_collections, owners_to_look_through
 from mnemon_infra.database.generations import vector_progress
-from mnemon_infra.database.generations.generation_repository import GenerationKind
+from mnemon_infra.generation_names import GenerationKind
+from mnemon_infra.health.missing_points import lost_collections, owners_to_look_through
 from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import NEAR, RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay

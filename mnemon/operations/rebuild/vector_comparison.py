@@ -7,8 +7,9 @@ from uuid import UUID
 import numpy as np
 
 from mnemon_infra.database.generations.comparison import Difference
+from mnemon_infra.models.embedding import Dense
 from mnemon_infra.vectors.edge_owner import MOST
-from mnemon_infra.vectors.port import Collection, Dense, Point, PointPages
+from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 LEAST_ALIKE: Final = 0.9999
 """The cosine of two vectors of one text: providers do not give the same digits twice, and engines round."""

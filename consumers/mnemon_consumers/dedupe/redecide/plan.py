@@ -37,7 +37,7 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
-from mnemon_infra.vectors.port import Dense
+from mnemon_infra.models.embedding import Dense
 
 MOST: Final = 100_000
 """Facts for which there is room: whether they fit is seen when all is decided."""

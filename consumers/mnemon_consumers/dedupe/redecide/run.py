@@ -21,13 +21,12 @@ from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.purge import erasures_of
-from mnemon_infra.consistency.clock_skew import log_time
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.projections.rows import happened_at, read
-from mnemon_infra.models.embedding import Embedder
+from mnemon_infra.health.clock_skew import log_time
+from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import word_similarity
-from mnemon_infra.vectors.port import Dense
 
 EMBEDDED: Final = 500
 """Texts that are embedded together."""

@@ -18,7 +18,7 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_infra.broker.streams.erasure_scope import Erasures
-from mnemon_infra.vectors.port import Dense
+from mnemon_infra.models.embedding import Dense
 
 Undecided = Proposal | Comparison
 """An event that is to be decided on."""

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fused
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models import bm25
-from mnemon_infra.vectors.port import Collection, Dense, IdFilter, Sparse, VectorStore
+from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
 
 
 class Breadth(NamedTuple):

@@ -34,8 +34,8 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
-from mnemon_infra.models.embedding import EmbeddingUnavailable
-from mnemon_infra.vectors.port import Collection, Dense, IdFilter, VectorsUnavailable
+from mnemon_infra.models.embedding import Dense, EmbeddingUnavailable
+from mnemon_infra.vectors.port import Collection, IdFilter, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("search")

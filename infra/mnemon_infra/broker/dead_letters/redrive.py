@@ -14,10 +14,10 @@ from mnemon_contracts.decode import UnknownEvent, decode
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse
 from mnemon_infra.broker.dead_letters.listing import Letter, remove, stored_at
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.outcomes import HEADROOM
 from mnemon_infra.broker.streams.log_reader import delivery_of
 from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subject
+from mnemon_infra.delivery import Delivery
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
 """Whether something is kept of an event, such as since the log was read anew; None: there is no telling."""

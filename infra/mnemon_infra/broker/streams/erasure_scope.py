@@ -24,7 +24,7 @@ from mnemon_contracts.subjects import (
     user_filters,
 )
 from mnemon_infra.broker.dead_letters.listing import Letter
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 
 EVERYWHERE: Final = 2**63 - 1
 """Beyond every log position."""

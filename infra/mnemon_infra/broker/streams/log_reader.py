@@ -18,8 +18,8 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.decode import decode
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Address, parse, user_filters
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.patches import parse_header_lines
+from mnemon_infra.delivery import Delivery
 
 TAIL_LIMIT = 500
 """Events of one user that are read past the projections, at most."""

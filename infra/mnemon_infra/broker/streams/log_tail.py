@@ -17,8 +17,8 @@ from nats.js.api import ConsumerInfo, DeliverPolicy, Header
 from nats.js.errors import ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.stream_reader import consumer_count, open_consumer
+from mnemon_infra.delivery import Delivery
 
 PAGE: Final = 1000
 """Events of a page, at most."""

@@ -17,10 +17,10 @@ from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import Owner, letter_filters, letter_origin, parse, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import Letter, letter_of, letter_subjects, remove
 from mnemon_infra.broker.dead_letters.redrive import original_of
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, ErasureScope, LogRange
 from mnemon_infra.broker.streams.log_reader import delivery_of, last_position, pages, stored
 from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
 """Texts that are written over before somebody else has a turn."""

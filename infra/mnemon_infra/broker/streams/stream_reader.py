@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, ConsumerInfo, DeliverPolicy
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 
 StreamMessage = tuple[Msg, Delivery]
 """A message as it was sent, and what the stream says of it."""

@@ -12,8 +12,8 @@ from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erased
 from mnemon_infra.database.engine import Connection, Database, Query, Statement
 from mnemon_infra.database.erasure.predicates import TAKEN, parameters, taken
 from mnemon_infra.database.erasure.users import BELOW, PROJECTED, containing, lies_below
-from mnemon_infra.database.generations.generation_repository import OTHERS
 from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.generation_names import OTHERS
 
 Erased = ErasedUser | ErasedConversation
 

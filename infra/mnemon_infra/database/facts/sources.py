@@ -18,9 +18,9 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.database.projections.rows import read
+from mnemon_infra.delivery import Delivery
 
 _TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
 """What says of a fact where it was learned."""

@@ -6,7 +6,7 @@ something has to be removed yet.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, bindparam, delete, update
@@ -15,14 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database, Statement
 from mnemon_infra.database.tables import batches, conversation_erasures, erasures, metadata, rounds, windows
-
-GenerationKind = Literal["live", "former", "next", "as of"]
-
-OTHERS: Final = r"_(before|next|until_\d+)"
-"""How the name of a generation ends that is not live."""
-
-LONGEST_NAME: Final = 63
-"""Bytes that PostgreSQL keeps of a name."""
+from mnemon_infra.generation_names import OTHERS, GenerationKind, name_of
 
 AT_ONCE: Final = 200
 """Users whose content is removed in one go."""
@@ -92,27 +85,6 @@ class Generation(NamedTuple):
         if self.kind in ("live", "former"):
             return True
         return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
-
-
-class NameTooLong(ValueError):
-    """PostgreSQL would cut the name of a generation off."""
-
-
-def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
-    """What a generation is called.
-
-    Raises:
-        NameTooLong: the name of the live one leaves no room.
-    """
-    name = {
-        "live": live,
-        "former": f"{live}_before",
-        "next": f"{live}_next",
-        "as of": f"{live}_until_{up_to}",
-    }
-    if len(name[kind]) > LONGEST_NAME:
-        raise NameTooLong(f"{name[kind]} is longer than {LONGEST_NAME} bytes")
-    return name[kind]
 
 
 async def generations(database: Database, live: str) -> list[Generation]:

@@ -8,14 +8,10 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.sql import SQL, Identifier
 
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.generations.generation_repository import (
-    PROJECTIONS,
-    WORK_IN_HAND,
-    name_of,
-    remember,
-)
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS, WORK_IN_HAND, remember
 from mnemon_infra.database.generations.watch import announce_switch
 from mnemon_infra.database.tables import conversation_erasures, erasures
+from mnemon_infra.generation_names import name_of
 
 LOCK_TIMEOUT: Final = 2.0
 """Seconds for which the switch may keep others waiting for the tables that it waits for itself."""

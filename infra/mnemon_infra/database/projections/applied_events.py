@@ -7,10 +7,10 @@ from sqlalchemy import String, bindparam, func, select
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import InvalidSubject
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.engine import Connection, Database, Statement
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, row_of
 from mnemon_infra.database.tables import KEY, metadata
+from mnemon_infra.delivery import Delivery
 
 
 async def is_applied(database: Database, delivery: Delivery) -> bool | None:

@@ -10,7 +10,7 @@ from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.events.memory import ModelCalledV1, ProfileSetV1
 from mnemon_contracts.identity import started_conversation
 from mnemon_contracts.subjects import Address
-from mnemon_infra.broker.delivery import Delivery
+from mnemon_infra.delivery import Delivery
 
 EventRowKey = tuple[str, str, str]
 

@@ -37,9 +37,9 @@ from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import Address, Owner, parse
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.event_rows import PROJECTIONS
+from mnemon_infra.delivery import Delivery
 
 EventKey = tuple[str, str, str]
 """Tenant, user and event id: what an event is known by."""

@@ -15,7 +15,6 @@ from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.dead_letters.origins import letters
-from mnemon_infra.broker.delivery import Delivery
 from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
@@ -24,6 +23,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.projections.newest_position import newest_position
 from mnemon_infra.database.projections.rows import Row, row_of
+from mnemon_infra.delivery import Delivery
 
 log = structlog.get_logger("app")
 

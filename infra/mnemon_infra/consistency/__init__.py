@@ -1,1 +1,0 @@
-"""Checks that log, rows and clocks belong together."""

@@ -1,0 +1,1 @@
+"""Checks of the process, its servers, and whether log, rows and vectors belong together."""
