@@ -11,9 +11,11 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import memory_subject, user_filters
+from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.streams.log_reader import last_position, pages
 from mnemon_infra.settings.store import change, write
 from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
 from tests.e2e.conftest import PATIENCE
 from tests.e2e.load import TIMEOUTS
 from tests.integration.setting import setting
@@ -67,10 +69,10 @@ class Forgetting:
     async def erased(self) -> None:
         """Erase the one; returns when all of it is done."""
         async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
-            receipt = await memory.erase(GONE)
+            receipt = await _erase(memory)
             assert receipt.removed.get("model_batches") == 1 or "model_batches" in receipt.pending, receipt
             async with asyncio.timeout(PATIENCE):
-                while set((await memory.erase(GONE)).pending) - {"vectors"}:
+                while set((await _erase(memory)).pending) - {"vectors"}:
                     await asyncio.sleep(0.1)
 
     async def answered(self) -> None:
@@ -101,3 +103,15 @@ def found_in(folders: Iterable[Path], words: str) -> list[Path]:
     """The files that have words in them, byte for byte."""
     files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
     return [path for path in files if words.encode() in path.read_bytes()]
+
+
+async def _erase(memory: MemoryClient) -> EraseReplyV1:
+    """Erase, again where the log has no leader just then."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await memory.erase(GONE)
+            except AskFailed as failed:
+                if not failed.retryable:
+                    raise
+                await asyncio.sleep(0.1)
