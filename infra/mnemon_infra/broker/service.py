@@ -45,7 +45,7 @@ MAX_WAITING = 512
 
 
 class Refusal(Exception):
-    """A request is answered with an error."""
+    """Error reply to a request. A handler raises it."""
 
     def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)

@@ -1,1 +1,1 @@
-"""Checks that log, rows and clocks belong together."""
+"""Checks that the log, the rows, the vectors and the clocks agree."""

@@ -41,7 +41,7 @@ MAINTAIN = "work.maintain"
 """Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
 
 BATCHES = "work.batches"
-"""The same for batches that a provider has."""
+"""Prefix of the subjects of scheduled triggers for batches that a provider has."""
 
 STREAMS = (
     StreamConfig(

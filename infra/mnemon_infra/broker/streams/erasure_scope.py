@@ -151,7 +151,7 @@ class ErasedConversation:
         return letter.at < self.at and _of_trigger(letter) == self.conversation
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message at a position is removed; None is the then current conversation."""
+        """Return whether a message at a position is removed; None: of the conversation that was current."""
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
         return seq < self.below and conversation == self.conversation
@@ -175,7 +175,7 @@ class Erasures(NamedTuple):
     conversations: tuple[ErasedConversation, ...] = ()
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message is erased; None is the then current conversation."""
+        """Return whether a message is erased; None: of the conversation that was current."""
         return seq < self.below or any(each.has_said(conversation, seq) for each in self.conversations)
 
     def has_stretch(self, conversation: str, from_seq: int) -> bool:
