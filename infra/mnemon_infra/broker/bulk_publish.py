@@ -13,7 +13,7 @@ async def publish_all(connection: Client, messages: Sequence[tuple[str, bytes]])
     from `contracts`.
 
     Raises:
-            nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
+        nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
     """
     if not messages:
         return

@@ -92,7 +92,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class AskService:
-    """The endpoints of one process. Endpoints are added before the broker starts."""
+    """The verb endpoints of one process. Add endpoints before the broker starts."""
 
     broker: NatsBroker
     name: str

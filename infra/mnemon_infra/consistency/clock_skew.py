@@ -1,4 +1,4 @@
-"""Clock skew between the servers and this process. It matters: facts expire by the log's time, for good."""
+"""Clock skew between the servers and this process: facts expire by the log's time, for good."""
 
 import json
 import time

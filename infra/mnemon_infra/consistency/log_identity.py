@@ -1,4 +1,4 @@
-"""Check that the database was made from this log."""
+"""Check that the log reaches as far as the rows: a lost log, or an older one that was restored, does not."""
 
 from nats.aio.client import Client
 

@@ -1,4 +1,4 @@
-"""Watch for a full disk: a process that writes to a mapped file without room is killed without a message."""
+"""Watch on the disk: a process that writes to a mapped file without room is killed without a message."""
 
 import asyncio
 import errno

@@ -54,7 +54,7 @@ class FolderLogins:
 
     @contextmanager
     def edited(self) -> Iterator[Authorization]:
-        """Yield the users for a change. Logins of mnemon's own processes are issued if they lack one."""
+        """Yield the users for a change. It first issues logins for mnemon's own processes that lack one."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edited(self.path) as authorization:
             for role in get_args(LoginRole):

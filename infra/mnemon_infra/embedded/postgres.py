@@ -1,4 +1,4 @@
-"""PostgreSQL 18 on a unix socket, and on a port of the loopback address when asked."""
+"""PostgreSQL 18 on a unix socket, and on a port of the loopback address if one is configured."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Server that runs as a child process, outlives its parent's `kill -9`, and is found again after it."""
+"""Server that runs as a child process, outlives its parent's `kill -9`, and is found by the next run."""
 
 import asyncio
 import os

@@ -39,7 +39,7 @@ log = structlog.get_logger("embedded")
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
 _NOTICED = 1.0
-"""Seconds in which this process learns that a server ended, after its clients have noticed."""
+"""Seconds within which this process learns that a server has ended, after the server's clients noticed."""
 
 Started = TypeVar("Started")
 
@@ -172,11 +172,11 @@ async def embedded(
         FolderInUse: another process holds the folder.
         ServerFailed: a server does not start, or is not installed; or, a `NoRoom`, the disk is full.
         LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
-        NoAccount: run as root, without an account for PostgreSQL and unable to create it.
+        NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema is that of a newer version.
-        LogLost: the rows are of another log, or of more events than the log has.
+        LogLost: the database has an event beyond the end of the log.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:

@@ -1,4 +1,4 @@
-"""Faults that a process cannot survive: it ends in good order, and reports that the end was not requested."""
+"""Faults that a process cannot survive: it ends in good order, and reports that no operator requested it."""
 
 import signal
 

@@ -122,8 +122,15 @@ async def made(
 
     A generation of another version or of another log is dropped and begun again.
 
+    Args:
+        place: connections of the rebuild.
+        kind: kind of the generation, which gives its name.
+        progress: receives progress reports.
+        up_to: log position of a snapshot; None for the other kinds.
+
     Raises:
         InTheWay: a schema of its name is not of a rebuild.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot do it now.
     """
     schema = generations.name_of(place.live, kind, up_to)

@@ -96,6 +96,12 @@ async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
 async def put(connection: Client, key: str, body: bytes, last: int) -> int:
     """Write an entry with the connection's name in a header, which nats-py's `update` cannot send.
 
+    Args:
+        connection: to the server.
+        key: the key.
+        body: the entry's bytes.
+        last: the revision that the newest entry must have; 0 if there must be none.
+
     Returns:
         The entry's revision.
 

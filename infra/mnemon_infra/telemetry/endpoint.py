@@ -41,7 +41,7 @@ class MetricsPortTaken(Exception):
 
 @asynccontextmanager
 async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[None]:
-    """Answer until the end of the block.
+    """Serve HTTP until the end of the block.
 
     Args:
         host: address to listen at.

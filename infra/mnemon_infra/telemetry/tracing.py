@@ -97,7 +97,7 @@ def logged_of(delivery: "Delivery") -> dict[str, str]:
 
 @contextmanager
 def span(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
-    """Trace the block as part of a trace; without a trace, do not."""
+    """Trace the block as part of a trace; without a `traceparent`, run it untraced."""
     if _spans is None or traceparent is None:
         yield
         return

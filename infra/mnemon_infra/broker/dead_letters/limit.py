@@ -1,4 +1,4 @@
-"""Limit of dead letters: a consumer that makes too many pauses, since the fault is hardly in the messages."""
+"""Limit of dead letters: too many within a minute are hardly the messages' fault, so the consumer pauses."""
 
 import asyncio
 from collections import Counter, deque
@@ -45,7 +45,7 @@ class DeadLimit:
     async def heed(
         self, connection: Client, outcomes: Sequence[DeliveryOutcome]
     ) -> Sequence[DeliveryOutcome]:
-        """Return the outcomes, with `Retry` for dead letters beyond the limit, and then pause the consumer.
+        """Replace dead letters beyond the limit by `Retry`. If there are any, pause the consumer.
 
         The server pauses it for all processes: the others that share its work would reach the limit later.
         """

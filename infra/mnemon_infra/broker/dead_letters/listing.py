@@ -97,7 +97,7 @@ async def letters(connection: Client, wanted: LetterFilter, after: int = 0) -> A
     """Yield the letters beyond a position that the filter covers, oldest first.
 
     Raises:
-            nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     async with aclosing(stored(connection, DEAD, ">", after)) as pages:
         async for page in pages:
@@ -127,7 +127,7 @@ async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
 
 
 async def newest(connection: Client, wanted: LetterFilter, before: int | None, most: int) -> list[Letter]:
-    """Return the newest letters that the filter covers, newest first. Read little more than those.
+    """Return the newest letters that the filter covers, newest first. It reads little more than those.
 
     Args:
         connection: to the server.
@@ -151,7 +151,7 @@ async def newest(connection: Client, wanted: LetterFilter, before: int | None, m
 async def rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
     """Return the letters of a user's events that `persist` rejected, in log order, without bodies.
 
-    Reads the letters of this user only.
+    It reads the letters of this user only.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.

@@ -26,8 +26,8 @@ None if that is unknown."""
 TIMEOUT: Final = 5.0
 
 PROJECTING: Final = "persist"
-"""The consumer that projects events. Nothing is known of an event that it rejects, so the event can move to
-another position in the log."""
+"""The consumer that projects events. The projections have nothing of an event that it rejects, so the event
+can move to another position in the log."""
 
 
 @dataclass(frozen=True, slots=True)

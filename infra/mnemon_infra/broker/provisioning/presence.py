@@ -41,7 +41,7 @@ class StreamsMissing(Exception):
 
 
 async def require_streams(connection: Client) -> None:
-    """Stop a process whose consumers would wait for ever.
+    """Check that all streams exist, before consumers start that would wait for them for ever.
 
     Raises:
         StreamsMissing: a stream is absent.

@@ -151,17 +151,26 @@ class ErasedConversation:
         return letter.at < self.at and _of_trigger(letter) == self.conversation
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message at a position is removed; None: of the conversation that was current."""
+        """Return whether a message is removed.
+
+        Args:
+            conversation: the message's; None means the one that was current at the position.
+            seq: the message's position.
+        """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
         return seq < self.below and conversation == self.conversation
 
     def has_stretch(self, conversation: str, from_seq: int) -> bool:
-        """Return whether something made of a window that begins at a position is removed."""
+        """Return whether a summary or another result of a window that begins at a position is removed."""
         return conversation == self.conversation and from_seq < self.below
 
     def has_learned(self, seq: int, lineage: Lineage | None) -> bool:
-        """Return whether a fact is removed: a model may have read the messages while they were erased."""
+        """Return whether a fact is removed.
+
+        A fact that is newer than the erasure is removed if all its sources are: a model may have been reading
+        them during the erasure.
+        """
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
         is_its = lineage.conversation == self.conversation
@@ -175,11 +184,11 @@ class Erasures(NamedTuple):
     conversations: tuple[ErasedConversation, ...] = ()
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message is erased; None: of the conversation that was current."""
+        """Return whether a message is erased, with arguments as those of `ErasedConversation.has_said`."""
         return seq < self.below or any(each.has_said(conversation, seq) for each in self.conversations)
 
     def has_stretch(self, conversation: str, from_seq: int) -> bool:
-        """Return whether something made of a window of a conversation is erased."""
+        """Return whether a summary or another result of a window of a conversation is erased."""
         return from_seq < self.below or any(
             each.has_stretch(conversation, from_seq) for each in self.conversations
         )
