@@ -20,7 +20,7 @@ TENANTS: Final = 100_000
 
 
 class Bounds(NamedTuple):
-    """How many requests of one tenant a process answers.
+    """Limits of the requests of one tenant that a process answers.
 
     Attributes:
         per_second: requests per second of all its users; None for any number.

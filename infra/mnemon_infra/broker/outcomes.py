@@ -48,7 +48,7 @@ class Retry:
 class Dead:
     """The message is kept as a dead letter. `reason` is for programs, `error` for operators.
 
-    `is_confidential`: the letter leaves out headers and body, which the message's stream has.
+    If `is_confidential`, the letter leaves out headers and body, which the message's stream has.
     """
 
     reason: str

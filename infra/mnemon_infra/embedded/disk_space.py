@@ -63,7 +63,7 @@ async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable
     """Log when the disk becomes full, and when there is room again. It never returns.
 
     Once nats-server could not write to a stream, it stores nothing in the stream and answers no publisher
-    until it is restarted. So it is ended once there is room, and its keeper starts it again.
+    until it is restarted. So this ends the server once there is room, and the server's keeper restarts it.
 
     Args:
         folder: a folder on the disk.

@@ -39,7 +39,7 @@ class LogRange(NamedTuple):
 
 
 class ErasureScope(Protocol):
-    """What one erasure removes. `owner` is the user; `at` is the time of the erasure."""
+    """Scope of one erasure. `owner` is the user; `at` is the time of the erasure."""
 
     @property
     def owner(self) -> Owner: ...

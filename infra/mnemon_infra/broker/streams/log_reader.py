@@ -139,7 +139,8 @@ async def stored(
 ) -> AsyncGenerator[list[Msg], None]:
     """Yield the messages of a subject pattern beyond a position of a stream, up to `most` at a time.
 
-    Subject, position and time are in the headers `Nats-Subject`, `Nats-Sequence` and `Nats-Time-Stamp`.
+    They come as the server sends them: subject, position and time are in the headers `Nats-Subject`,
+    `Nats-Sequence` and `Nats-Time-Stamp`.
 
     Raises:
         nats.errors.Error: the server does not answer.
