@@ -1,4 +1,4 @@
-"""Where the servers are, and how hard to work: fixed while a process runs, read from the environment."""
+"""Addresses of servers, and sizes of pools and batches: from the environment, fixed while a process runs."""
 
 import json
 import re
@@ -24,7 +24,7 @@ class Deployment(BaseSettings):
         extra="ignore",
         populate_by_name=True,
         env_prefix="MNEMON_",
-        env_ignore_empty=True,  # a file of variables names what it does not set
+        env_ignore_empty=True,  # an env file may name variables without a value
     )
 
     nats_url: str | None = Field(default=None, description="NATS servers, comma-separated.")
@@ -124,13 +124,13 @@ class Deployment(BaseSettings):
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
     def spelled(self) -> str:
-        """All of it as JSON, secrets included: for another process of ours, and for nothing else."""
+        """Return all values as JSON, secrets included, to be passed to another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return json.dumps(values, default=_plain)
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
-        """The deployment that `spelled` gave. It is whole: the environment has no say."""
+        """Load a deployment from the JSON of `spelled`. It is complete: the environment changes nothing."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
@@ -159,7 +159,7 @@ class Deployment(BaseSettings):
     def _is_an_address(cls, dsn: str | None) -> str | None:
         if dsn is None:
             return None
-        # Not above: it takes a second, and a command that knows NATS only has no use for it.
+        # Not imported above: that takes a second, and commands that use NATS only do not need it.
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
 
@@ -170,7 +170,7 @@ class Deployment(BaseSettings):
 
     @cached_property
     def database_url(self) -> "URL | None":
-        """The database as SQLAlchemy wants it; None when none is configured. One `PG_*` configures it."""
+        """Address of the database for SQLAlchemy; None if none is configured. One `PG_*` variable will do."""
         from sqlalchemy.engine import URL, make_url
 
         if self.database_dsn:

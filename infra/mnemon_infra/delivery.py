@@ -1,4 +1,4 @@
-"""A message as a consumer's `decide` sees it: a plain value, without a connection."""
+"""A stored message as a consumer's `decide` gets it: a plain value, without a connection."""
 
 from typing import NamedTuple, Self
 
@@ -8,7 +8,10 @@ from nats.aio.msg import Msg
 class Delivery(NamedTuple):
     """One delivery of a stored message.
 
-    `stored_at` is when the log took it, in seconds since 1970; `traceparent` the trace that it came with.
+    Attributes:
+        deliveries: how often the message was delivered, this time included.
+        stored_at: when the log stored it, in seconds since 1970.
+        traceparent: the trace that the message carries.
     """
 
     subject: str
@@ -22,9 +25,9 @@ class Delivery(NamedTuple):
 
     @classmethod
     def of(cls, message: Msg) -> Self:
-        """Read what the server wrote into the reply subject.
+        """Parse the reply subject that the server wrote.
 
-        nats-py's `metadata` gives the same, at five times the price: this is the hot path.
+        nats-py's `metadata` returns the same in five times the time; this is the hot path.
         """
         fields = message.reply.split(".")
         # $JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer sequence>.<nanoseconds>.<pending>;

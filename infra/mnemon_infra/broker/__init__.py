@@ -1,1 +1,1 @@
-"""NATS: connections, streams and consumers, how a message ends, and how a request is answered."""
+"""NATS: connections, streams and consumers, the outcomes of deliveries, and the answering of requests."""

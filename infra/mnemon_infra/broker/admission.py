@@ -1,4 +1,4 @@
-"""Who is let in to ask: so that no user's and no tenant's questions keep those of others waiting."""
+"""Admission of requests: limits per user and per tenant, so that one does not delay the others."""
 
 import asyncio
 import time
@@ -9,22 +9,22 @@ from typing import Final, NamedTuple
 from mnemon_contracts.subjects import Address, Owner
 
 AT_ONCE: Final = 8
-"""Requests of one user that are worked on at the same time. What else the user asks waits behind them, and
-what others ask does not."""
+"""Requests of one user that are worked on at the same time. Further requests of the user wait for these;
+requests of other users do not."""
 
 BURST: Final = 1.0
-"""Seconds of its rate that a tenant may ask at once after it was silent."""
+"""Seconds of its rate that a tenant may ask at once after a silence."""
 
 TENANTS: Final = 100_000
-"""Whose last second is remembered; then it is begun anew, which lets everybody ask."""
+"""Tenants whose rate is remembered. When so many are, all are forgotten, and every tenant may ask again."""
 
 
 class Bounds(NamedTuple):
-    """How much is answered of a tenant by one process.
+    """Limits of the requests of one tenant that a process answers.
 
     Attributes:
-        per_second: requests of all its users; None for any number.
-        per_user: requests of one user that are in hand, those that wait for their turn among them.
+        per_second: requests per second of all its users; None for any number.
+        per_user: requests of one user that are unanswered, including those that wait for their turn.
     """
 
     per_second: float | None
@@ -43,11 +43,11 @@ class _Bucket(NamedTuple):
 
 
 class Admission:
-    """Counts what is asked, and says what is too much.
+    """Counts unanswered requests, and refuses those beyond the bounds.
 
     Args:
-        bounds: those of a tenant, as they are now.
-        clock: seconds.
+        bounds: returns the present bounds of a tenant.
+        clock: returns seconds.
     """
 
     def __init__(self, bounds: Callable[[str], Bounds], clock: Callable[[], float] = time.monotonic) -> None:
@@ -57,7 +57,7 @@ class Admission:
         self._buckets: dict[str, _Bucket] = {}
 
     def refusal(self, address: Address) -> str | None:
-        """Why a request is not answered now; None if it is, and then it counts."""
+        """Return why a request is refused now; None if it is admitted, and then it counts for the rate."""
         bounds = self._bounds(address.tenant)
         in_hand = self._in_hand.get((address.tenant, address.user))
         if in_hand and in_hand.number >= bounds.per_user:
@@ -73,13 +73,13 @@ class Admission:
         return None
 
     def begin(self, address: Address) -> asyncio.Semaphore:
-        """A request is in hand from now on; returns what it is to hold while it is worked on."""
+        """Count a request as unanswered. Return the semaphore to hold while it is worked on."""
         in_hand = self._in_hand.setdefault((address.tenant, address.user), _InHand())
         in_hand.number += 1
         return in_hand.turns
 
     def end(self, address: Address) -> None:
-        """It is answered."""
+        """Count a request as answered."""
         owner = address.tenant, address.user
         self._in_hand[owner].number -= 1
         if not self._in_hand[owner].number:

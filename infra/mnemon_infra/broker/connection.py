@@ -1,4 +1,4 @@
-"""Connections to NATS that never give up, and say what goes wrong."""
+"""Connections to NATS that reconnect for ever, and errors that say why a connection fails."""
 
 import asyncio
 import os
@@ -19,23 +19,23 @@ log = structlog.get_logger("broker")
 
 
 OLDEST = (2, 14)
-"""The first version of nats-server that has all that is asked of it: schedules, and atomic batches."""
+"""The first version of nats-server that has all that mnemon needs: schedules, and atomic batches."""
 
 
 class BrokerUnreachable(ConnectionError):
-    """No NATS server answers at the address, or none that will do; the message has the next step."""
+    """No NATS server answers at the address, or none that mnemon can use; the message has the next step."""
 
 
 class BrokerRefused(BrokerUnreachable):
-    """The server does not take the credentials."""
+    """The server rejects the credentials."""
 
 
 class BrokerTooOld(BrokerUnreachable):
-    """The server lacks what mnemon is built on."""
+    """The server's version is below `OLDEST`."""
 
 
 async def report_error(error: Exception) -> None:
-    """Say what nats-py met in the background; a denied permission is shown nowhere else."""
+    """Log an error that nats-py met in the background. A denied permission shows nowhere else."""
     if "permissions violation" in str(error).lower():
         log.error("permission denied: the server's configuration must allow this subject", error=str(error))
     else:
@@ -43,13 +43,13 @@ async def report_error(error: Exception) -> None:
 
 
 _PATIENCE = 8.0
-"""Seconds for a server to let us in or refuse, at the first look."""
+"""Seconds in which a server must accept or refuse the first connection."""
 
 OPTIONS: Mapping[str, Any] = {
-    # A finite number of attempts, once used up, blocks the event loop for ever.
+    # nats-py blocks the event loop for ever once a finite number of attempts is used up.
     "max_reconnect_attempts": -1,
     "reconnect_time_wait": 0.5,
-    # With the default of two minutes a dead link is found after minutes.
+    # With the default of two minutes nats-py finds a dead link after minutes.
     "ping_interval": 10,
     "max_outstanding_pings": 2,
     "error_cb": report_error,
@@ -57,12 +57,12 @@ OPTIONS: Mapping[str, Any] = {
 
 
 def servers(url: str) -> list[str]:
-    """The servers of a comma-separated list."""
+    """Return the servers of a comma-separated list."""
     return [server.strip() for server in url.split(",") if server.strip()]
 
 
 async def connect(url: str, *, name: str) -> Client:
-    """A connection that reconnects for ever once it stands.
+    """Connect, after a check that a server answers. The connection reconnects for ever.
 
     Raises:
         BrokerUnreachable: no server answered the first time.
@@ -73,10 +73,10 @@ async def connect(url: str, *, name: str) -> Client:
 
 
 def login(url: str) -> dict[str, Any]:
-    """How to log in there: arguments of `nats.connect`.
+    """Return the arguments of `nats.connect` that log in to a server.
 
     Raises:
-        BrokerRefused: what the environment names for that cannot be used.
+        BrokerRefused: the login that the environment names cannot be used.
     """
     try:
         return login_options(url, os.environ)
@@ -86,9 +86,9 @@ def login(url: str) -> dict[str, Any]:
 
 @contextmanager
 def reconnects(connection: Client) -> Iterator[asyncio.Event]:
-    """An event that is set whenever the connection stands again: what its server kept for it may be gone."""
+    """Yield an event that is set after each reconnect: the server may have dropped the client's state."""
     event = asyncio.Event()
-    # nats-py tells one listener only, which it is given before it connects.
+    # nats-py has one listener, which it gets before it connects; this one calls it too.
     listener = connection._reconnected_cb
 
     async def reconnected() -> None:
@@ -104,12 +104,12 @@ def reconnects(connection: Client) -> Iterator[asyncio.Event]:
 
 
 async def check(url: str) -> None:
-    """Look whether a server answers: a connection that reconnects for ever would wait for one for ever.
+    """Check that a server answers: a connection that reconnects for ever would wait for one for ever.
 
     Raises:
-        BrokerUnreachable: none does.
-        BrokerRefused: one does, and does not take the credentials.
-        BrokerTooOld: it lacks what mnemon is built on.
+        BrokerUnreachable: no server answers.
+        BrokerRefused: a server answers, and rejects the credentials.
+        BrokerTooOld: the server's version is below `OLDEST`.
     """
     failures: list[Exception] = []
 
@@ -125,7 +125,7 @@ async def check(url: str) -> None:
         "error_cb": note,
     }
     try:
-        # Where TLS fails, nats-py waits for ever for the end of the connection.
+        # If TLS fails, nats-py waits for ever for the connection to end.
         async with asyncio.timeout(_PATIENCE * len(servers(url))):
             probe = await nats.connect(servers(url), name="mnemon-probe", **first_attempt)
     except Exception as error:
@@ -140,22 +140,22 @@ async def check(url: str) -> None:
 
 
 def too_old(version: str) -> bool:
-    """Whether a version such as `2.12.1` is below `OLDEST`. What is no version is another's own naming."""
+    """Return whether a version such as `2.12.1` is below `OLDEST`; False for a text that is no version."""
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < OLDEST
 
 
 def shown(url: str) -> str:
-    """Servers as they may be shown to anybody: without user, password or token."""
+    """Return an address without user, password and token, fit for messages and logs."""
     return re.sub(r"//[^/,]*@", "//***@", url)
 
 
 def _refusal(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
-    """What a first attempt that failed means. The first failure says most: later ones are of the library."""
+    """Return the error for a failed first attempt. The first failure says most: nats-py raises later ones."""
     said = str(failures[0]) or type(failures[0]).__name__
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
     if refused or any(isinstance(each, ConnectionResetError) for each in failures):
-        # What it said is lost with the line, now and then.
+        # The server's message is sometimes lost with the connection.
         how = "does not take" if refused else "cut the line, as it does when it does not take"
         return BrokerRefused(
             f"the NATS server at {shown(url)} {how} the credentials: look at user and password in "

@@ -1,4 +1,4 @@
-"""A FastStream broker from its making to its end."""
+"""Life of a FastStream broker: building, connecting, running and stopping it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -28,7 +28,7 @@ _running: set[NatsBroker] = set()
 
 
 def disconnected() -> list[str]:
-    """The connections of running brokers that do not stand now."""
+    """Return the names of running brokers' connections that are down now."""
     connections = [broker.config.connection_state.connection for broker in _running]
     return [connection.options["name"] for connection in connections if not connection.is_connected]
 
@@ -38,28 +38,28 @@ def _nothing() -> None:
 
 
 def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] = _nothing) -> NatsBroker:
-    """A broker as every process of ours needs it.
+    """Build a broker with the options and callbacks that every mnemon process needs.
 
     Args:
         deployment: where the servers are.
-        name: what the connection is called on the server.
+        name: name of the connection on the server, after `mnemon-`.
         on_gap: called when core messages may have been missed: after a reconnect, or when this process was
             too slow to take them.
 
     Raises:
         BrokerUnreachable: no server is configured.
-        BrokerRefused: what is configured for logging in cannot be used.
+        BrokerRefused: the configured login cannot be used.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     patches.apply()
 
     async def disconnected() -> None:
-        # Requests may come again a moment before nats-py says that it has reconnected.
+        # Requests may arrive a moment before nats-py reports the reconnect.
         on_gap()
 
     async def closed() -> None:
-        # After some errors of a server nats-py gives up for good: better none than one that seems to live.
+        # After some server errors nats-py gives up for good: no process is better than one that seems alive.
         if broker not in _ending:
             log.critical("connection closed by the server, ending this process", connection=name)
             end_process(f"the NATS server closed the connection {name} for good; the log says why")
@@ -78,7 +78,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
         name=f"mnemon-{name}",
         graceful_timeout=GRACEFUL_TIMEOUT,
         logger=None,
-        # Its dependency injection runs every argument through a thread: 0.7 ms a call.
+        # FastStream's dependency injection runs every argument through a thread: 0.7 ms a call.
         apply_types=False,
         security=_security(login(deployment.nats_url)),
         **{
@@ -93,7 +93,7 @@ def build_broker(deployment: Deployment, name: str, on_gap: Callable[[], None] =
 
 
 def _security(login: dict[str, Any]) -> NatsSecurity | None:
-    """The same as FastStream wants it."""
+    """Return the arguments of `login` as FastStream's security object."""
     context = login.get("tls")
     if "user_credentials" in login:
         return NatsCredentials(login["user_credentials"], ssl_context=context)
@@ -104,7 +104,7 @@ def _security(login: dict[str, Any]) -> NatsSecurity | None:
 
 @asynccontextmanager
 async def connected(broker: NatsBroker) -> AsyncIterator[Client]:
-    """Connect, as the subscribers do not run yet; on exit what is still to be sent is sent."""
+    """Connect; the subscribers do not run yet. On exit, send all pending messages."""
     connection = await broker.connect()
     try:
         yield connection
@@ -114,23 +114,23 @@ async def connected(broker: NatsBroker) -> AsyncIterator[Client]:
 
 
 async def subscribed(connection: Client) -> None:
-    """Return when the server has read all subscriptions: until then a caller is told that nobody answers.
+    """Return when the server has read all subscriptions; before that it answers callers with "no responders".
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    # nats-py's ping overtakes what waits to be sent: it is the second one that comes after them.
+    # nats-py's ping overtakes pending messages: only the second ping comes after them.
     await connection.flush()
     await connection.flush()
 
 
 @asynccontextmanager
 async def started(broker: NatsBroker, *durables: tuple[str, str]) -> AsyncIterator[None]:
-    """Run the broker's subscribers. On enter the server knows of them; on exit the batch in hand is finished.
+    """Run the broker's subscribers. On enter the server knows them; on exit the current batches are finished.
 
     Args:
         broker: the broker.
-        durables: stream and name of the consumers that it pulls from; should one be deleted, it is made anew.
+        durables: stream and name of the consumers that it pulls from; a deleted one is created again.
     """
     await broker.start()
     connection: Client = broker.config.connection_state.connection

@@ -1,4 +1,4 @@
-"""How a message ends. A consumer decides it; here, and only here, it becomes what NATS is told."""
+"""Outcomes of deliveries: a consumer decides them, and only this module translates them for NATS."""
 
 import asyncio
 import json
@@ -21,34 +21,34 @@ from mnemon_infra.telemetry import metrics, tracing
 log = structlog.get_logger("broker")
 
 DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
-"""Seconds before the next delivery, by how often a message was delivered; the last one for all later ones."""
+"""Seconds before the next delivery, by number of deliveries; the last value holds for all later ones."""
 
 LONGEST_SUBJECT = 3000
 """Bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a whole command."""
 
 HEADROOM = 1024
-"""Bytes that nats-py adds to our headers, at most."""
+"""Bytes that nats-py adds to the headers of a message, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Its effect is durable, or it has none. `reason` says why it has none."""
+    """The effect of the message is durable, or it has none. `reason` says why it has none."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Not now: deliver it again after `delay` seconds; None takes the delay by number of deliveries."""
+    """The message is delivered again after `delay` seconds; None takes the delay by number of deliveries."""
 
     delay: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """Never: keep it as a dead letter. `reason` is for a program, `error` for a person.
+    """The message is kept as a dead letter. `reason` is for programs, `error` for operators.
 
-    `is_confidential`: the letter leaves out headers and body, which the message's stream has.
+    If `is_confidential`, the letter leaves out headers and body, which the message's stream has.
     """
 
     reason: str
@@ -61,20 +61,20 @@ ACK = Ack()
 
 
 def delay_after(deliveries: int) -> float:
-    """Seconds to wait after so many deliveries."""
+    """Return the seconds to wait after a number of deliveries."""
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 
 def ends(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
-    """How many ended how, in the words of `mnemon_infra.telemetry.metrics`."""
+    """Count outcomes by the words of `mnemon_infra.telemetry.metrics`."""
     applied = outcomes.count(ACK)
-    if applied == len(outcomes):  # most of the time, and then at the price of a look at each
+    if applied == len(outcomes):  # the usual case, which costs one comparison per outcome
         return {"applied": applied}
     return dict(Counter(map(end_of, outcomes)))
 
 
 def end_of(outcome: DeliveryOutcome) -> str:
-    """How one ended."""
+    """Return the word for one outcome."""
     match outcome:
         case Ack(reason):
             return "applied" if reason is None else "nothing"
@@ -87,7 +87,7 @@ def end_of(outcome: DeliveryOutcome) -> str:
 async def settle(
     connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, DeliveryOutcome]]
 ) -> None:
-    """Tell NATS how each message ended. Dead letters are stored before their message is given up.
+    """Report the outcome of each message to NATS. A dead letter is stored before its message is terminated.
 
     A message whose dead letter cannot be stored is retried.
     """
@@ -114,7 +114,7 @@ async def _bury(
     headers, body = _letter(consumer, message, delivery, outcome)
     try:
         await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
-    except Exception as error:  # whatever it is, the message must stay
+    except Exception as error:  # the message must stay, whatever the error is
         log.warning("dead letter store failed, retrying", seq=delivery.sequence, error=repr(error))
         await message.nak(delay_after(delivery.deliveries))
         return
@@ -132,11 +132,11 @@ async def _bury(
 
 
 def _letter(consumer: str, message: Msg, delivery: Delivery, outcome: Dead) -> tuple[dict[str, str], bytes]:
-    """The headers and the body of a dead letter.
+    """Return the headers and the body of a dead letter.
 
-    A server that is sent more than it takes closes the connection for good. The letter of a message that is
-    too large or confidential has neither headers nor body of the original, which is in its stream, at its
-    sequence.
+    A server closes the connection for good when a message is larger than it takes. The letter of a message
+    that is too large or confidential has neither headers nor body of the original. The original's stream has
+    them, at its sequence.
     """
     headers = {
         # A redelivery of the same message must not make a second letter.

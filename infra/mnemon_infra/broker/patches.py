@@ -1,4 +1,4 @@
-"""Repairs of nats-py 2.16, which FastStream's pull subscribers stand on."""
+"""Patches of nats-py 2.16, which FastStream's pull subscribers depend on."""
 
 import asyncio
 import codecs
@@ -15,10 +15,10 @@ from nats.js.errors import ServiceUnavailableError
 from nats.protocol import parser
 
 PAUSE = 0.5
-"""Seconds before a fetch is tried again where there was nothing to fetch from."""
+"""Seconds before a fetch is retried after a closed connection or an unavailable service."""
 
 IDLE_WAIT = 1.0
-"""Seconds; also how long a consumer may take to notice that its server is another one."""
+"""Seconds that an idle consumer waits for a message; also how late it may notice a change of its server."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
@@ -32,16 +32,17 @@ async def fetch(
     timeout: float | None = 5,  # noqa: ASYNC109 - the signature is nats-py's
     heartbeat: float | None = None,
 ) -> list[Msg]:
-    """Fail as FastStream expects it, and wait where nothing comes.
+    """Raise the error that FastStream expects, and wait longer while no messages come.
 
     FastStream catches nats-py's own TimeoutError only. At the builtin one it drops the messages that the
     batch has collected so far, and they come back after `ack_wait`: 1 to 8 % of all messages were that late.
 
-    FastStream's `timeout` is how long a batch may collect. It is also how often an idle consumer would ask
-    the server: fifty times a second, for a tenth of a core. So a fetch that follows one without messages
-    waits up to `IDLE_WAIT` for the first message, and returns with it at once.
+    FastStream's `timeout` is how long a batch may collect. An idle consumer would also ask the server that
+    often: fifty times a second, for a tenth of a core. So a fetch that follows one without messages waits up
+    to `IDLE_WAIT` for the first message, and returns with it at once.
 
-    Where there is nothing to fetch from, FastStream tries again at once, and nothing else gets a turn.
+    If the connection is closed or the service unavailable, FastStream retries at once, and no other task gets
+    a turn. So the fetch pauses before it raises.
     """
     try:
         return await _patient_fetch(self, batch, timeout, heartbeat)
@@ -72,7 +73,7 @@ async def _patient_fetch(
 async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # noqa: ASYNC109
     """Take a message that has arrived already straight from the queue.
 
-    nats-py spends a uuid4, a task and a `wait_for` on each: fetching is 2.3 times as fast without.
+    nats-py spends a uuid4, a task and a `wait_for` on each: fetching is 2.3 times as fast without them.
     """
     queue: asyncio.Queue[Msg] = self._pending_queue
     if queue.empty() or self._conn.is_closed or self._cb:
@@ -86,7 +87,7 @@ async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # n
 def parse_header_lines(raw: bytes) -> dict[str, str]:
     """Read a header block, checking each distinct header name once in the life of the process.
 
-    nats-py looks at every character of every name of every message: two fifths of a fetch.
+    nats-py checks every character of every name of every message, which takes two fifths of a fetch.
     """
     headers: dict[str, str] = {}
     for line in raw.split(b"\r\n"):
@@ -98,7 +99,7 @@ def parse_header_lines(raw: bytes) -> dict[str, str]:
             key = _checked_name(name)
             if key is None:
                 continue
-            # Names come from outside.
+            # Clients choose the names, so the cache is bounded.
             if len(_header_names) < 1024 and len(name) <= 256:
                 _header_names[name] = key
         headers[key] = _text(value.strip())
@@ -108,7 +109,7 @@ def parse_header_lines(raw: bytes) -> dict[str, str]:
 def build_message(
     self: Client, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
 ) -> Msg:
-    """Make a message, whatever bytes its subject has.
+    """Build a message, whatever bytes its subject has.
 
     Servers take any bytes in a subject. nats-py stops reading for good at one that is not UTF-8.
     """
@@ -122,9 +123,9 @@ def _text(value: bytes) -> str:
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
-    """Write bytes that are not UTF-8 as `%%FF`, which spells no id in a subject.
+    """Write bytes that are not UTF-8 as `%%FF`, which no id in a subject can contain.
 
-    Different bytes give different texts: of two events whose ids become one, the second would be lost.
+    Different bytes give different texts: if two ids became one, the second event would be lost.
     """
     assert isinstance(error, UnicodeDecodeError)
     return "".join(f"%%{byte:02X}" for byte in error.object[error.start : error.end]), error.end
@@ -138,12 +139,12 @@ _MESSAGE: Final = re.compile(rb"\AMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t
 _MESSAGE_WITH_HEADERS: Final = re.compile(
     rb"\AHMSG[ \t]+([^ \t\r\n]+)[ \t]+(\d+)[ \t]+(([^ \t\r\n]+)[ \t]+)?(\d+)[ \t]+(\d+)\r\n"
 )
-"""The protocol's lines. nats-py's own end a subject at a vertical tab or a form feed too, which servers take
-within one, and close the connection for good at the rest of the line."""
+"""First lines of messages in the protocol. nats-py's own patterns end a subject at a vertical tab or a form
+feed, which servers take within one; nats-py then closes the connection for good at the rest of the line."""
 
 
 def apply() -> None:
-    """Put the repairs in place; doing it again changes nothing."""
+    """Install the patches. A second call changes nothing."""
     patched: Any = JetStreamContext.PullSubscription
     patched.fetch = fetch
     patched = Subscription

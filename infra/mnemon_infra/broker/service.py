@@ -1,4 +1,4 @@
-"""Answering requests: an endpoint per verb on FastStream, which stock NATS tools list and measure."""
+"""Service that answers requests: a FastStream endpoint per verb, which stock NATS tools list and measure."""
 
 import asyncio
 import time
@@ -35,17 +35,17 @@ log = structlog.get_logger("service")
 _EVERYTHING_ASKED: Final = "ask.>"
 
 _WARNINGS: Final = 10
-"""Unknown fields of a request that are named at most."""
+"""Unknown fields of a request that a warning names, at most."""
 
 _SHOWN_OF_A_NAME: Final = 64
-"""Characters of an unknown field's name that are repeated."""
+"""Characters of an unknown field's name that a warning repeats, at most."""
 
 MAX_WAITING = 512
-"""Requests that may wait for something at the same time; beyond it, those that follow wait in line."""
+"""Requests that may wait for something at the same time; beyond it, further requests wait in line."""
 
 
 class Refusal(Exception):
-    """A request that gets an error for a reply."""
+    """Error reply to a request. A handler raises it."""
 
     def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
@@ -53,15 +53,15 @@ class Refusal(Exception):
 
 
 VerbReply = Reply | bytes
-"""A reply, or one that is JSON already."""
+"""A reply, or its JSON."""
 
 VerbHandler = Callable[[Address, bytes], VerbReply | Coroutine[Any, Any, VerbReply]]
-"""Gives a reply at once, or a coroutine when something has to be waited for. Raises `Refusal`."""
+"""Returns a reply at once, or a coroutine if it has to wait for something. Raises `Refusal`."""
 
 
 @dataclass(slots=True)
 class _VerbEndpoint:
-    """What answers one version of a verb."""
+    """Endpoint of one version of a verb, with its counters."""
 
     verb: str
     version: int
@@ -76,13 +76,13 @@ class _VerbEndpoint:
 
     @property
     def name(self) -> str:
-        """As stock tools list it."""
+        """Name in the lists of stock tools."""
         return self.verb if self.version == 1 else f"{self.verb}-v{self.version}"
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A request in hand; `begun` in nanoseconds of the performance counter."""
+    """A request that is not answered yet; `begun` in nanoseconds of the performance counter."""
 
     endpoint: _VerbEndpoint
     message: Msg
@@ -92,7 +92,7 @@ class _Asked:
 
 @dataclass(slots=True)
 class AskService:
-    """The endpoints of one process. Endpoints are added before the broker starts."""
+    """The verb endpoints of one process. Add endpoints before the broker starts."""
 
     broker: NatsBroker
     name: str
@@ -102,12 +102,12 @@ class AskService:
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # In the queue group of the endpoints: a request is delivered once, here or to its endpoint. A second
-        # copy would use up the one reply that a login may send.
+        # In the queue group of the endpoints, so that a request is delivered once: here or to its endpoint. A
+        # second copy would use up the one reply that a login may send.
         self._subscribe(_EVERYTHING_ASKED, self._dispatch)
 
     def endpoint(self, verb: str, answer: VerbHandler) -> None:
-        """Answer a verb in all its versions; other processes that do so share the requests."""
+        """Answer a verb in all its versions. Processes that answer the same verb share the requests."""
         contract = VERBS[verb]
         for version, (request, reply) in enumerate(
             zip(contract.requests, contract.replies, strict=True), start=1
@@ -126,13 +126,13 @@ class AskService:
             queue=self.name,
             parser=_unparsed,
             decoder=_undecoded,
-            no_reply=True,  # the reply is sent here, because it may come from a task
+            no_reply=True,  # `_send` replies, because the reply may come from a task
             ack_policy=AckPolicy.MANUAL,
         )(handle)
 
     @asynccontextmanager
     async def listed(self) -> AsyncIterator[None]:
-        """Show the endpoints to `nats service` and its like; the broker has started."""
+        """Show the endpoints to tools such as `nats service`. The broker must have started."""
         connection = self.broker.config.connection_state.connection
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
@@ -143,7 +143,7 @@ class AskService:
 
     @asynccontextmanager
     async def completed(self) -> AsyncIterator[None]:
-        """On exit the requests in hand are answered: to be left after the subscribers stop."""
+        """Wait on exit until pending requests are answered. Leave it after the subscribers have stopped."""
         try:
             yield
         finally:
@@ -168,7 +168,7 @@ class AskService:
             await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
 
     async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
-        """Answer at once from what is at hand; wait for the rest in a task, so that nobody stands in line."""
+        """Answer at once if the reply needs no waiting; else in a task, so that other requests proceed."""
         asked = _Asked(
             endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
         )

@@ -1,4 +1,4 @@
-"""Consumers of streams on FastStream: batches in, one outcome per message out."""
+"""Subscriptions to durables on FastStream: batches in, one outcome per message out."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,11 +18,11 @@ from mnemon_infra.telemetry import metrics, tracing
 log = structlog.get_logger("broker")
 
 Consume = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]]]
-"""Takes a batch, gives one outcome per message, in the same order."""
+"""Handles a batch and returns one outcome per message, in the same order."""
 
 
 async def undecoded(message: NatsBatchMessage) -> NatsBatchMessage:
-    """Hand the message over as it is: one bad body must not keep the handler from the rest of the batch."""
+    """Return the message unchanged: one bad body must not keep the handler from the rest of the batch."""
     return message
 
 
@@ -51,8 +51,8 @@ def consume_stream(
         batch: messages per call, at most.
         linger: seconds a batch may collect.
         overlap: batches in work at the same time, so that one is fetched while another is written.
-        consume: what to do with a batch; what it raises is logged, and the whole batch retried.
-        dead_limit: dead letters within a minute, beyond which the consumer stops for a while.
+        consume: handles a batch; if it raises, the error is logged and the whole batch retried.
+        dead_limit: dead letters within a minute that are allowed; beyond it the server pauses the consumer.
     """
     given_up = DeadLimit(stream, durable, dead_limit)
     metrics.show(durable)
@@ -60,7 +60,7 @@ def consume_stream(
     async def handle(message: NatsBatchMessage) -> None:
         messages: list[Msg] = message.raw_message
         deliveries = [Delivery.of(each) for each in messages]
-        # For all that is logged while the batch is in work.
+        # Every log line of this batch names the consumer.
         structlog.contextvars.bind_contextvars(consumer=durable)
         await give_way()
         begun, at = time.perf_counter(), time.time()

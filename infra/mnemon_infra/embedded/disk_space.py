@@ -1,4 +1,4 @@
-"""Whether there is room on the disk: who writes to a mapped file without any is killed, and told nothing."""
+"""Watch on the disk: a process that writes to a mapped file without room is killed without a message."""
 
 import asyncio
 import errno
@@ -13,19 +13,19 @@ from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 log = structlog.get_logger("embedded")
 
 TO_START = 128 * 1024 * 1024
-"""Bytes that must be free for a stack to start: a new one takes the half of it at once."""
+"""Bytes that must be free for a stack to start: a new stack takes half of them at once."""
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""What the system says where there is no room."""
+"""Error numbers of the system for a full disk or an exhausted quota."""
 
 _STUCK = b"critical write error"
 
 
 class NoRoom(ServerFailed):
-    """The disk is full; the message says where, and what to do."""
+    """The disk is full; the message says where, and the next step."""
 
     def __init__(self, folder: Path, free: int, needed: int) -> None:
         super().__init__(
@@ -35,10 +35,10 @@ class NoRoom(ServerFailed):
 
 
 def require_room(folder: Path) -> None:
-    """Stop before a server or an engine does, half-way.
+    """Refuse a start that would fail half-way for lack of room.
 
     Raises:
-        NoRoom: a stack would not come far in this folder.
+        NoRoom: less than `TO_START` bytes are free on the disk of the folder.
     """
     free = free_bytes(folder)
     if free < TO_START:
@@ -46,14 +46,14 @@ def require_room(folder: Path) -> None:
 
 
 async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
-    """Say when the disk becomes full, and when there is room again; never returns.
+    """Log when the disk becomes full, and when there is room again. It never returns.
 
-    nats-server stores nothing any more in a stream that it once could not write to, and answers nobody who
-    publishes, until it is started again. So it is ended once there is room; who keeps it starts it.
+    Once nats-server could not write to a stream, it stores nothing in the stream and answers no publisher
+    until it is restarted. So this ends the server once there is room, and the server's keeper restarts it.
 
     Args:
-        folder: on the disk.
-        broker: the server, if it is one of ours.
+        folder: a folder on the disk.
+        broker: the nats-server, if this stack runs one.
         room_again: called when there is room after there was none.
     """
     is_full = is_stuck = False
@@ -80,7 +80,7 @@ async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable
 
 
 def _said_since(path: Path, seen: int) -> tuple[bytes, int]:
-    """What was added to a log, and how long it is now."""
+    """Return the bytes that were added to a log since a position, and the log's length now."""
     with path.open("rb") as lines:
         lines.seek(seen)
         said = lines.read()

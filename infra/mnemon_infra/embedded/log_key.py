@@ -1,7 +1,7 @@
-"""The key that a folder's log is encrypted with: which one it is, so that none other is started with.
+"""Record of the key that encrypts a folder's log, so that nats-server starts with no other key.
 
 A nats-server that is started with another key, or with none, says so in its own log only, and answers as if
-there were no streams. They would be made anew over the encrypted ones.
+there were no streams. New streams would then replace the encrypted ones.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from mnemon_infra.process.data_folder import replace
 VARIABLE: Final = "MNEMON_LOG_KEY"
 
 RECORD: Final = "log-key.json"
-"""Beside the streams. It tells a key from another; the key cannot be had from it."""
+"""File beside the streams. It tells one key from another; the key cannot be recovered from it."""
 
-# 16 MiB and some 50 ms for each guess.
+# A guess takes 16 MiB and some 50 ms.
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
 
 
 class LogKeyRefused(Exception):
-    """The folder's log is not opened with this key, or not without one; the message has the next step."""
+    """The folder's log cannot be opened with this key, or without one; the message has the next step."""
 
 
 class _Record(TypedDict):
@@ -33,14 +33,14 @@ class _Record(TypedDict):
 
 
 def check_log_key(home: Path, key: str | None) -> None:
-    """Look whether the streams in a folder are encrypted with this key; where there are none, they will be.
+    """Check that the streams in a folder are encrypted with this key; without streams, record the key.
 
     Args:
-        home: what nats-server keeps its data in.
-        key: the key to start with; None leaves the log as it is.
+        home: the data folder of nats-server.
+        key: the key to start with; None leaves the log unencrypted.
 
     Raises:
-        LogKeyRefused: they are not.
+        LogKeyRefused: the streams are encrypted otherwise, or not encrypted.
     """
     record = _read(home / RECORD)
     encrypted = record is not None or any(home.glob("jetstream/*/streams/*/meta.key"))
@@ -82,7 +82,7 @@ def _read(path: Path) -> _Record | None:
 def _write(path: Path, key: str) -> None:
     salt = secrets.token_hex(16)
     replace(path, json.dumps({"salt": salt, "scrypt": _hash(key, salt)}))
-    # Streams must not be on the disk before it is.
+    # The record must be on the disk before any stream.
     for written in (path, path.parent):
         descriptor = os.open(written, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""The logins of a folder: who may use the broker that runs in it, and how our own processes log in."""
+"""Logins of a data folder: the users of the broker that runs in it, mnemon's own processes included."""
 
 import fcntl
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from mnemon_infra.process.data_folder import replace
 
 @contextmanager
 def edited(path: Path) -> Iterator[Authorization]:
-    """The users in a file, to be changed; what stands there at the end of the block is kept.
+    """Yield the users in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
         NotOurs: the file holds something else.
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("a") as lock:
@@ -27,7 +27,7 @@ def edited(path: Path) -> Iterator[Authorization]:
 
 
 class FolderLogins:
-    """The folder `auth` of a stack. Where it is, nobody uses the broker without a login; else anybody may."""
+    """The folder `auth` of a stack. With it the broker requires logins; without it the broker needs none."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / "auth"
@@ -36,12 +36,12 @@ class FolderLogins:
 
     @property
     def exist(self) -> bool:
-        """Whether logins are needed from the next start on."""
+        """Whether the broker needs logins from its next start on."""
         return self.path.exists()
 
     @property
     def in_force(self) -> bool:
-        """Whether the broker was started with them."""
+        """Whether the broker was started with these logins."""
         try:
             return self.included in self._configuration.read_text("utf-8")
         except FileNotFoundError:
@@ -49,12 +49,12 @@ class FolderLogins:
 
     @property
     def included(self) -> str:
-        """How the configuration of the broker names them."""
+        """The line of the broker's configuration that includes the logins."""
         return f"include {quoted(f'../{self._folder.name}/{self.path.name}')}\n"
 
     @contextmanager
     def edited(self) -> Iterator[Authorization]:
-        """Its users, to be changed; our own processes are among them."""
+        """Yield the users for a change. It first issues logins for mnemon's own processes that lack one."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with edited(self.path) as authorization:
             for role in get_args(LoginRole):
@@ -63,9 +63,9 @@ class FolderLogins:
             yield authorization
 
     def login(self, role: LoginRole) -> Login:
-        """How one of our own processes logs in."""
+        """Return the login of one of mnemon's own processes."""
         return Login(role, (self._folder / role).read_text("utf-8"))
 
     def at(self, url: str, role: LoginRole) -> str:
-        """The address of the broker with the login of a role in it, where one is needed."""
+        """Return the broker's address, with the login of a role in it if the broker needs one."""
         return self.login(role).at(url) if self.in_force else url

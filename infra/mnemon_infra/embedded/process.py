@@ -1,4 +1,4 @@
-"""A server that runs as a child process, outlives its parent's `kill -9`, and is found again after it."""
+"""Server that runs as a child process, outlives its parent's `kill -9`, and is found by the next run."""
 
 import asyncio
 import os
@@ -17,29 +17,29 @@ from mnemon_infra.process.data_folder import replace
 log = structlog.get_logger("embedded")
 
 START_TIMEOUT = 120.0
-"""Seconds for a server to answer; recovery from a crash is part of them."""
+"""Seconds for a server to answer, recovery from a crash included."""
 
 _POLL = 0.01
 
 _FATAL = "FATAL:", "PANIC:", "[FTL]"
-"""How servers mark the reason for which they end."""
+"""Marks of the line in which a server gives the reason of its end."""
 
 
 class ServerFailed(Exception):
-    """A server of the stack does not start; the message has its own last words and where the rest stands."""
+    """A server of the stack does not start; the message has its last error and the path of its log."""
 
 
 class ServerProcess(ABC):
-    """One server. What it is started with, and how it says that it answers, is up to the subclass."""
+    """One server. The subclass says how to start it, and how to tell that it is ready."""
 
     part: str
-    """What it is in the stack: `broker` or `database`."""
+    """Part of the stack: `broker` or `database`."""
     name: str
     """Name of the program."""
     title: str
-    """Name and version, as a person reads it."""
+    """Name and version for display."""
     ending: tuple[tuple[signal.Signals, float], ...]
-    """Signals that end it, from gentle to harsh, each with the seconds it has for that."""
+    """Signals that end the server, from gentle to harsh, each with the seconds it gets."""
     account: Account | None = None
 
     def __init__(self, data: Path) -> None:
@@ -51,7 +51,7 @@ class ServerProcess(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where it answers."""
+        """The server's address."""
 
     @property
     @abstractmethod
@@ -60,32 +60,32 @@ class ServerProcess(ABC):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What it finds in its environment besides ours."""
+        """Variables that the server gets in addition to this process's environment."""
         return {}
 
     @property
     @abstractmethod
     def mark(self) -> str:
-        """The argument that no other server has: a path in our folder."""
+        """An argument that no other server has: a path in this folder."""
 
     @abstractmethod
     async def prepare(self) -> None:
-        """Make what must be there before a start."""
+        """Create the files and folders that a start needs."""
 
     @abstractmethod
     def answers(self, pid: int) -> bool:
-        """Whether the server that runs as `pid` has said that it is ready."""
+        """Return whether the server that runs as `pid` has reported that it is ready."""
 
     async def start(self) -> None:
-        """End what a killed predecessor left, then start; returns when the server answers.
+        """End the server that a killed run left, then start one. Return when it answers.
 
         Raises:
-            ServerFailed: it ended instead, or took longer than `START_TIMEOUT`.
+            ServerFailed: the server ended instead, or took longer than `START_TIMEOUT`.
         """
         for orphan in self.orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
             await self._end(orphan)
-        # Passed to it open, so that nobody else needs to get there: PostgreSQL may write of a row.
+        # The server gets the log opened, so no other account needs access to it: PostgreSQL may log rows.
         self.log_path.parent.mkdir(mode=0o700, exist_ok=True)
         self.pid_path.parent.mkdir(exist_ok=True)
         await self.prepare()
@@ -96,7 +96,7 @@ class ServerProcess(ABC):
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                # A Ctrl-C in the terminal is for us: the servers go last.
+                # A Ctrl-C in the terminal goes to this process only, which ends the servers last.
                 start_new_session=True,
                 env={**os.environ, **self.environment},
                 **run_as(self.account),
@@ -115,12 +115,12 @@ class ServerProcess(ABC):
         return await self._process.wait()
 
     def ask_to_end(self) -> None:
-        """Send the gentlest of its signals, and wait for nothing: whoever keeps it starts it again."""
+        """Send the gentlest signal without waiting. The keeper of the server starts it again."""
         if self._process and self._process.returncode is None:
             self._process.send_signal(self.ending[0][0])
 
     async def stop(self) -> None:
-        """End the server, if it runs. A cancellation meanwhile goes on to the next harsher signal."""
+        """End the server if it runs. A cancellation meanwhile moves on to the next harsher signal."""
         if self._process is None or self._process.returncode is not None:
             return
         with suppress(psutil.NoSuchProcess):
@@ -128,13 +128,13 @@ class ServerProcess(ABC):
         await self._process.wait()
 
     def orphans(self) -> Iterator[psutil.Process]:
-        """Servers of this folder that an earlier run started and did not end."""
+        """Yield the servers of this folder that an earlier run started and did not end."""
         yield from self.ours(self.pid_path)
 
     def ours(self, pid_path: Path) -> Iterator[psutil.Process]:
-        """The process whose id stands first in a file, if it still is our program, run on our folder.
+        """Yield the process whose id is first in a file, if it still runs this program on this folder.
 
-        The id may be somebody else's by now. The time of creation would not tell: it moves with the clock.
+        The id may belong to another process by now. A creation time would not tell: it moves with the clock.
         """
         with suppress(FileNotFoundError, ValueError, psutil.Error):
             process = psutil.Process(int(pid_path.read_text().partition("\n")[0]))
@@ -175,7 +175,7 @@ class ServerProcess(ABC):
             raise cancelled
 
     def _last_words(self) -> str:
-        """Why it failed, as it said itself: after the reason it may go on to say that it ends."""
+        """Return the server's reason for a failure from its log: the last line may only say that it ends."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()
@@ -185,7 +185,7 @@ class ServerProcess(ABC):
 
 
 def _runs(process: psutil.Process) -> bool:
-    """Whether it runs. One that has ended and that nobody waits for, as happens in containers, does not."""
+    """Return whether a process runs. A zombie does not: in containers some are never waited for."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""The whole stack: what is not configured is started here, brought up to date, and kept running."""
+"""The whole stack: starts the servers that are not configured, migrates them, and restarts them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -39,18 +39,18 @@ log = structlog.get_logger("embedded")
 _BACKOFF = wait_exponential(multiplier=0.1, max=5)
 
 _NOTICED = 1.0
-"""Seconds in which it is known here that a server ended, after others have noticed."""
+"""Seconds within which this process learns that a server has ended, after the server's clients noticed."""
 
 Started = TypeVar("Started")
 
 _RELEASE = 5.0
-"""Seconds in which what a killed server has shared is let go."""
+"""Seconds in which the system releases the resources that a killed server shared."""
 
 
 class Stack:
-    """A running stack: `deployment` says where its servers are, `servers` which of them run in `data`.
+    """A running stack: `deployment` has the addresses of its servers, `servers` those that run in `data`.
 
-    Where the broker asks for logins, the deployment has that of a worker; what is `announced` has none.
+    If the broker needs logins, the deployment has that of a worker; the `announced` endpoints have none.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Stack:
         """Keep `endpoints.json` in the folder while every server answers, until the end of the block.
 
         Args:
-            http: where a browser finds the admin page.
+            http: address of the admin page for a browser.
         """
         self.endpoints = self.endpoints.model_copy(update={"http": http})
         self._announcing = True
@@ -85,7 +85,7 @@ class Stack:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Start a server again whenever it ends, and look after the disk, until the end of the block."""
+        """Restart each server that ends, and watch the disk, until the end of the block."""
         keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
         broker = next((server for server in self.servers if server.part == "broker"), None)
         keepers.append(asyncio.create_task(watch(self.data, broker, self._announce), name="disk"))
@@ -100,10 +100,10 @@ class Stack:
     async def surviving(
         self, start: Callable[[], AbstractAsyncContextManager[Started]]
     ) -> AsyncIterator[Started]:
-        """Enter what needs the servers; again, where one of them ended while it was entered.
+        """Enter a context that needs the servers; enter it again if a server ended meanwhile.
 
         Args:
-            start: makes what is entered.
+            start: returns the context to enter.
         """
         while True:
             ends = self._ends
@@ -120,7 +120,7 @@ class Stack:
                 return
 
     async def _has_ended_since(self, ends: int) -> bool:
-        """Whether a server has ended; what fails for it may notice it a moment earlier."""
+        """Return whether a server has ended; its clients may notice it a moment before this process."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_NOTICED):
                 async with self._ended:
@@ -152,7 +152,7 @@ class Stack:
                 self.endpoints.write(self.data)
             else:
                 Endpoints.remove(self.data)
-        except OSError as error:  # a full disk must not keep us from looking after the servers
+        except OSError as error:  # a full disk must not stop the restarting of servers
             log.error("endpoints.json update failed", error=error.strerror)
 
 
@@ -160,28 +160,28 @@ class Stack:
 async def embedded(
     data: Path, deployment: Deployment, *, nats_port: int | None = None, database_port: int | None = None
 ) -> AsyncIterator[Stack]:
-    """Run in a folder what the deployment does not configure; bring streams and schema up to date.
+    """Run in a folder the servers that the deployment does not configure; update streams and schema.
 
     Args:
-        data: The folder; created if absent. One process may hold it at a time.
-        deployment: What is configured; a server that it names is not started here.
-        nats_port: Port of the broker on 127.0.0.1. Without it: the one it had, else a free one.
-        database_port: Port of the database on 127.0.0.1. Without it: a unix socket only.
+        data: the folder; created if absent. One process may hold it at a time.
+        deployment: the configuration; a server that it names is not started here.
+        nats_port: port of the broker on 127.0.0.1. Without it: its former port, else a free one.
+        database_port: port of the database on 127.0.0.1. Without it: a unix socket only.
 
     Raises:
         FolderInUse: another process holds the folder.
         ServerFailed: a server does not start, or is not installed; or, a `NoRoom`, the disk is full.
         LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
-        NoAccount: run as root, without an account for PostgreSQL and unable to create it.
+        NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
         SchemaTooNew: the schema is that of a newer version.
-        LogLost: the rows are of another log, or of more than is there.
+        LogLost: the database has an event beyond the end of the log.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
         ends.enter_context(held(data))
-        Endpoints.remove(data)  # a killed run's
+        Endpoints.remove(data)  # those of a killed run
         require_room(data)
         broker = None if deployment.nats_url else NatsServer(data, nats_port, _log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
@@ -197,7 +197,7 @@ async def embedded(
         if broker:
             located = located.model_copy(update={"nats_url": broker.url_as("worker")})
         stack = Stack(data, located, servers, endpoints)
-        # In this order: where the schema is that of a newer version, the streams are left alone too.
+        # In this order: if the schema is that of a newer version, the streams do not change either.
         await _migrate(located)
         await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
         await ends.enter_async_context(stack.kept())
@@ -209,8 +209,8 @@ def _log_key(deployment: Deployment) -> str | None:
 
 
 async def _start(server: ServerProcess) -> None:
-    # What a killed predecessor's backends share is let go a moment after they are told to end, on a busy
-    # machine some moments after.
+    # A killed predecessor's backends release their shared resources a moment after they are told to end; on a
+    # busy machine it takes longer.
     patience = stop_after_attempt(3) & stop_after_delay(_RELEASE)
     async for attempt in AsyncRetrying(
         wait=_BACKOFF,
@@ -232,7 +232,7 @@ async def _provision(url: str, deployment: Deployment) -> None:
         await connect(url, name="mnemon-up") as connection,
         Database(deployment, name="mnemon-up") as database,
     ):
-        # Before an empty log is made in the place of one that was lost.
+        # Before `provision` creates an empty log in the place of a lost one.
         await require_same_log(connection, database)
         await provision(connection, deployment.replicas)
 
@@ -243,7 +243,7 @@ async def _migrate(deployment: Deployment) -> None:
 
 
 async def _together(*tasks: Coroutine[Any, Any, None]) -> None:
-    """Run all; the first failure cancels the others and is raised as it is."""
+    """Run all tasks. The first failure cancels the others and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
             for task in tasks:

@@ -1,4 +1,4 @@
-"""Clocks of the servers held against that of this process: facts expire by the log's time, for good."""
+"""Clock skew between the servers and this process: facts expire by the log's time, for good."""
 
 import json
 import time
@@ -12,19 +12,19 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.database.engine import Connection, Database
 
 MAX_SKEW: Final = 60.0
-"""Seconds by which clocks may differ; more is a fault of one of them, not of the network."""
+"""Seconds by which clocks may differ. A larger difference is a fault of a clock, not of the network."""
 
 _TIMEOUT: Final = 5.0
 """Seconds for the broker to answer."""
 
 
 class Clocks(NamedTuple):
-    """How many seconds clocks are ahead of this process's; below 0 they are behind.
+    """Seconds by which each clock is ahead of this process's; below 0 it is behind.
 
     Attributes:
         broker: the clock that stamps the events of the log.
         database: the clock of PostgreSQL.
-        log: how many seconds the newest event is ahead of the broker's clock; 0 for none.
+        log: seconds by which the newest event is ahead of the broker's clock; 0 if it is not.
     """
 
     broker: float
@@ -33,7 +33,7 @@ class Clocks(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """What is wrong, and what to do; None where the clocks agree."""
+        """The difference that is too large, and the next step; None if the clocks agree."""
         if self.log > MAX_SKEW:
             wrong = f"the newest event of LOG is stamped {self.log:,.0f} s ahead of the broker's clock"
         elif min(self.broker, self.database) > MAX_SKEW or max(self.broker, self.database) < -MAX_SKEW:
@@ -48,7 +48,7 @@ class Clocks(NamedTuple):
 
 
 async def compare_clocks(connection: Client, database: Database) -> Clocks:
-    """Ask the servers for their time.
+    """Compare the clocks of broker and database with this process's.
 
     Raises:
         nats.errors.Error: the broker does not answer.
@@ -66,7 +66,7 @@ async def compare_clocks(connection: Client, database: Database) -> Clocks:
 
 
 async def log_time(connection: Client) -> datetime:
-    """The time with which the log would stamp an event now.
+    """Return the time with which the log would stamp an event now.
 
     Raises:
         nats.errors.Error: the broker does not answer, or has no log.
@@ -76,8 +76,8 @@ async def log_time(connection: Client) -> datetime:
 
 
 async def _log_times(connection: Client) -> tuple[float, float]:
-    """The clock of the broker, and the stamp of the newest event of the log, in seconds since 1970."""
-    # nats-py leaves the clock out of what it makes of this answer.
+    """Return the broker's time and the stamp of the newest event of the log, in seconds since 1970."""
+    # nats-py leaves the clock out of its own parsing of this answer.
     reply = await connection.request(f"$JS.API.STREAM.INFO.{LOG}", timeout=_TIMEOUT)
     said = json.loads(reply.data)
     if "error" in said:
@@ -92,7 +92,7 @@ async def _database_time(connection: Connection) -> float:
 
 
 def _ahead(theirs: float, asked: float, answered: float) -> float:
-    """Seconds by which a clock is ahead at least, as the answer may have taken any part of the time."""
+    """Return the least seconds by which a clock is ahead: the answer may be from any part of the wait."""
     return max(0.0, theirs - answered) - max(0.0, asked - theirs)
 
 

@@ -1,4 +1,4 @@
-"""Whether the log and the rows that were made from it belong together."""
+"""Check that the log reaches as far as the rows: a lost log, or an older one that was restored, does not."""
 
 from nats.aio.client import Client
 
@@ -8,7 +8,7 @@ from mnemon_infra.database.projections.newest_position import newest_position
 
 
 class LogLost(Exception):
-    """The rows are of events that the log does not have; the message says what to do."""
+    """The database has rows of events that the log does not have; the message says what to do."""
 
     def __init__(self, end: int, position: int) -> None:
         super().__init__(
@@ -20,14 +20,14 @@ class LogLost(Exception):
 
 
 async def require_same_log(connection: Client, database: Database) -> None:
-    """Stop before positions are given out a second time: of two events at one, a reader would lose one.
+    """Stop before the log assigns positions a second time: of two events at one position, readers lose one.
 
     Raises:
-        LogLost: the database has what the log has not.
+        LogLost: the database has an event beyond the end of the log.
         DatabaseUnavailable: the database does not answer.
         nats.errors.Error: the server does not answer.
     """
-    # In this order: what is written meanwhile is in the log before it is in the database.
+    # In this order: events that are written meanwhile are in the log before they are in the database.
     position = await database.read(newest_position())
     end = await log_end(connection.jetstream())
     if position > end:

@@ -1,6 +1,7 @@
-"""Events that `persist` has ended and that have no row, as when a log is restored beside an older database.
+"""Detection of events that `persist` has ended and that have no row.
 
-A snapshot of a stream has the positions of its consumers in it: what the rows lack would never be delivered.
+This happens when a log is restored beside an older database: a snapshot of a stream has the positions of
+its consumers in it, so the server would never deliver the events that the rows lack.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,20 +29,20 @@ from mnemon_infra.delivery import Delivery
 log = structlog.get_logger("app")
 
 LOOKED_BACK: Final = 200
-"""Events before the applied position that are looked at also where newer rows are there."""
+"""Events before the applied position that are checked even if newer rows exist."""
 
 
 async def first_missing(connection: Client, database: Database) -> int | None:
-    """The first log position, of the latest ones, that `persist` has ended and that has no row.
+    """Return the first of the latest log positions that `persist` has ended and that has no row.
 
-    It looks at the events after the newest row, and at `LOOKED_BACK` before the applied position; an audit
-    looks at all.
+    It checks the events after the newest row, and the last `LOOKED_BACK` before the applied position; an
+    audit checks all. None if no row is missing.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
         nats.errors.Error: the server does not answer.
     """
-    # In this order: what is ended later may have its row later.
+    # In this order: an event that is ended later may get its row later.
     applied = await applied_position(connection.jetstream())
     newest = await database.read(newest_position())
     after = max(0, min(newest, applied - LOOKED_BACK))
@@ -58,7 +59,7 @@ async def first_missing(connection: Client, database: Database) -> int | None:
 
 
 async def replay_missing(connection: Client, database: Database) -> None:
-    """Have `persist` read the log from its start if rows are missing. Those that are there stay as they are.
+    """Have `persist` read the log from its start if rows are missing. Existing rows do not change.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
@@ -66,7 +67,7 @@ async def replay_missing(connection: Client, database: Database) -> None:
     """
     if await first_missing(connection, database) is None:
         return
-    # Of several processes that start at the same time, one sees to it.
+    # Of several processes that start at the same time, one does it.
     async with locked(database, "persist", "replay"):
         position = await first_missing(connection, database)
         if position is not None:

@@ -1,4 +1,4 @@
-"""What a process knows of itself and its servers, looked at when somebody asks over HTTP."""
+"""Health probe: checks the process and its servers, and updates gauges, when a client asks over HTTP."""
 
 import asyncio
 import time
@@ -25,10 +25,10 @@ from mnemon_infra.vectors.port import Collection as Points
 from mnemon_infra.vectors.port import VectorStore, VectorsUnavailable
 
 FRESH: Final = 1.0
-"""Seconds for which a look serves everybody who asks."""
+"""Seconds for which one check serves all clients."""
 
 SELDOM: Final = 60.0
-"""The same for what takes a while to count: vectors, and what is on the disk."""
+"""Seconds between counts that take a while: vectors, and sizes on the disk."""
 
 PATIENCE: Final = 4.0
 """Seconds that the servers have to answer."""
@@ -42,12 +42,12 @@ _POOLS: Final = {"mnemon-compact-models": "compact", "mnemon-extract-models": "e
 
 
 class ProcessProbe:
-    """Looks at this process.
+    """Checks this process.
 
     Args:
         names: the consumers that it runs.
         deployment: where its servers are.
-        measure: brings other measurements up to date.
+        measure: updates the gauges of other modules.
     """
 
     def __init__(self, names: Collection[str], deployment: Deployment, measure: Callable[[], None]) -> None:
@@ -65,7 +65,7 @@ class ProcessProbe:
     async def begun(
         self, connection: Client, database: Database, vectors: VectorStore | None
     ) -> AsyncIterator[None]:
-        """From now on the consumers run, until the end of the block."""
+        """Report the process as running until the end of the block: its consumers run."""
         self._connection, self._database, self._vectors = connection, database, vectors
         self._looked_at = float("-inf")
         try:
@@ -75,7 +75,7 @@ class ProcessProbe:
             self._reasons = ["it is ending"]
 
     async def look(self) -> Sequence[str]:
-        """Measure; why the process cannot do its work, or nothing."""
+        """Update the gauges. Return the reasons for which the process cannot do its work; none if it can."""
         async with self._looking:
             connection, database = self._connection, self._database
             if connection is None or database is None:
@@ -97,7 +97,7 @@ class ProcessProbe:
             async with asyncio.timeout(PATIENCE):
                 return await self._streams(connection.jetstream())
         except (nats.errors.Error, TimeoutError, OSError) as error:
-            for gauge in _OF_THE_BROKER:  # better nothing than what was so a while ago
+            for gauge in _OF_THE_BROKER:  # no values are better than old ones
                 gauge.replace({})
             return [f"the NATS server does not answer: {error!r}"]
 
@@ -162,7 +162,7 @@ class ProcessProbe:
         return []
 
     def _own(self) -> None:
-        """What the process knows by itself."""
+        """Update the gauges that need no server."""
         for pool in pools():
             name = _POOLS.get(pool.name, "consumers")
             metrics.POOL.set(pool.idle, name, "idle")
@@ -172,7 +172,7 @@ class ProcessProbe:
 
 
 def _measure(found: Sequence[Generation]) -> None:
-    """What the generations of the rows take, and how far the next one is."""
+    """Set the gauges of the generations' sizes, and of the next generation's progress."""
     taken: dict[str, float] = {}
     for each in found:
         taken[each.kind] = taken.get(each.kind, 0) + each.bytes
@@ -187,7 +187,7 @@ def _stopped(infos: Mapping[str, ConsumerInfo], name: str) -> bool:
 
 
 async def _oldest(stream_context: JetStreamContext, info: ConsumerInfo) -> float:
-    """Age in seconds of the oldest message that a consumer has not ended."""
+    """Return the age in seconds of the oldest message that a consumer has not ended."""
     if not (info.num_pending or info.num_ack_pending):
         return 0.0
     floor = info.ack_floor.stream_seq if info.ack_floor else 0

@@ -1,1 +1,1 @@
-"""What Prometheus and Grafana are given: scrape configurations, alert rules, a dashboard."""
+"""Configuration for Prometheus and Grafana: scrape configurations, alert rules, a dashboard."""

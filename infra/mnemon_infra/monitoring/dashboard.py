@@ -1,4 +1,4 @@
-"""The dashboard, drawn. `python -m mnemon_infra.monitoring.dashboard` writes what Grafana reads."""
+"""Writer of the Grafana dashboard: `python -m mnemon_infra.monitoring.dashboard` writes its file."""
 
 import json
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def queries() -> Iterator[str]:
-    """All that the dashboard asks Prometheus for."""
+    """Yield all PromQL queries of the dashboard."""
     for _, panels in ROWS:
         for panel in panels:
             yield from (query for query, _ in panel.queries)
 
 
 def document() -> dict[str, Any]:
-    """The dashboard, as Grafana reads it."""
+    """Return the dashboard in Grafana's format."""
     return {
         "uid": "mnemon",
         "title": "mnemon",
@@ -99,7 +99,7 @@ _OPTIONS: Final[dict[PanelKind, dict[str, Any]]] = {
 
 
 def spelled() -> str:
-    """The file's text."""
+    """Return the text of the dashboard's file."""
     return json.dumps(document(), indent=2) + "\n"
 
 

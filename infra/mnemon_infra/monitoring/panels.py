@@ -1,4 +1,4 @@
-"""What the dashboard shows: its panels, and what each asks Prometheus for."""
+"""Panels of the dashboard, with their PromQL queries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Final, Literal
 PanelKind = Literal["timeseries", "stat"]
 
 PanelQuery = tuple[str, str]
-"""PromQL, and what a line of the result is called."""
+"""PromQL, and the legend of a line of the result."""
 
 _RATE: Final = "[$__rate_interval]"
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel, `width` of 24 columns wide. `text` is shown beside the title when somebody asks."""
+    """A panel, `width` of 24 columns wide. Grafana shows `text` beside the title on request."""
 
     title: str
     queries: Sequence[PanelQuery]
@@ -30,18 +30,18 @@ def _stat(title: str, expression: str, unit: str = "short", text: str = "") -> P
 
 
 def _rate(metric: str, by: str, where: str = "") -> PanelQuery:
-    """How fast a counter grows, a line for each value of some labels."""
+    """Return the rate of a counter, with a line for each combination of some labels."""
     return f"sum by ({by}) (rate({metric}{where}{_RATE}))", _called(by)
 
 
 def _seldom(metric: str, by: str, where: str = "") -> PanelQuery:
-    """The same where there may be nothing to count for weeks."""
+    """Return the same for a counter that may have nothing to count for weeks."""
     expression, called = _rate(metric, by, where)
     return f"{expression} or on() vector(0)", called
 
 
 def _share(metric: str, by: str, where: str) -> PanelQuery:
-    """How much of a counter's growth is of that kind."""
+    """Return the share of a counter's rate that matches a condition."""
     (of_that_kind, called), (all_of_it, _) = _rate(metric, by, where), _rate(metric, by)
     return f"{of_that_kind} / ({all_of_it} > 0)", called
 
@@ -61,7 +61,7 @@ def _quantiles(histogram: str, by: str = "", where: str = "", called: str = "") 
 
 
 def _most(expression: str, by: str) -> PanelQuery:
-    """What every process shows alike, since the server says it."""
+    """Return a gauge that every process shows alike, since the server reports it, as one line."""
     return f"max by ({by}) ({expression})", _called(by)
 
 

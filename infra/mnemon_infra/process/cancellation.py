@@ -1,6 +1,6 @@
-"""Cancellations, and what goes on after them.
+"""Cancellation: a repair of `asyncio.wait_for`, and a callback for abandoned tasks.
 
-Python 3.11 loses cancellations: whoever is cancelled while an answer has just come goes on with it.
+Python 3.11 loses cancellations: a task that is cancelled just when its answer arrives continues.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ _wait_for = asyncio.wait_for
 
 
 async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> AwaitedValue:  # noqa: ASYNC109 - as it is
-    """`asyncio.wait_for` as Python has it from 3.12 on."""
+    """Behave as `asyncio.wait_for` of Python 3.12."""
     if timeout is not None and timeout <= 0:
         return await _wait_for(answer, timeout)
     async with asyncio.timeout(timeout):
@@ -22,10 +22,10 @@ async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> Aw
 
 
 def heed_cancellations() -> None:
-    """Have every library heed them, nats-py above all, which waits for each answer in this way.
+    """Replace `asyncio.wait_for` for every library, above all nats-py, which waits for each answer with it.
 
-    A Ctrl-C would otherwise be lost now and then, and the more often the more there is to do. To be called
-    first in a process: what imports the function by its name keeps the one it found.
+    Otherwise a Ctrl-C is lost now and then, and more often under load. Call it first in a process: a module
+    that imports the function by its name keeps the one that it found. From Python 3.12 on it does nothing.
     """
     if sys.version_info < (3, 12):
         patched: Any = asyncio
@@ -33,6 +33,6 @@ def heed_cancellations() -> None:
 
 
 def abandon_quietly(task: "asyncio.Future[Any]") -> None:
-    """Keep asyncio from reporting a task that fails after whoever asked has gone; a callback of the task."""
+    """Keep asyncio from reporting a task that fails after its callers have gone. It is a done callback."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""The folder that a stack keeps its data in: who holds it, and where its servers answer."""
+"""Data folder of a stack: its lock, and the endpoints of the running servers."""
 
 import fcntl
 import json
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FolderInUse(Exception):
-    """Another process runs a stack in the folder. `pid` and `since` are None while it has not said so yet."""
+    """Another process runs a stack in the folder. `pid` and `since` are None until it has written them."""
 
     def __init__(self, data: Path, pid: int | None, since: str | None) -> None:
         holder = "another process" if pid is None else f"process {pid}, since {since}"
@@ -26,7 +26,7 @@ class FolderInUse(Exception):
 
 
 class Endpoints(BaseModel):
-    """Where a running stack answers: `DIR/endpoints.json`, which other people's scripts rely on."""
+    """Addresses of a running stack's servers: `DIR/endpoints.json`, which scripts of users rely on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +37,7 @@ class Endpoints(BaseModel):
 
     @classmethod
     def read(cls, data: Path) -> "Endpoints | None":
-        """The endpoints of the stack in this folder; None when none is ready there."""
+        """Read the endpoints of the stack in this folder; None when no stack is ready there."""
         try:
             return cls.model_validate_json((data / "endpoints.json").read_bytes())
         except (FileNotFoundError, NotADirectoryError, ValidationError):
@@ -45,10 +45,10 @@ class Endpoints(BaseModel):
 
     @classmethod
     def of(cls, deployment: "Deployment") -> "Endpoints":
-        """The servers of a deployment, as a client of any language wants them.
+        """Return the servers of a deployment, in addresses that clients of any language take.
 
         Raises:
-            ValidationError: not all of them are known.
+            ValidationError: the address of NATS or of the database is not known.
         """
         database = deployment.database_url
         return cls(
@@ -58,17 +58,17 @@ class Endpoints(BaseModel):
         )
 
     def write(self, data: Path) -> None:
-        """Say that everything answers."""
+        """Write the file, which announces that every server answers."""
         replace(data / "endpoints.json", self.model_dump_json() + "\n")
 
     @staticmethod
     def remove(data: Path) -> None:
-        """Say that not everything answers."""
+        """Remove the file, since not every server answers."""
         (data / "endpoints.json").unlink(missing_ok=True)
 
 
 def forget_killed(data: Path) -> None:
-    """Remove what a killed run announced. `mnemon up` does it first: nobody shall take it for the new run's.
+    """Remove the endpoints of a killed run. `mnemon up` does it first, so that no script takes them for new.
 
     Raises:
         FolderInUse: the run is alive.
@@ -78,7 +78,7 @@ def forget_killed(data: Path) -> None:
 
 
 def holder_of(data: Path) -> str | None:
-    """Return which process runs a stack in the folder, in words; None without one. Writes nothing."""
+    """Return the process that runs a stack in the folder, in words; None without one. Write nothing."""
     import psutil  # most commands find a stack that answers, and need no processes
 
     try:
@@ -87,7 +87,7 @@ def holder_of(data: Path) -> str | None:
         return None
     with lock:
         pid, since = _holder(lock.read())
-        # First: a lock that is tried for is in the way of a stack that is about to start.
+        # First: trying for the lock is in the way of a stack that is about to start.
         if pid is None or not psutil.pid_exists(pid):
             return None
         try:
@@ -99,10 +99,10 @@ def holder_of(data: Path) -> str | None:
 
 @contextmanager
 def held(data: Path) -> Iterator[None]:
-    """Hold the folder, created if absent. The lock is the kernel's, and ends with the process in any case.
+    """Lock the folder, which is created if absent. The kernel releases the lock when the process ends.
 
     Raises:
-        FolderInUse: another process holds it.
+        FolderInUse: another process holds the lock.
     """
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (data / "lock").open("a+", encoding="utf-8") as lock:
@@ -119,7 +119,7 @@ def held(data: Path) -> Iterator[None]:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file that only this user may read, so that a reader finds the old text or the new one."""
+    """Write a file that only this user may read. A reader finds the old text or the new one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     draft.write_text(text, encoding="utf-8")

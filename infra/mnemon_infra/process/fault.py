@@ -1,4 +1,4 @@
-"""A fault that this process cannot go on with: it ends in good order, and says that nobody asked it to."""
+"""Faults that a process cannot survive: it ends in good order, and reports that no operator requested it."""
 
 import signal
 
@@ -6,17 +6,17 @@ _reported: list[str] = []
 
 
 def end_process(problem: str) -> None:
-    """Have this process end as by SIGTERM; the command that runs it ends with 3.
+    """End this process as SIGTERM does; the command that runs it then exits with code 3.
 
     Args:
-        problem: what happened, and what to do about it.
+        problem: what happened, and the next step.
     """
     _reported.append(problem)
     signal.raise_signal(signal.SIGTERM)
 
 
 def take_fault() -> str | None:
-    """Return the first fault since the last call; None where there was none."""
+    """Return the first fault since the last call; None if there was none."""
     problem = _reported[0] if _reported else None
     _reported.clear()
     return problem

@@ -1,4 +1,4 @@
-"""A gate in front of some work: closed, nothing new begins, and what is under way comes to its end."""
+"""Gate in front of some work: when it is closed, no new work begins, and running work ends."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 
 class Gate:
-    """Open at first.
+    """A gate, open at first.
 
     Attributes:
-        exchanges: how often what the work is about was exchanged for something else, as far as is known here.
+        exchanges: how often the object of the work was exchanged for another, as far as this process knows.
     """
 
     def __init__(self) -> None:
@@ -25,12 +25,12 @@ class Gate:
         return self._is_open.is_set()
 
     def exchanged(self) -> None:
-        """Whoever remembers something of before has to look again."""
+        """Count an exchange. Callers that remember something of the former object compare the count."""
         self.exchanges += 1
 
     @asynccontextmanager
     async def passed(self) -> AsyncIterator[None]:
-        """Do a piece of work once the gate is open; it is not to be passed again within."""
+        """Do a piece of work once the gate is open. Do not nest it."""
         while not self._is_open.is_set():
             await self._is_open.wait()
         self._inside += 1
@@ -43,10 +43,10 @@ class Gate:
                 self._is_empty.set()
 
     async def close(self) -> None:
-        """Return when nothing is under way any more."""
+        """Close the gate, and return when no work is running any more."""
         self._is_open.clear()
         await self._is_empty.wait()
 
     def open(self) -> None:
-        """Let everybody go on."""
+        """Open the gate: waiting work begins."""
         self._is_open.set()

@@ -1,4 +1,4 @@
-"""Who asks goes first: background work that shares an event loop with the answers gives way to them."""
+"""Priority of requests: background work on the same event loop gives way to requests."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager, suppress
 from weakref import WeakKeyDictionary
 
 PATIENCE = 0.02
-"""Seconds that a piece of background work waits at most: it goes on, however much is asked."""
+"""Seconds that a piece of background work waits at most, whatever the number of requests."""
 
 REST = 0.003
-"""Seconds after an answer that nothing else is begun in: whoever got it may ask again at once."""
+"""Seconds after an answer in which no background work begins: the client may ask again at once."""
 
 
 class _Front:
-    """What is being answered on one event loop, and who waits for the end of it."""
+    """Requests that are being answered on one event loop, and the background work that waits for them."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -23,11 +23,11 @@ class _Front:
         self.turn = asyncio.Lock()
 
     def left(self) -> float:
-        """Seconds of `REST` that are left."""
+        """Return the seconds of `REST` that are left."""
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def rested(self) -> None:
-        """Wait until nothing is asked, and has not been for `REST`."""
+        """Wait until there have been no requests for `REST` seconds."""
         while (left := self.left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 
@@ -45,7 +45,7 @@ def _front() -> _Front:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Have background work give way as long as the block lasts."""
+    """Have background work give way while the block runs."""
     front = _front()
     front.requests += 1
     front.quiet.clear()
@@ -59,10 +59,10 @@ def answering() -> Iterator[None]:
 
 
 async def give_way() -> None:
-    """Wait while something is being answered, `PATIENCE` at most: to be called before each piece of work.
+    """Wait while a request is being answered, `PATIENCE` seconds at most. Call it before each piece of work.
 
-    One piece is let on at a time, and what came in meanwhile is seen before the next: all that waits would
-    otherwise go on at once, and whoever asks then would wait for all of it.
+    It lets one piece of work begin at a time, and sees requests that arrive meanwhile before the next.
+    Otherwise all waiting work would begin at once, and the next request would wait for all of it.
     """
     front = _front()
     async with front.turn:

@@ -1,1 +1,1 @@
-"""Rebuilding rows from the log."""
+"""Rebuild of rows from the log."""

@@ -1,4 +1,4 @@
-"""Generations are made, brought up to date, and put in the place of the live one."""
+"""Generations of a rebuild: creating one, catching up with the log, and swapping it with the live one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,24 +21,24 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 NEAR: Final = 2000
-"""Events that may be left when the writers are asked to wait: they wait for tenths of a second."""
+"""Events that may be left when the writers have to wait: they wait for tenths of a second."""
 
 PATIENCE: Final = 300.0
-"""Seconds for a moment in which nobody writes: whoever asks a model holds what is to be moved."""
+"""Seconds to wait for a moment without writers: work that asks a model locks tables that the swap moves."""
 
 
 class RebuildProgress(Protocol):
-    """Who watches."""
+    """Receiver of progress reports."""
 
     def at(self, reached: int, up_to: int) -> None:
-        """So far it is, and so far it goes."""
+        """Report progress: the position that is reached, and the last one."""
 
     def say(self, line: str) -> None:
-        """Something that a person wants to know."""
+        """Report a line for an operator."""
 
 
 class InTheWay(Exception):
-    """It cannot be done as things are. `next_step` is what can be done about it."""
+    """The operation is not possible now. `next_step` says what to do about it."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
@@ -46,7 +46,7 @@ class InTheWay(Exception):
 
 
 class Site(NamedTuple):
-    """Where generations are made. `database` is the live one."""
+    """Connections of a rebuild. `database` is the live generation."""
 
     deployment: Deployment
     connection: Client
@@ -60,10 +60,10 @@ class Site(NamedTuple):
         return await generations.generations(self.database, self.live)
 
     async def found(self, schema: str) -> Generation | None:
-        """The generation of this name; None where there is none.
+        """Return the generation of this name; None if there is none.
 
         Raises:
-            InTheWay: something else has this name.
+            InTheWay: the schema of this name is not of a rebuild.
             DatabaseUnavailable: the database cannot answer now.
         """
         found = next((each for each in await self.generations() if each.schema == schema), None)
@@ -77,13 +77,13 @@ class Site(NamedTuple):
         return await log_end(self.connection.jetstream())
 
     async def applied(self) -> int:
-        """How far the live generation is."""
+        """Return the applied position of the live generation."""
         return await applied_position(self.connection.jetstream())
 
 
 @asynccontextmanager
 async def site(deployment: Deployment) -> AsyncIterator[Site]:
-    """The servers of a deployment, to look what is there.
+    """Connect to the servers of a deployment, for reading.
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
@@ -100,11 +100,11 @@ async def site(deployment: Deployment) -> AsyncIterator[Site]:
 
 @asynccontextmanager
 async def site_alone(deployment: Deployment) -> AsyncIterator[Site]:
-    """The same, for the one who changes something.
+    """Connect to the servers of a deployment, and lock out other rebuilds.
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
-        InTheWay: somebody else is at it.
+        InTheWay: another rebuild runs on this database.
     """
     async with (
         site(deployment) as place,
@@ -119,10 +119,19 @@ async def site_alone(deployment: Deployment) -> AsyncIterator[Site]:
 async def made(
     place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
-    """A generation to be filled: a new one, or one that an earlier attempt has left.
+    """Open a generation to fill: a new one, or one that an earlier attempt has left.
+
+    A generation of another version or of another log is dropped and begun again.
+
+    Args:
+        place: connections of the rebuild.
+        kind: kind of the generation, which gives its name.
+        progress: receives progress reports.
+        up_to: log position of a snapshot; None for the other kinds.
 
     Raises:
-        InTheWay: something else has its name.
+        InTheWay: a schema of its name is not of a rebuild.
+        NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot do it now.
     """
     schema = name_of(place.live, kind, up_to)
@@ -143,10 +152,10 @@ async def made(
 
 @asynccontextmanager
 async def former(place: Site) -> AsyncIterator[Replay]:
-    """The generation that was live before the last switch.
+    """Open the generation that was live before the last swap.
 
     Raises:
-        InTheWay: there is none that could take over.
+        InTheWay: there is none, or it has another schema revision.
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, "former")
@@ -175,7 +184,7 @@ async def _opened(place: Site, schema: str) -> AsyncIterator[Database]:
 
 
 async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> None:
-    """Bring a generation to the end of the log, or nearly so where more comes all the time.
+    """Bring a generation to the end of the log, or nearly so if more events keep coming.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
@@ -189,7 +198,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
 
 
 async def _nothing_else(connection: Connection, former: str) -> None:
-    """Rows are all that changes."""
+    """Do nothing: a swap of rows has no further change."""
 
 
 async def take_over(
@@ -198,19 +207,19 @@ async def take_over(
     progress: RebuildProgress,
     also: Callable[[Connection, str], Awaitable[None]] = _nothing_else,
 ) -> None:
-    """Put a generation in the place of the live one, in one transaction. Nothing is lost, readers go on.
+    """Swap the live generation for another, in one transaction. No event is lost, and readers proceed.
 
     Writers wait from the moment at which all that they wrote can be replayed to the moment at which the name
     leads to the new tables.
 
     Args:
-        place: where.
-        replay: the generation.
-        progress: who watches.
-        also: done in the same transaction, with the name of the former generation.
+        place: connections of the rebuild.
+        replay: the new generation.
+        progress: receives progress reports.
+        also: runs in the same transaction, with the name of the former generation.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable: it is as it was before.
+        nats.errors.Error, DatabaseUnavailable: nothing has changed.
     """
     await catch_up(place, replay, progress)
     await generations.analyze(replay.database)

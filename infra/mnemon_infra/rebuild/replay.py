@@ -1,4 +1,4 @@
-"""From the log into a generation: page by page, in little memory, and on from where it was left."""
+"""Replay of the log into a generation: page by page, in little memory, resuming where it stopped."""
 
 import asyncio
 from collections import deque
@@ -22,10 +22,10 @@ from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
 
 PAGE: Final = 2000
-"""Events of a transaction: beyond, PostgreSQL is hardly faster, and the memory grows."""
+"""Events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
 
 WRITERS: Final = 2
-"""Pages that are written at the same time: one is taken apart while the other is stored."""
+"""Pages that are written at the same time: one is parsed while the other is stored."""
 
 SWEEPERS: Final = 2
 """Transactions that remove content at the same time."""
@@ -43,8 +43,8 @@ class Replay:
     Attributes:
         database: the generation.
         schema: its name.
-        reached: the log up to here is in it, for good.
-        events: that were read for it here; what is erased leaves positions without one.
+        reached: the position up to which the log is durably in it.
+        events: number of events that this object has read for it; erased events leave positions without one.
     """
 
     def __init__(self, connection: Client, database: Database, schema: str, reached: int) -> None:
@@ -55,17 +55,17 @@ class Replay:
         self._connection = connection
 
     async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
-        """Write what the log has up to a position, and remove what is gone by then.
+        """Write the log up to a position, and remove the content that has ended by then.
 
-        What cannot be read is left out: it is a dead letter already.
+        Invalid events are left out: they are dead letters already.
 
         Args:
-            position: the last that is written.
-            at: told how far it is.
+            position: the last position to write.
+            at: called with each position that is reached.
 
         Raises:
-            nats.errors.Error: the server does not answer; what is written down as reached, is.
-            DatabaseUnavailable: the same of the database.
+            nats.errors.Error: the server does not answer; the noted position stays valid.
+            DatabaseUnavailable: the database does not answer; the noted position stays valid.
         """
         under_way: deque[_UnderWay] = deque()
         try:
@@ -89,12 +89,13 @@ class Replay:
         await self._sweep()
 
     async def forget_later(self) -> None:
-        """Remove what was erased beyond where it is, of which it is never told where it goes no further.
+        """Apply erasures beyond the position reached, which this generation would otherwise never learn of.
 
-        Who erases goes through all generations, and finds no rows that were read but not yet written.
+        It is for a generation that goes no further. An erasure visits all generations, but finds no rows that
+        were read and not yet written.
 
         Raises:
-            nats.errors.Error, DatabaseUnavailable: it may be done again.
+            nats.errors.Error, DatabaseUnavailable: the call may be repeated.
         """
         erasures = event_filter("user.erased")
         async with aclosing(pages(self._connection, erasures, self.reached)) as later:
@@ -130,7 +131,7 @@ class Replay:
 
 
 def rows_of(deliveries: Sequence[Delivery]) -> Rows:
-    """The rows of events; what cannot be read has none."""
+    """Return the rows of events; an invalid event has none."""
     rows = Rows()
     for delivery in deliveries:
         try:

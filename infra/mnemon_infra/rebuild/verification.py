@@ -1,4 +1,4 @@
-"""Whether the live generation is what the log says: row for row, against one that was just made from it."""
+"""Verification of the live generation: row for row, against a generation that was just replayed."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ SHOWN: Final = 20
 """Differences that are kept to be shown; all are counted."""
 
 ROUNDS: Final = 10
-"""How often what differs is looked at again while both sides move."""
+"""Comparisons of a page that differs, at most, while both generations change."""
 
 PATIENCE: Final = 20.0
-"""Seconds for `persist` to write what the log has, and to remove what is gone."""
+"""Seconds for `persist` to reach the end of the log, and to sweep."""
 
 _PAUSE: Final = 0.1
 _SWEEPS: Final = "work.persist.>"
@@ -28,14 +28,14 @@ _SWEEPS: Final = "work.persist.>"
 
 @dataclass(slots=True)
 class RowVerification:
-    """What was found.
+    """Result of a verification.
 
     Attributes:
-        position: both were compared up to here.
-        rows: of the live one that were compared, by table.
+        position: the log position up to which both were compared.
+        rows: rows of the live generation that were compared, by table.
         counts: differences, by table.
-        first: some of them.
-        is_settled: `persist` had come to the end of the log, and had removed what is gone.
+        first: the first `SHOWN` differences.
+        is_settled: `persist` had reached the end of the log, and had no sweep left.
     """
 
     position: int = 0
@@ -50,9 +50,9 @@ class RowVerification:
 
 
 class Verifying:
-    """Compares the live generation with a replay, which is brought to where the live one is.
+    """Compares the live generation with a replay, which it brings to the same position.
 
-    Both may move meanwhile: what differs is looked at again when the other side has caught up.
+    Both may change meanwhile: rows that differ are compared again when the other side has caught up.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Verifying:
         self._verdict = RowVerification()
 
     async def verdict(self) -> RowVerification:
-        """Compare all that is projected.
+        """Compare all projections.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
@@ -109,20 +109,20 @@ class Verifying:
         return await self._replay.database.read(compared(table, *schemas, after, self._verdict.position))
 
     async def level(self) -> None:
-        """Wait for `persist`, a little while at most, and bring the replay to where it is.
+        """Wait for `persist`, `patience` seconds at most, and bring the replay to its applied position.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
         end = monotonic() + self._patience
-        # The server says when a consumer has nothing left to those only who ask.
+        # The server does not announce that a consumer has nothing left, so this polls.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
         await self._follow()
         self._verdict.is_settled = settled
 
     async def _follow(self) -> None:
-        """To where the live one is, and no further: what a later event removes is still there in it."""
+        """Replay to the live generation's position and no further: it still has what later events remove."""
         applied = await self._place.applied()
         await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)

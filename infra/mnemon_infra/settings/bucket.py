@@ -1,4 +1,4 @@
-"""The settings bucket, and the newest that it has."""
+"""Settings bucket: reading its newest entries, its history, and writing entries."""
 
 import asyncio
 from contextlib import suppress
@@ -28,10 +28,10 @@ TIMEOUT = 5.0
 """Seconds for the server to answer."""
 
 _BY: Final = "Mnemon-By"
-"""The header that has the name of the connection by which an entry was set, such as `mnemon-admin`."""
+"""Header with the name of the connection that set an entry, such as `mnemon-admin`."""
 
 _OVERTAKEN: Final = (10071, 10164)
-"""What the server calls it when a key has changed since it was read."""
+"""Error codes of the server for a key that has changed since it was read."""
 
 
 class SettingsNotProvisioned(Exception):
@@ -42,18 +42,18 @@ class SettingsEntry(NamedTuple):
     """The newest entry of a key."""
 
     document: Document
-    """What is set, which may come from an older entry where this one is not valid."""
+    """The settings that apply, which may be of an older entry if this one is not valid."""
     revision: int
-    """0 where the key was never written."""
+    """0 if the key was never written."""
     body: bytes
-    """As it is stored."""
+    """The entry's bytes as stored."""
 
 
 async def open_bucket(connection: Client) -> KeyValue:
-    """The bucket.
+    """Open the bucket.
 
     Raises:
-        SettingsNotProvisioned: it is absent.
+        SettingsNotProvisioned: the bucket is absent.
     """
     try:
         return await connection.jetstream(timeout=TIMEOUT).key_value(SETTINGS)
@@ -62,7 +62,7 @@ async def open_bucket(connection: Client) -> KeyValue:
 
 
 async def newest_default(bucket: KeyValue) -> SettingsEntry:
-    """The settings of everybody. Where the newest entry is not valid, those of the newest that is."""
+    """Return the general settings. If the newest entry is not valid, the newest valid one applies."""
     body, revision = await _newest(bucket, DEFAULT_KEY)
     try:
         return SettingsEntry(valid_default(body), revision, body)
@@ -75,7 +75,7 @@ async def newest_default(bucket: KeyValue) -> SettingsEntry:
 
 
 async def newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
-    """What a tenant has of its own; nothing where the newest entry is no document."""
+    """Return a tenant's own settings; none if the newest entry is no document."""
     body, revision = await _newest(bucket, key)
     try:
         return SettingsEntry(read_document(body), revision, body)
@@ -86,22 +86,28 @@ async def newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
 
 async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
     try:
-        # A tenant may be spelled with more than nats-py takes for a key; the server takes any token.
+        # A tenant's key may have characters that nats-py refuses; the server takes any token.
         entry = await bucket.get(key, validate_keys=False)
     except KeyNotFoundError as error:
-        return b"", error.entry.revision if error.entry else 0  # what was deleted has a revision too
+        return b"", error.entry.revision if error.entry else 0  # a deletion has a revision too
     return entry.value or b"", entry.revision or 0
 
 
 async def put(connection: Client, key: str, body: bytes, last: int) -> int:
-    """Write an entry, with who does; nats-py's `update` has no room for that.
+    """Write an entry with the connection's name in a header, which nats-py's `update` cannot send.
+
+    Args:
+        connection: to the server.
+        key: the key.
+        body: the entry's bytes.
+        last: the revision that the newest entry must have; 0 if there must be none.
 
     Returns:
-        Its revision.
+        The entry's revision.
 
     Raises:
         KeyWrongLastSequenceError: the newest entry is not `last` any more.
-        nats.errors.Error: it is not known whether it is written.
+        nats.errors.Error: it is unknown whether the entry is written.
     """
     headers = {
         Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: str(last),
@@ -119,7 +125,7 @@ async def put(connection: Client, key: str, body: bytes, last: int) -> int:
 
 
 async def set_by(connection: Client, revision: int) -> str | None:
-    """The name of the connection by which an entry was set; None where nobody has said.
+    """Return the name of the connection that set an entry; None if the entry names none.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -132,7 +138,7 @@ async def set_by(connection: Client, revision: int) -> str | None:
 
 
 async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
-    """All that is kept of a key, oldest first; deletions too.
+    """Return all kept entries of a key, oldest first, deletions included.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -145,10 +151,10 @@ async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
 
 
 async def entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
-    """What is there of all that is watched, as a watch begins.
+    """Return the entries that exist when a watch begins.
 
-    nats-py marks the end of it too early where the server says that it has sent all, and the last of that
-    has not arrived yet: so the marks are passed over, and what the server says of each entry tells.
+    nats-py sets its end mark too early if the server has sent all entries and the last has not arrived yet.
+    So this passes over the marks, and uses the number of entries left that comes with each entry.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -172,16 +178,16 @@ async def entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
 
 
 async def stop(watcher: KeyValue.KeyWatcher) -> None:
-    """End a watch, also where its connection has ended before."""
+    """End a watch, even if its connection has ended already."""
     with suppress(nats.errors.Error):
         await watcher.stop()  # type: ignore[no-untyped-call]
 
 
 def valid_default(body: bytes | None) -> Document:
-    """A document of the default.
+    """Parse a document of the general settings.
 
     Raises:
-        InvalidBody: it cannot be in force.
+        InvalidBody: the document cannot be in force.
     """
     document = read_document(body)
     in_force(document)
@@ -189,5 +195,5 @@ def valid_default(body: bytes | None) -> Document:
 
 
 def say_invalid(key: str, revision: int | None, error: ValueError) -> None:
-    """Say in the log that an entry is left alone, and why."""
+    """Log that an entry is ignored, and why."""
     log.error("settings rejected as invalid, former ones stay", key=key, revision=revision, error=str(error))

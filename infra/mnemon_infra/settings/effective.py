@@ -1,4 +1,4 @@
-"""The settings in force by name, and where each comes from, for whoever shows them."""
+"""Settings in force by name with their sources, for display."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -10,17 +10,17 @@ from mnemon_contracts.settings.document import DEFAULTS, flat, in_force
 from mnemon_infra.settings.store import documents
 
 Source = Literal["default", "set", "tenant"]
-"""Nobody has set it, it is set for everybody, or the tenant has it of its own."""
+"""Source of a value: the built-in default, the general settings, or the tenant's own settings."""
 
 
 class InForce(NamedTuple):
-    """What holds for everybody, or for a tenant.
+    """Settings in force in general, or for one tenant.
 
     Attributes:
-        values: of every setting.
-        below: what holds where this tenant, or everybody, has set nothing: what one goes back to.
-        sources: of every setting.
-        problem: why what the tenant has of its own is left out; None where it is not.
+        values: value of every setting.
+        below: values that would hold if this tenant, or the general settings, had set nothing.
+        sources: source of every setting.
+        problem: why the tenant's own settings are ignored; None if they are not.
     """
 
     values: Mapping[str, Any]
@@ -30,12 +30,12 @@ class InForce(NamedTuple):
 
 
 async def shown(connection: Client, tenant: str | None = None) -> InForce:
-    """The settings in force, by their full names.
+    """Return the settings in force, by their full names.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await documents(connection, tenant)
     everybody = flat(in_force(default).model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""What was set before, and the way back to it."""
+"""History of settings, and rollback to a former revision."""
 
 import asyncio
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from mnemon_infra.settings.store import change
 
 
 class NoSuchRevision(Exception):
-    """There is nothing to go back to: another key's revision, a deletion, or no longer kept."""
+    """There is no such revision to go back to: it is of another key, a deletion, or no longer kept."""
 
 
 class SettingChange(NamedTuple):
-    """What became of one setting. A tuple of one value, or an empty one where it was not set."""
+    """Change of one setting. `before` and `after` are a tuple of one value, or empty if it was not set."""
 
     setting: str
     before: tuple[Any, ...]
@@ -36,21 +36,21 @@ class Revision:
     revision: int
     at: datetime
     changes: tuple[SettingChange, ...]
-    """Against the entry before; of the oldest that is kept: all that it sets."""
+    """Changes against the entry before; for the oldest kept entry, all settings in it."""
     deleted: bool = False
     problem: str | None = None
-    """Why it could not be in force now."""
+    """Reason for which the entry could not be in force now; None if it could."""
     by: str | None = None
-    """The name of the connection that set it, such as `mnemon-admin`; None where another client has."""
+    """Name of the connection that set it, such as `mnemon-admin`; None if the client gave none."""
 
 
 async def history(connection: Client, tenant: str | None = None) -> list[Revision]:
-    """What was set, oldest first: the last 64 entries.
+    """Return the last 64 entries, oldest first.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
@@ -76,11 +76,12 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
 
 
 async def in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
-    """What was in force for a tenant at a former moment; None where that is not kept, or was not valid.
+    """Return the settings in force for a tenant at a former moment; None if not kept or not valid.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         nats.errors.Error: the server does not answer.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
     documents = []
@@ -101,17 +102,17 @@ async def in_force_at(connection: Client, tenant: str, moment: datetime) -> Sett
 
 
 async def rollback(connection: Client, revision: int, tenant: str | None = None) -> int:
-    """Set again what was set at a revision of the history, and nothing else.
+    """Set the document of a former revision again, and change nothing else.
 
     Returns:
         The revision that is in force now.
 
     Raises:
         NoSuchRevision: the history has no such entry.
-        InvalidBody: what was set then is not valid now.
+        InvalidBody: the document is not valid now.
         SettingsNotProvisioned: the bucket is absent.
-        SettingsContended: others change the same settings all the time.
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        SettingsContended: other writers change the same settings all the time.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     bucket = await open_bucket(connection)
     try:

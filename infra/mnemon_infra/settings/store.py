@@ -1,4 +1,4 @@
-"""The settings bucket: read, watched and written."""
+"""Settings as processes use them: live values, one-off reads, and changes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -35,24 +35,24 @@ PAUSE = 0.2
 """Seconds before a server that has just come back is asked again."""
 
 CHECK_INTERVAL = 5.0
-"""Seconds between two looks whether the bucket is there, and watched."""
+"""Seconds between two checks that the bucket exists and that the watch on it is alive."""
 
 ATTEMPTS = 50
-"""How often a change is made anew because somebody else's came before it."""
+"""Attempts at a change that other writers overtake."""
 
 BACK_OFF = 0.002
-"""Seconds more before each of them: a copy of the bucket may be behind."""
+"""Seconds by which the wait grows with each attempt: a copy of the bucket may be behind."""
 
 
 class SettingsContended(Exception):
-    """Others change the same settings all the time."""
+    """Other writers change the same settings all the time."""
 
 
 class LiveSettings:
-    """The settings as they are now: `value` is the default, `of` a tenant's.
+    """The present settings: `value` is the default, `of` a tenant's.
 
-    Both change by themselves while `watched` is open. An entry of the default that is not valid is not taken
-    over. A tenant whose entry is not valid, or does not go with the default any more, has the default.
+    Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
+    entry is invalid, or does not fit the default any more, has the default.
     """
 
     def __init__(self) -> None:
@@ -62,23 +62,23 @@ class LiveSettings:
         self._of: dict[str, SettingsV1] = {}
 
     def of(self, tenant: str) -> SettingsV1:
-        """What is in force for a tenant."""
+        """Return the settings in force for a tenant."""
         return self._of.get(tenant, self.value)
 
     def all(self) -> Iterable[SettingsV1]:
-        """What is in force for anybody."""
+        """Return all settings in force: the default, and those of each tenant with settings of its own."""
         return [self.value, *self._of.values()]
 
     def tenants(self) -> Iterable[str]:
-        """Those that have settings of their own."""
+        """Return the tenants that have settings of their own."""
         return list(self._of)
 
     @asynccontextmanager
     async def watched(self, connection: Client) -> AsyncIterator[None]:
-        """Follow the bucket. The first values are there on enter.
+        """Follow the bucket until the end of the block. The first values are there on enter.
 
         Raises:
-            SettingsNotProvisioned: there is no bucket to follow.
+            SettingsNotProvisioned: the bucket is absent.
             nats.errors.Error: the server does not answer.
         """
         bucket = await open_bucket(connection)
@@ -95,10 +95,10 @@ class LiveSettings:
     async def _follow(
         self, connection: Client, bucket: KeyValue, watch: "_Watch", reconnected: asyncio.Event
     ) -> None:
-        """Take over what comes. After a reconnect, and after a loss of the bucket, begin anew.
+        """Apply entries as they come. After a reconnect, or a loss of the bucket, start a new watch.
 
-        A server that was restarted has forgotten the watch, and nats-py needs up to 20 s to find that out. A
-        bucket that was deleted and made anew it never finds.
+        A restarted server has forgotten the watch, and nats-py needs up to 20 s to find that out. It never
+        finds out that a bucket was deleted and created again.
         """
         while True:
             taking = asyncio.create_task(self._take_all(watch.watcher))
@@ -132,7 +132,7 @@ class LiveSettings:
                 await asyncio.sleep(PAUSE)
 
     async def _catch_up(self, connection: Client, bucket: KeyValue) -> "_Watch":
-        """Take over all that is in the bucket; what comes later comes by the watcher."""
+        """Load all entries of the bucket; the watcher brings later ones."""
         created = (await connection.jetstream().stream_info(f"KV_{SETTINGS}")).created
         watcher = await bucket.watchall()
         try:
@@ -179,14 +179,14 @@ class LiveSettings:
 
 
 class _Watch(NamedTuple):
-    """A watch, and when the bucket was made that it is on."""
+    """A watch, and the time at which its bucket was created."""
 
     watcher: KeyValue.KeyWatcher
     created: datetime | None
 
 
 async def _lost(connection: Client, watch: _Watch) -> None:
-    """Return when the bucket is not the one that is watched any more, or the server watches it no more."""
+    """Return when the watched bucket was replaced or deleted, or when the server has dropped the watch."""
     assert watch.watcher._sub is not None
     while True:
         await asyncio.sleep(CHECK_INTERVAL)
@@ -198,7 +198,7 @@ async def _lost(connection: Client, watch: _Watch) -> None:
             await watch.watcher._sub.consumer_info()
         except NotFoundError:
             return
-        except nats.errors.Error as error:  # after a reconnect all is read anew
+        except nats.errors.Error as error:  # a reconnect starts a new watch
             log.warning("settings bucket check failed, retrying", error=repr(error))
 
 
@@ -211,11 +211,11 @@ def _tenant(entry: KeyValue.Entry) -> str | None:
 
 
 async def read(connection: Client, tenant: str | None = None) -> SettingsV1:
-    """The settings in force: the default, or a tenant's.
+    """Return the settings in force: the default, or a tenant's.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     default, own = await documents(connection, tenant)
     try:
@@ -225,11 +225,11 @@ async def read(connection: Client, tenant: str | None = None) -> SettingsV1:
 
 
 async def documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
-    """What was set for everybody, and what for a tenant besides; they need not go together.
+    """Return the general settings, and a tenant's own; the two together need not be valid.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
@@ -239,11 +239,11 @@ async def documents(connection: Client, tenant: str | None = None) -> tuple[Docu
 
 
 async def change(connection: Client, edit: Callable[[Document], Document], tenant: str | None = None) -> int:
-    """Change what is set, in every process. What somebody else changes at the same time is kept.
+    """Change settings in every process. A concurrent change by another writer is kept.
 
     Args:
         connection: to the server.
-        edit: makes the new document of the present one; called again where that has changed meanwhile.
+        edit: makes the new document from the present one; called again if that has changed meanwhile.
         tenant: whose settings; None: the default.
 
     Returns:
@@ -252,8 +252,8 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
     Raises:
         InvalidBody: the outcome is not valid; nothing is changed.
         SettingsNotProvisioned: the bucket is absent.
-        SettingsContended: others were faster, every time.
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        SettingsContended: other writers were faster, every time.
+        mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
@@ -276,7 +276,7 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
 
 
 async def write(connection: Client, settings: SettingsV1) -> int:
-    """Put these settings in force as the default, whatever was set before; raises as `change` does.
+    """Replace the default by these settings, whatever was set before. It raises as `change` does.
 
     Returns:
         Their revision.

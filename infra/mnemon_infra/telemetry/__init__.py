@@ -1,1 +1,1 @@
-"""What the system says about itself."""
+"""Telemetry: metrics, traces, logs and health checks."""

@@ -1,6 +1,6 @@
-"""A process over HTTP: `/metrics` for Prometheus, `/healthz` and `/readyz` for whoever runs it.
+"""HTTP endpoint of a process: `/metrics` for Prometheus, `/healthz` and `/readyz` for its supervisor.
 
-In a thread of its own, so that it answers also while the event loop does not turn, and says so.
+It runs in a thread of its own, so that it answers, and reports the fault, even while the event loop hangs.
 """
 
 import asyncio
@@ -26,30 +26,30 @@ from mnemon_infra.telemetry.host_header import host_name, is_address_or_localhos
 log = structlog.get_logger("telemetry")
 
 PATIENCE: Final = 5.0
-"""Seconds for the event loop to look."""
+"""Seconds for the event loop to answer a health probe."""
 
 _POLL: Final = 0.1
-"""Seconds until the thread notices that it is to end."""
+"""Seconds within which the thread notices that it has to end."""
 
 HealthProbe = Callable[[], Coroutine[Any, Any, Sequence[str]]]
-"""Looks how the process fares; why it cannot do its work, or nothing."""
+"""Checks the process. Returns the reasons for which it cannot do its work; none if it can."""
 
 
 class MetricsPortTaken(Exception):
-    """Somebody else listens there, or may not be listened there; the message has the next step."""
+    """The address is in use or may not be used; the message has the next step."""
 
 
 @asynccontextmanager
 async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[None]:
-    """Answer until the end of the block.
+    """Serve HTTP until the end of the block.
 
     Args:
         host: address to listen at.
-        port: the same; 0 takes a free one.
-        look: brings what is measured up to date, too.
+        port: port to listen at; 0 takes a free one.
+        look: checks the process; it also updates the gauges.
 
     Raises:
-        PortTaken: it cannot be listened there.
+        MetricsPortTaken: the server cannot listen there.
     """
     loop = asyncio.get_running_loop()
     handler = partial(
@@ -71,7 +71,7 @@ async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterat
 
 
 def _asked(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
-    """What the event loop sees, asked for by another thread."""
+    """Run a health probe on the event loop, from another thread."""
     asked = asyncio.run_coroutine_threadsafe(look(), loop)
     try:
         return asked.result(PATIENCE)
@@ -80,7 +80,7 @@ def _asked(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
         return [f"the process finds nothing out within {PATIENCE:g} s"]
     except CancelledError:
         return ["it is ending"]
-    except Exception as error:  # what keeps it from finding out is an answer, too
+    except Exception as error:  # a probe that fails is a reason, too
         log.exception("health probe failed")
         return [f"it cannot be found out: {error!r}"]
 
@@ -114,7 +114,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
-        # Elsewhere, a scraper uses whatever name the machine has there.
+        # At another address, scrapers may use any name of the machine.
         if self._is_local and not is_address_or_localhost(host_name(self.headers.get("Host", ""))):
             error = {"error": "the header Host names another machine: use an address, or localhost"}
             self._json(HTTPStatus.MISDIRECTED_REQUEST, error)
@@ -133,7 +133,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
                 self._json(HTTPStatus.NOT_FOUND, {"error": "there is nothing here", "paths": paths})
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Nothing: each probe would be a line."""
+        """Log nothing: each probe would make a line."""
 
     def _reasons(self, question: str, reasons: Sequence[str]) -> None:
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK

@@ -1,4 +1,4 @@
-"""What is counted, as Prometheus reads it, with what prometheus_client knows of the process."""
+"""Metrics of this process in Prometheus' format, with those that prometheus_client collects itself."""
 
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -14,7 +14,7 @@ from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram, Metric
 
 
 class _Counted(Collector):
-    """All metrics of this process."""
+    """Collector of all metrics of this process."""
 
     def collect(self) -> Iterable[Family]:
         for metric in list(Metric.all):
@@ -26,7 +26,7 @@ class _Counted(Collector):
 
 
 def registry() -> CollectorRegistry:
-    """All that a process shows."""
+    """Return a registry of all metrics that a process shows."""
     shown = CollectorRegistry()
     ProcessCollector(registry=shown)
     PlatformCollector(registry=shown)
@@ -36,7 +36,7 @@ def registry() -> CollectorRegistry:
 
 
 def family(metric: Metric) -> Family:
-    """A metric with all its time series."""
+    """Convert a metric with all its time series."""
     match metric:
         case Counter():
             counter = CounterMetricFamily(metric.name, metric.text, labels=tuple(metric.labels))

@@ -1,11 +1,11 @@
-"""The header `Host` of a request, which gives away a site whose name means this machine (DNS rebinding)."""
+"""Checks of the header `Host`, against a site whose name resolves to this machine (DNS rebinding)."""
 
 import ipaddress
 from urllib.parse import urlsplit
 
 
 def host_name(host: str) -> str:
-    """The host without its port; "" where there is none."""
+    """Return the host without its port; "" if there is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -13,12 +13,12 @@ def host_name(host: str) -> str:
 
 
 def is_address_or_localhost(name: str) -> bool:
-    """Whether a name is none that another site can have."""
+    """Return whether a name is an address or `localhost`, which no other site can have."""
     return name == "localhost" or _address(name) is not None
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name means this machine only."""
+    """Return whether a name means this machine only."""
     address = _address(name)
     return name == "localhost" or (address is not None and address.is_loopback)
 

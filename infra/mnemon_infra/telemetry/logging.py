@@ -1,4 +1,4 @@
-"""Logs: for a person where one is watching, JSON lines otherwise."""
+"""Logs: coloured lines on a terminal, JSON lines otherwise."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ _OURS = "mnemon"
 
 
 def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
-    """Send all logs to one stream: ours from `level` on, those of libraries from WARNING on.
+    """Send all logs to one stream: mnemon's from `level` on, those of libraries from WARNING on.
 
     A terminal gets coloured lines; a file or a pipe gets one JSON object per line, with `timestamp` in UTC,
     `level`, `logger` and `event`.
@@ -51,12 +51,12 @@ def _logger(name: str = "") -> logging.Logger:
 
 
 def _traced(_: object, __: str, line: EventDict) -> EventDict:
-    """Say to which trace a line belongs, where something is traced."""
+    """Add the ids of the present trace and span to a line, if there is one."""
     return {**logged(), **line}
 
 
 def _for_person() -> list[Processor]:
-    # Not the tracebacks that show local variables: there are people's messages in them.
+    # No tracebacks that show local variables: these hold messages of users.
     return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
 
 

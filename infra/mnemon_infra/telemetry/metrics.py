@@ -1,4 +1,4 @@
-"""What mnemon counts. No label has a tenant, a user, or a text of anybody's."""
+"""Metrics of mnemon. No label holds a tenant, a user, or a text of a user."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -22,19 +22,19 @@ PROVIDERS: Final = get_args(Provider)
 PURPOSES: Final = "extract", "compact"
 
 OUTCOMES: Final = "applied", "nothing", "retried", "dead"
-"""How a delivery ends: with an effect, without one for a reason, to come again, or as a dead letter."""
+"""Outcomes of a delivery: with an effect, without one for a reason, to be retried, or a dead letter."""
 
 REASONS: Final = (
     *("invalid_subject", "unknown_event", "invalid_body", "refused_by_database", "invalid_trigger"),
     *("no_summary", "refused", "no_answer", "cut_off", "unreadable", "too_many_facts"),
 )
-"""Why a message is given up."""
+"""Reasons of dead letters."""
 
 PARTS: Final = (
     *("facts", "working", "user_data", "summaries", "recent", "relevant", "conversation", "embedding"),
     *("memories", "messages", "documents"),
 )
-"""What may be missing in an answer."""
+"""Parts that a degraded reply may lack."""
 
 _SHORT: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _LONG: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -157,13 +157,13 @@ POINTS = Gauge(
     "mnemon_vectors_points", "Points that can be found", collection=("memories", "messages", "documents")
 )
 BUILD = Gauge("mnemon_build_info", "Always 1")
-"""Its labels are the version's: `exposition` adds them."""
+"""Its label is the version: `exposition` adds it."""
 
 _stored_at = attrgetter("stored_at")
 
 
 def show(consumer: str) -> None:
-    """Have the counts of a consumer begin at 0: of what appears as 1, Prometheus does not see the first."""
+    """Start the counts of a consumer at 0: Prometheus misses the first event of a series that begins at 1."""
     for outcome in OUTCOMES:
         EVENTS.add(consumer, outcome, by=0)
 
@@ -171,14 +171,14 @@ def show(consumer: str) -> None:
 def batch(
     consumer: str, ends: Mapping[str, int], done: Sequence[Delivery], seconds: float, now: float
 ) -> None:
-    """Count a batch: 50 µs for a thousand messages.
+    """Count a batch, which takes 50 µs for a thousand messages.
 
     Args:
         consumer: the durable.
-        ends: how many messages ended how, by the outcomes of `EVENTS`.
-        done: those that do not come again, in the order of the log.
-        seconds: it was in work.
-        now: in seconds since 1970.
+        ends: number of messages by outcome of `EVENTS`.
+        done: deliveries that will not be retried, in the order of the log.
+        seconds: time that the batch was in work.
+        now: seconds since 1970.
     """
     BATCHES.observe(sum(ends.values()), consumer)
     BATCH_SECONDS.observe(seconds, consumer)

@@ -1,4 +1,4 @@
-"""Spans, by OpenTelemetry's SDK, sent by OTLP over HTTP. Imported where something is traced only."""
+"""Spans of OpenTelemetry's SDK, sent by OTLP over HTTP. Imported only if tracing is on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,9 +23,9 @@ _SAMPLED: Final = 1
 
 
 class SpanFactory:
-    """Makes the spans of this process. Who samples, and where they are sent, OpenTelemetry's variables say.
+    """Makes the spans of this process. OpenTelemetry's variables set the sampler and the destination.
 
-    No span has a tenant, a user, or a text: a position in the log and the id of an event, which lead there.
+    No span holds a tenant, a user, or a text. It holds the position of an event and its id, which lead there.
     """
 
     def __init__(self, version: str, consumers: Sequence[str]) -> None:
@@ -36,26 +36,26 @@ class SpanFactory:
         self._tracer = self._provider.get_tracer("mnemon", version)
 
     def close(self) -> None:
-        """Send what is not sent yet."""
+        """Send the spans that are not sent yet."""
         self._provider.shutdown()
 
     def is_sampled(self, trace_id: str) -> bool:
-        """Whether a trace that begins here is kept."""
+        """Return whether the sampler keeps a trace that begins here."""
         result = self._provider.sampler.should_sample(None, int(trace_id, 16), "event")
         return result.decision is Decision.RECORD_AND_SAMPLE
 
     def current(self) -> str | None:
-        """The `traceparent` of what is done now."""
+        """Return the `traceparent` of the present span."""
         return _traceparent(get_current_span())
 
     def logged(self) -> dict[str, str]:
-        """What is done now, for a line in the log."""
+        """Return the ids of the present trace and span for a log line."""
         of = get_current_span().get_span_context()
         return {"trace_id": f"{of.trace_id:032x}", "span_id": f"{of.span_id:016x}"} if of.is_valid else {}
 
     @contextmanager
     def span(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
-        """What is done in the block."""
+        """Trace the block as a span."""
         with self._tracer.start_as_current_span(name, _context(traceparent), attributes=attributes):
             yield
 
@@ -68,7 +68,10 @@ class SpanFactory:
         together: int,
         times: tuple[float, float],
     ) -> None:
-        """What a consumer did with an event, in a batch of so many, from when to when."""
+        """Record a span for a consumer's handling of an event, in a batch of `together` events.
+
+        `times` are begin and end, in seconds since 1970.
+        """
         if not int(traceparent[-2:], 16) & _SAMPLED:
             return
         begun, ended = (int(time * 1e9) for time in times)
@@ -91,14 +94,14 @@ class SpanFactory:
         span.end(ended)
 
     def serving(self, verb: str, traceparent: str | None) -> "ServedSpan":
-        """A request of this verb."""
+        """Begin a span for a request of this verb."""
         context = _context(traceparent) if traceparent else Context()
         attributes = {"rpc.system": "nats", "rpc.service": "mnemon", "rpc.method": verb}
         return ServedSpan(self._tracer.start_span(f"ask {verb}", context, SpanKind.SERVER, attributes))
 
 
 class ServedSpan:
-    """A request in hand; see `mnemon_infra.telemetry.tracing.Served`."""
+    """Span of a request; see `mnemon_infra.telemetry.tracing.RequestTrace`."""
 
     def __init__(self, span: Span) -> None:
         self._span = span

@@ -1,8 +1,8 @@
-"""Traces: an event's way from the bot's publish through all consumers, and a request's to its reply.
+"""Traces: an event's way from the bot's publish through all consumers, and a request's way to its reply.
 
-What is carried from one to the next is the W3C header `traceparent`. An event that came without one has a
-trace all the same, which follows from its place in the log: every consumer comes to the same. Nothing is
-imported, and next to nothing done, where no collector is named.
+The W3C header `traceparent` carries a trace from one process to the next. An event without the header has a
+trace all the same: it follows from the event's position in the log, so every consumer derives the same one.
+If no collector is configured, nothing is imported and hardly any work is done.
 """
 
 import asyncio
@@ -27,19 +27,19 @@ log = structlog.get_logger("telemetry")
 TRACEPARENT: Final = "traceparent"
 
 _VALID: Final = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-"""What comes from outside may be anything."""
+"""Format of a valid `traceparent`: clients may send any text."""
 
 _AT_A_TIME: Final = 25
-"""Spans that are made before whoever else waits has a turn: two milliseconds."""
+"""Spans that are made before other tasks get a turn: two milliseconds of work."""
 
 _ENDPOINTS: Final = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
 _spans: "SpanFactory | None" = None
-"""None where nothing is traced."""
+"""None if tracing is off."""
 
 
 def wanted(environment: Mapping[str, str]) -> bool:
-    """Whether a collector is named, and nobody has switched it off, by OpenTelemetry's own variables."""
+    """Return whether OpenTelemetry's variables name a collector and do not switch tracing off."""
     is_off = (
         environment.get("OTEL_SDK_DISABLED", "").lower() == "true"
         or environment.get("OTEL_TRACES_EXPORTER", "otlp").lower() == "none"
@@ -49,7 +49,7 @@ def wanted(environment: Mapping[str, str]) -> bool:
 
 @asynccontextmanager
 async def traced(consumers: Sequence[str]) -> AsyncIterator[None]:
-    """Trace what this process does, where it is wanted, until the end of the block."""
+    """Trace this process until the end of the block, if the environment asks for it."""
     global _spans
     if not wanted(os.environ):
         yield
@@ -69,35 +69,35 @@ async def traced(consumers: Sequence[str]) -> AsyncIterator[None]:
 
 
 def is_on() -> bool:
-    """Whether anything is traced: asked before what costs something."""
+    """Return whether tracing is on. Ask it before work that only tracing needs."""
     return _spans is not None
 
 
 def current() -> str | None:
-    """The `traceparent` for what is made now; None outside of a trace."""
+    """Return the `traceparent` for events and requests that are made now; None outside of a trace."""
     return None if _spans is None else _spans.current()
 
 
 def headers() -> dict[str, str]:
-    """The same as headers of a message."""
+    """Return the present trace as headers of a message."""
     traceparent = current()
     return {} if traceparent is None else {TRACEPARENT: traceparent}
 
 
 def logged() -> dict[str, str]:
-    """The same as a log line has it."""
+    """Return the present trace as fields of a log line."""
     return {} if _spans is None else _spans.logged()
 
 
 def logged_of(delivery: "Delivery") -> dict[str, str]:
-    """The same for a line about an event of the log."""
+    """Return the trace of an event of the log as fields of a log line."""
     traceparent = of_event(delivery)
     return {} if traceparent is None else {"trace_id": traceparent[3:35]}
 
 
 @contextmanager
 def span(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
-    """A piece of work that goes on with a trace; without one it is not traced."""
+    """Trace the block as part of a trace; without a `traceparent`, run it untraced."""
     if _spans is None or traceparent is None:
         yield
         return
@@ -106,9 +106,9 @@ def span(name: str, traceparent: str | None, **attributes: str | int) -> Iterato
 
 
 def of_event(delivery: "Delivery") -> str | None:
-    """The trace of an event of the log: that which it came with, else one of its own.
+    """Return the trace of an event of the log: the one that it carries, else one derived from its position.
 
-    None where nothing is traced, and for a trigger, which may be of many.
+    None if tracing is off, and for a trigger without a trace, which may be about many events.
     """
     if _spans is None:
         return None
@@ -116,7 +116,7 @@ def of_event(delivery: "Delivery") -> str | None:
         return delivery.traceparent
     if delivery.stream != LOG:
         return None
-    # The second is the log's: two deployments have the same positions.
+    # The second is part of it, since two deployments have the same positions.
     place = f"{delivery.stream}:{delivery.sequence}:{int(delivery.stored_at)}"
     own = blake2b(place.encode(), digest_size=24).hexdigest()
     return f"00-{own[:32]}-{own[32:]}-{'01' if _spans.is_sampled(own[:32]) else '00'}"
@@ -125,14 +125,14 @@ def of_event(delivery: "Delivery") -> str | None:
 async def record(
     consumer: str, deliveries: Sequence["Delivery"], ends: Sequence[str], begun: float, ended: float
 ) -> None:
-    """Note in the trace of each event what a consumer did with it.
+    """Record in the trace of each event how a consumer handled it.
 
     Args:
         consumer: the durable.
         deliveries: a batch.
-        ends: how each ended, as `mnemon_infra.telemetry.metrics` names it.
-        begun: in seconds since 1970.
-        ended: the same.
+        ends: outcome of each, in the words of `mnemon_infra.telemetry.metrics`.
+        begun: begin of the batch, in seconds since 1970.
+        ended: end of the batch, in seconds since 1970.
     """
     for place, (delivery, end) in enumerate(zip(deliveries, ends, strict=True)):
         if place % _AT_A_TIME == 0:
@@ -143,18 +143,18 @@ async def record(
 
 
 class RequestTrace(Protocol):
-    """A request in hand: what is done within its `with` block belongs to its trace."""
+    """Trace of a request that is being answered: work within its `with` block belongs to the trace."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """For the reply."""
+        """Headers for the reply."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 
     def end(self, error: str | None) -> None:
-        """The reply is made; `error` is its code."""
+        """End the trace when the reply is made; `error` is the code of an error."""
 
 
 class _Untraced:
@@ -174,7 +174,7 @@ _UNTRACED: Final = _Untraced()
 
 
 def serving(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
-    """A request, as part of the trace that its headers name."""
+    """Begin the trace of a request, as part of the trace that its headers name."""
     if _spans is None:
         return _UNTRACED
     traceparent = (received or {}).get(TRACEPARENT, "")

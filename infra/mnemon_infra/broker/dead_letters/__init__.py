@@ -1,1 +1,1 @@
-"""Dead letters: stored, listed, redriven."""
+"""Dead letters: storing, listing and redriving them."""

@@ -1,4 +1,4 @@
-"""A consumer that gives up too much stops for a while: then it is hardly the messages that are wrong."""
+"""Limit of dead letters: too many within a minute are hardly the messages' fault, so the consumer pauses."""
 
 import asyncio
 from collections import Counter, deque
@@ -18,19 +18,21 @@ from mnemon_infra.broker.outcomes import Dead, DeliveryOutcome, Retry
 log = structlog.get_logger("broker")
 
 WINDOW: Final = 60.0
-"""Seconds in which dead letters are counted together."""
+"""Seconds within which dead letters are counted together."""
 
 PAUSE: Final = 300.0
-"""Seconds that a consumer stops for. Then it goes on by itself: nobody may be there to have it do so."""
+"""Seconds for which the server pauses a consumer. It resumes the consumer without an operator."""
 
 
 class DeadLimit:
-    """What a consumer gives up in this process. Of what is too much nothing is: it waits in its stream.
+    """Counts the dead letters of a consumer in this process. Beyond the limit it retries messages instead.
+
+    A retried message stays in its stream.
 
     Args:
-        stream: where it takes from.
+        stream: the consumer's stream.
         consumer: its name on the server.
-        letters: how many dead letters within a `WINDOW` are not too many yet.
+        letters: dead letters within a `WINDOW` that are allowed.
     """
 
     def __init__(self, stream: str, consumer: str, letters: int) -> None:
@@ -43,9 +45,9 @@ class DeadLimit:
     async def heed(
         self, connection: Client, outcomes: Sequence[DeliveryOutcome]
     ) -> Sequence[DeliveryOutcome]:
-        """The outcomes with no more dead letters than there may be. Stops the consumer when there are more.
+        """Replace dead letters beyond the limit by `Retry`. If there are any, pause the consumer.
 
-        The server stops it, for all processes: those that share its work would only stop later.
+        The server pauses it for all processes: the others that share its work would reach the limit later.
         """
         if Dead not in map(type, outcomes):
             return outcomes
@@ -87,7 +89,7 @@ class DeadLimit:
 
 
 async def is_paused_by_dead_letters(connection: Client, consumer: str, until: datetime) -> bool:
-    """Whether a consumer that is paused has made a dead letter when such a pause would have begun.
+    """Return whether a paused consumer made a dead letter when such a pause would have begun.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -1,4 +1,4 @@
-"""The dead letters that are kept, as values."""
+"""Dead letters as values: listed, filtered and looked up."""
 
 import json
 from collections import deque
@@ -18,10 +18,10 @@ from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token,
 from mnemon_infra.broker.streams.log_reader import TIMEOUT, stored
 
 LetterKind = Literal["event", "trigger", "answer"]
-"""An event of the log; a trigger; or what is no message of a stream, such as a model's answer."""
+"""An event of the log; a trigger; or something outside the streams, such as a model's answer."""
 
 _SPAN: Final = 64
-"""Positions that the newest are looked for in first; then in twice as many before them, and so on."""
+"""Positions of the first range that `newest` reads. Each range before it has twice as many."""
 
 _WRITES_ROWS: Final = "persist"
 
@@ -30,10 +30,11 @@ _KINDS: Final[Mapping[str, LetterKind]] = {LOG: "event", WORK: "trigger"}
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter. `id` is its position among dead letters; `stream` and `sequence` are where it came from,
-    "" and 0 for what is no message of a stream.
+    """A dead letter.
 
-    What had no room in the letter is named by `left_out`; of an event it is in the log.
+    `id` is its position among dead letters; `stream` and `sequence` are those of the original, "" and 0 for
+    something outside the streams. `left_out` names the parts that had no room in the letter. The log has
+    those parts of an event.
     """
 
     id: int
@@ -54,12 +55,12 @@ class Letter:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it is of a window that no model could read; otherwise its facts were proposed."""
+        """Whether it is about a window that no model could read; else the window's facts were proposed."""
         return self.kind == "answer" and self.reason != "too_many_facts"
 
     @property
     def owner(self) -> tuple[str, str] | None:
-        """Tenant and user, where the original's subject names them."""
+        """Tenant and user, if the subject of the original names them."""
         if origin := origin_of(self.subject):
             return origin.owner
         match self.subject.split("."):
@@ -73,7 +74,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
-    """Which letters; what is None is no condition."""
+    """Conditions on dead letters. A field that is None is no condition."""
 
     consumer: str | None = None
     reason: str | None = None
@@ -93,10 +94,10 @@ class LetterFilter:
 
 
 async def letters(connection: Client, wanted: LetterFilter, after: int = 0) -> AsyncGenerator[Letter, None]:
-    """The letters that are wanted beyond a position, oldest first.
+    """Yield the letters beyond a position that the filter covers, oldest first.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no stream for them.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     async with aclosing(stored(connection, DEAD, ">", after)) as pages:
         async for page in pages:
@@ -107,10 +108,10 @@ async def letters(connection: Client, wanted: LetterFilter, after: int = 0) -> A
 
 
 async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
-    """The subjects that there are dead letters on.
+    """Yield the subjects of all dead letters.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no stream for them.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     offset, total = 0, 1
     while offset < total:
@@ -126,16 +127,16 @@ async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
 
 
 async def newest(connection: Client, wanted: LetterFilter, before: int | None, most: int) -> list[Letter]:
-    """The newest letters that are wanted, newest first. Reads little more than those.
+    """Return the newest letters that the filter covers, newest first. It reads little more than those.
 
     Args:
         connection: to the server.
-        wanted: which.
-        before: only those older than the letter of this id; None: all.
+        wanted: the filter.
+        before: only letters older than the one of this id; None: all.
         most: how many at most.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no stream for them.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     state = (await connection.jetstream().stream_info(DEAD)).state
     end = state.last_seq if before is None else min(before - 1, state.last_seq)
@@ -148,16 +149,18 @@ async def newest(connection: Client, wanted: LetterFilter, before: int | None, m
 
 
 async def rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
-    """The letters of a user's events that are not in the rows, in log order. Reads those of this user only.
+    """Return the letters of a user's events that `persist` rejected, in log order, without bodies.
+
+    It reads the letters of this user only.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no stream for them.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     found = list[Letter]()
     for pattern in user_filters(tenant, user):
         async with aclosing(stored(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)) as pages:
             async for page in pages:
-                # Without their bodies, which may be large.
+                # Bodies may be large.
                 found += [replace(letter_of(message), body=b"") for message in page]
     return sorted(found, key=attrgetter("sequence"))
 
@@ -175,20 +178,20 @@ async def _last_between(
 
 
 async def letter(connection: Client, letter_id: int) -> Letter | None:
-    """One letter; None when there is none of this id.
+    """Return one letter; None when no letter has this id.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no stream for them.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     message = await stored_at(connection, DEAD, ">", letter_id)
     return None if message is None else letter_of(message)
 
 
 async def stored_at(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
-    """What a stream holds at a position, of a subject pattern; None when it holds nothing there.
+    """Return the message at a position of a stream, if its subject matches the pattern; else None.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no such stream.
+        nats.errors.Error: the server does not answer, or the stream is absent.
     """
     async with aclosing(stored(connection, stream, pattern, sequence - 1, most=1)) as pages:
         async for page in pages:
@@ -198,10 +201,10 @@ async def stored_at(connection: Client, stream: str, pattern: str, sequence: int
 
 
 async def remove(connection: Client, stream: str, sequence: int) -> None:
-    """Remove a message from a stream for good; one that is gone already is removed.
+    """Remove a message from a stream for good. An absent message counts as removed.
 
     Raises:
-        nats.errors.Error: it is not known whether it is removed.
+        nats.errors.Error: it is unknown whether the message is removed.
     """
     try:
         await connection.jetstream().delete_msg(stream, sequence)
@@ -211,7 +214,7 @@ async def remove(connection: Client, stream: str, sequence: int) -> None:
 
 
 def letter_of(message: Msg) -> Letter:
-    """A message that `stored` gave, as a letter."""
+    """Return a message that `stored` yielded as a letter."""
     headers = message.headers or {}
     subject = headers["Nats-Subject"]
     _, consumer, *original = subject.split(".")

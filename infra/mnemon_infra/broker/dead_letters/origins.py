@@ -1,4 +1,4 @@
-"""What lies in the stream of dead letters, by its headers."""
+"""Counts and log positions of all dead letters, from their headers."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from mnemon_infra.broker.streams.stream_reader import whole
 
 @dataclass(slots=True)
 class Letters:
-    """The dead letters that there are.
+    """Summary of the dead letters.
 
     Attributes:
-        by: how many, by consumer and reason.
-        of_log: of each consumer, the log positions that it gave up, each with the reason.
+        by: the number of letters, by consumer and reason.
+        of_log: for each consumer, the log positions of its letters, each with the reason.
     """
 
     by: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -32,10 +32,10 @@ class Letters:
 
 
 async def letters(connection: Client) -> Letters:
-    """All dead letters, without their bodies.
+    """Read all dead letters, without their bodies.
 
     Raises:
-        nats.errors.Error: the server does not answer, or has no such stream.
+        nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
     last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
     found = Letters()

@@ -1,4 +1,4 @@
-"""Giving back what became a dead letter, to be handled once more as what it was; or giving it up for good."""
+"""Redrive of dead letters: hand the original to its consumer once more, or drop it for good."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -20,42 +20,44 @@ from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subje
 from mnemon_infra.delivery import Delivery
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
-"""Whether something is kept of an event, such as since the log was read anew; None: there is no telling."""
+"""Returns whether the projections have something of an event, for example after a later replay of the log;
+None if that is unknown."""
 
 TIMEOUT: Final = 5.0
 
 PROJECTING: Final = "persist"
-"""Where this consumer gives an event up, nothing is known of it: it can take another position in the log."""
+"""The consumer that projects events. The projections have nothing of an event that it rejects, so the event
+can move to another position in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """It will be handled again. `sequence` is where it is now, in the stream that it came from."""
+    """The original will be handled again. `sequence` is its new position, in the stream that it came from."""
 
     sequence: int
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyApplied:
-    """A newer version had handled it already, where it was in the log: only the letter was left."""
+    """A newer version had handled the event already, at its position in the log: only the letter was left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The letter is still there. `why` is for a person."""
+    """The letter is still there. `why` is a sentence for an operator."""
 
     why: str
 
 
 async def original_of(connection: Client, letter: Letter) -> Msg | None:
-    """The event that a letter is about, as the log has it; None when the log no longer has it.
+    """Return the event that a letter is about, as the log has it; None when the log no longer has it.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    # By position alone: a subject that became a dead letter may be none that can be asked for.
+    # By position alone: the subject of a dead letter may be one that no request can name.
     message = await stored_at(connection, LOG, ">", letter.sequence)
-    # Clients strip headers: of a subject that ends in white space the letter lacks that.
+    # Clients strip headers, so the letter lacks white space at the end of a subject.
     if message is None or (message.headers or {})["Nats-Subject"].strip() != letter.subject:
         return None
     return message
@@ -64,13 +66,13 @@ async def original_of(connection: Client, letter: Letter) -> Msg | None:
 async def redrive(
     connection: Client, letter: Letter, is_applied: IsApplied
 ) -> GivenBack | AlreadyApplied | Kept:
-    """Give back what a letter is about, then remove the letter.
+    """Publish the original of a letter again, then remove the letter.
 
-    Whatever ends this in between, it can be done again: an event keeps its identity, and a trigger says the
-    same however often it comes.
+    A redrive that is interrupted can be repeated: an event keeps its identity, and a trigger means the same
+    however often it is sent.
 
     Raises:
-        nats.errors.Error: it is not known how far it came.
+        nats.errors.Error: it is unknown which steps were done.
     """
     match letter.kind:
         case "event":
@@ -82,12 +84,12 @@ async def redrive(
 
 
 async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
-    """Remove a letter for good, and the event of which nothing could be made.
+    """Remove a letter for good, and its event if `persist` could not project it.
 
-    Were the event left, the letter would be there again as soon as somebody reads the log from its beginning.
+    If the event stayed, the next replay of the log would make the letter again.
 
     Raises:
-        nats.errors.Error: it is not known how far it came.
+        nats.errors.Error: it is unknown which steps were done.
     """
     if letter.kind == "event" and letter.consumer == PROJECTING:
         original = await original_of(connection, letter)
@@ -99,10 +101,10 @@ async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> Non
 async def _event(
     connection: Client, letter: Letter, is_applied: IsApplied
 ) -> GivenBack | AlreadyApplied | Kept:
-    """Have the event at the end of the log, instead of where it was.
+    """Move the event to the end of the log.
 
-    It is not left where it was too: whoever reads the log from its beginning after the fix would find it
-    there, and put it before what users were shown until now.
+    It does not stay at its former position as well: a replay of the log after the fix would find it there,
+    and put it before the events that users have been shown until now.
     """
     original = await original_of(connection, letter)
     if original is None:
@@ -135,7 +137,7 @@ async def _trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
 
 
 async def _window(connection: Client, letter: Letter) -> GivenBack | Kept:
-    """Have the window asked for once more that the letter was written for."""
+    """Request the window of the letter once more."""
     if not letter.is_given_up or letter.owner is None:
         return Kept("what was proposed of the answer is in the log, and the rest is in the letter only")
     try:
@@ -150,9 +152,9 @@ async def _window(connection: Client, letter: Letter) -> GivenBack | Kept:
 
 
 def _headers(original: Msg, letter: Letter) -> dict[str, str]:
-    """What the bot sent with it, and its identity where that followed from its position."""
+    """Return the headers that the bot sent, and the event's identity if that came from its position."""
     sent = original.headers or {}
-    # All else of NATS' own told the server what to do with it then.
+    # The other headers of NATS told the server how to treat the first publish.
     headers = {name: value for name, value in sent.items() if not name.startswith("Nats-")}
     if message_id := sent.get("Nats-Msg-Id"):
         headers["Nats-Msg-Id"] = message_id
@@ -162,7 +164,7 @@ def _headers(original: Msg, letter: Letter) -> dict[str, str]:
 
 
 def _own_id(subject: str, body: bytes) -> object:
-    """The id in the body, as far as the body can be read."""
+    """Return the id in the body, as far as the body can be read."""
     try:
         return decode(parse(subject), body).id
     except (InvalidSubject, UnknownEvent, InvalidBody):

@@ -1,4 +1,4 @@
-"""Dead letters of what is no message: an answer that nobody can read, say. Those of messages: `outcomes`."""
+"""Writer of dead letters without a message, such as an unreadable answer. `outcomes` writes the others."""
 
 import json
 from typing import Any
@@ -24,19 +24,19 @@ async def bury(
     letter_id: str,
     model: str | None = None,
 ) -> None:
-    """Keep a letter; the same again within the stream's window for duplicates makes no second one.
+    """Store a letter. The same letter within the stream's duplicate window makes no second one.
 
     Args:
         connection: where the stream is.
-        consumer: who gives up.
-        subject: of the event that says so in the log.
-        dead: why.
-        letter: the body, JSON; where it is too much for the server, its longest text is cut.
-        letter_id: what the letter is known by.
+        consumer: the consumer that gives up.
+        subject: subject of the event that reports it in the log.
+        dead: the reason and the error.
+        letter: the body, JSON; if it is too large for the server, its longest text is cut.
+        letter_id: identity of the letter.
         model: provider and model whose answer it is about.
 
     Raises:
-        nats.errors.Error: it is not known whether it is stored.
+        nats.errors.Error: it is unknown whether the letter is stored.
     """
     headers = {
         "Nats-Msg-Id": f"{consumer}:{letter_id}",
@@ -51,7 +51,7 @@ async def bury(
     size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
     if size + HEADROOM > connection.max_payload:
         longest = max(letter, key=lambda name: len(str(letter[name])))
-        # A character has eight bytes at most, however JSON writes it.
+        # A character takes eight bytes at most in JSON.
         beginning = str(letter[longest])[: (connection.max_payload - HEADROOM) // 16]
         body = json.dumps({**letter, longest: beginning}, ensure_ascii=False).encode(errors="replace")
         headers["Mnemon-Left-Out"] = f"the end of {longest}"

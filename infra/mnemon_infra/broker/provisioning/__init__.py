@@ -1,1 +1,1 @@
-"""Streams, consumers and logins: declared, created, checked."""
+"""Streams, consumers and logins: declaring, creating and checking them."""

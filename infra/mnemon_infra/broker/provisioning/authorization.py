@@ -1,8 +1,9 @@
-"""Who may log in to NATS, and what each of them may do: a file that the server's configuration includes.
+"""Users of NATS and their permissions: a file that the server's configuration includes.
 
-Every tenant has an account of its own. Two things cross its border: what a bot publishes and what it asks,
-each with the tenant in the subject. Permissions within one account would not do: the server acknowledges a
-publish to whatever subject the bot names for the reply, which so becomes an event of another tenant's.
+Every tenant has an account of its own. Two things cross its border: the events that a bot publishes and the
+requests that it sends, each with the tenant in the subject. Permissions within one account would not do: the
+server acknowledges a publish to whatever subject the bot names for the reply, so a bot could make the
+acknowledgement an event of another tenant.
 """
 
 import json
@@ -16,7 +17,7 @@ from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import ascii_name, decode_token, inbox_prefix, tenant_filters
 
 ACCOUNT: Final = "MNEMON"
-"""The account that has the streams."""
+"""The account that owns the streams."""
 
 LoginRole = Literal["worker", "operator"]
 
@@ -31,7 +32,7 @@ _WORKER: Final = {
             "_R_.>",  # replies across the border of an account
             *("$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
             *("$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.>"),
-            # What is erased; and streams that were deleted and can be derived again.
+            # For erasures; and to create streams again that were deleted and can be derived.
             *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in (LOG, DEAD)),
             f"$JS.API.STREAM.PURGE.{WORK}",
             *(f"$JS.API.STREAM.CREATE.{stream}" for stream in (WORK, DEAD)),
@@ -43,25 +44,25 @@ _WORKER: Final = {
 
 
 class Login(NamedTuple):
-    """A user of NATS."""
+    """Name and password of a user of NATS."""
 
     user: str
     password: str
 
     def at(self, url: str) -> str:
-        """The address of a server, with the login in it."""
+        """Return the address of a server with the login in it."""
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         return urlunsplit(parts._replace(netloc=f"{self.user}:{self.password}@{host}"))
 
 
 class Limits(NamedTuple):
-    """What the server takes of a tenant; None is as the server has it for everybody.
+    """Limits that the server puts on a tenant; None takes the server's general limit.
 
     Attributes:
-        payload: bytes of a message. Who sends more is cut off.
-        connections: at the same time. Those beyond are refused.
-        subscriptions: of all connections together.
+        payload: bytes of a message. The server disconnects a client that sends more.
+        connections: connections at the same time. The server refuses further ones.
+        subscriptions: subscriptions of all connections together.
     """
 
     payload: int | None = None
@@ -70,7 +71,7 @@ class Limits(NamedTuple):
 
 
 class Permitted(NamedTuple):
-    """What a user may do."""
+    """Permissions of one user."""
 
     user: str
     role: str
@@ -81,14 +82,14 @@ class Permitted(NamedTuple):
 
 
 class Authorization:
-    """The users of a server. Passwords are kept as hashes: a login can be given out once, not looked up."""
+    """The users of a server. It keeps hashes of passwords: a login is shown once and cannot be looked up."""
 
     def __init__(self, accounts: dict[str, Any]) -> None:
         self._accounts = accounts
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What the file says; where there is none, nobody may log in yet.
+        """Read the file; without one, return an authorization without users.
 
         Raises:
             NotOurs: the file was not written by `text`.
@@ -103,21 +104,21 @@ class Authorization:
             raise NotOurs(f"{path} was not written by `mnemon auth`: name another file") from error
 
         for user in authorization._main["users"]:
-            if user["user"] == "worker":  # a file of an earlier version lets it do more
+            if user["user"] == "worker":  # earlier versions allowed it more
                 user["permissions"] = _WORKER
         return authorization
 
     def text(self) -> str:
-        """The file, as nats-server includes it."""
-        # Its strings are those of JSON, but for the escapes of letters.
+        """Return the file's text, as nats-server includes it."""
+        # nats-server reads JSON strings, except for escapes of letters.
         return f"{_HEAD}{json.dumps(self._accounts, ensure_ascii=False, indent=2)}\n"
 
     def has(self, role: LoginRole) -> bool:
-        """Whether somebody may log in as that."""
+        """Return whether the role has a login."""
         return any(user["user"] == role for user in self._main["users"])
 
     def issue(self, role: LoginRole) -> Login:
-        """A new login of a process of ours, or of a person; the former one holds no more."""
+        """Issue a login for a mnemon process or an operator. The former login of the role stops working."""
         login = Login(role, secrets.token_urlsafe(24))
         user: dict[str, Any] = {"user": role, "password": _hash(login.password)}
         if role == "worker":
@@ -127,10 +128,10 @@ class Authorization:
         return login
 
     def issue_tenant(self, tenant: str) -> Login:
-        """A new login of a tenant's bots; the former one holds no more.
+        """Issue a login for a tenant's bots. The former login stops working.
 
         Raises:
-            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+            mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
         login = Login(_user(tenant), secrets.token_urlsafe(24))
         filters = tenant_filters(tenant)
@@ -147,10 +148,10 @@ class Authorization:
         return login
 
     def limit(self, tenant: str, limits: Limits) -> bool:
-        """Say what the server takes of a tenant, in place of what was said before; False where it is unknown.
+        """Replace the limits of a tenant. Return False if the tenant has no login.
 
         Raises:
-            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+            mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
         account = self._accounts.get(_user(tenant))
         if account is None:
@@ -161,15 +162,15 @@ class Authorization:
         return True
 
     def revoke(self, tenant: str) -> bool:
-        """Take a tenant's login away; False where it has none.
+        """Remove a tenant's login. Return False if it has none.
 
         Raises:
-            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+            mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
         """
         return self._accounts.pop(_user(tenant), None) is not None
 
     def permitted(self) -> list[Permitted]:
-        """Who may do what."""
+        """List the permissions of every user."""
         found = []
         for account in self._accounts.values():
             for user in account["users"]:
@@ -190,17 +191,17 @@ class Authorization:
 
 
 class NotOurs(Exception):
-    """The file holds something else."""
+    """`mnemon auth` did not write the file."""
 
 
 def anybody() -> str:
-    """The same account where nobody has to log in, so that what is stored need not move once they have to."""
+    """Return a configuration without logins for the same account, so that streams need not move later."""
     accounts = {ACCOUNT: _main_account() | {"users": [{"user": "anybody"}]}}
     return f"{_HEAD}{json.dumps(accounts)}\nno_auth_user: anybody\n"
 
 
 def quoted(text: str) -> str:
-    """A text as the server's configuration wants it: JSON, but for the escapes of letters, unknown to it."""
+    """Quote a text for the server's configuration: JSON without escapes of letters, unknown to it."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -208,7 +209,7 @@ def _main_account() -> dict[str, Any]:
     return {
         "jetstream": "enabled",
         "users": [],
-        # Open to every account: they are all in this file, and each takes its own subjects only.
+        # Open to every account: all accounts are in this file, and each imports its own subjects only.
         "exports": [{"service": "chat.>"}, {"service": "ask.>"}],
     }
 
@@ -220,5 +221,5 @@ def _user(tenant: str) -> str:
 def _hash(password: str) -> str:
     import bcrypt
 
-    # The least of rounds: nobody guesses 24 random bytes, and each connection costs one.
+    # The least number of rounds: 24 random bytes cannot be guessed, and each connection costs one check.
     return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()

@@ -1,4 +1,4 @@
-"""Consumers that take nothing for a while: too much became dead letters, or somebody has paused them."""
+"""Consumers that are paused: by an operator, or after too many dead letters."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from mnemon_infra.broker.provisioning.topology import CONSUMERS
 
 
 class Stopped(NamedTuple):
-    """A consumer of a stream. `waiting` messages are not handled yet."""
+    """A paused consumer of a stream. `waiting` is the number of messages that are not handled yet."""
 
     stream: str
     consumer: str
@@ -19,7 +19,7 @@ class Stopped(NamedTuple):
 
 
 async def stopped(connection: Client) -> list[Stopped]:
-    """Those that stand still now.
+    """List the consumers that are paused now.
 
     Raises:
         nats.errors.Error: the server does not answer, or there are no streams.
@@ -39,10 +39,10 @@ async def stopped(connection: Client) -> list[Stopped]:
 
 
 async def go_on(connection: Client, consumer: str) -> bool:
-    """Have one of our consumers take messages again; False where there is none of this name.
+    """Resume one of mnemon's consumers. Return False if none has this name.
 
     Raises:
-        nats.errors.Error: it is not known whether it does.
+        nats.errors.Error: it is unknown whether the consumer resumes.
     """
     for stream, configs in CONSUMERS.items():
         if consumer in [config.durable_name for config in configs]:

@@ -1,4 +1,4 @@
-"""Whether streams and consumers are there, before a start and while consumers run."""
+"""Checks that streams and consumers exist, at a start and while consumers run."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from mnemon_infra.process.fault import end_process
 log = structlog.get_logger("broker")
 
 CHECK_INTERVAL = 10.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 _NO_STREAM = 10059
-"""nats-server's code for a stream that is not there; it has another for a consumer."""
+"""nats-server's code for an absent stream; an absent consumer has another code."""
 
 _NEXT_STEP = (
     "If it was deleted, restore its newest backup first (nats stream restore). In a new deployment "
@@ -30,7 +30,7 @@ _NEXT_STEP = (
 
 
 class StreamsMissing(Exception):
-    """Streams are absent; the message names them, and says what to do."""
+    """Streams are absent; the message names them and the next step."""
 
     def __init__(self, names: Sequence[str]) -> None:
         if LOG in names:
@@ -41,10 +41,10 @@ class StreamsMissing(Exception):
 
 
 async def require_streams(connection: Client) -> None:
-    """Stop before the work of consumers that would wait for ever.
+    """Check that all streams exist, before consumers start that would wait for them for ever.
 
     Raises:
-        StreamsMissing: not all streams are there.
+        StreamsMissing: a stream is absent.
         nats.errors.Error: the server does not answer.
     """
     stream_context = connection.jetstream()
@@ -55,15 +55,16 @@ async def require_streams(connection: Client) -> None:
 
 
 async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
-    """Look now and then whether the consumers are there.
+    """Check every `CHECK_INTERVAL` seconds that the consumers exist.
 
-    A consumer that was deleted is made anew: a subscriber that pulls from it spins in silence, and never
-    recovers. So are the streams of triggers and of dead letters. The log is not: it would begin at the first
-    position again, beside rows that have it already. Where somebody else made it anew, this process ends.
+    It creates a deleted consumer again: a subscriber that pulls from an absent one spins in silence, and
+    never recovers. It also creates the streams of triggers and of dead letters again, but not the log:
+    positions would start at 1 again, and rows have those positions already. If anyone else deleted the log
+    and created it again, this process ends.
 
     Args:
-        connection: which stays open.
-        durables: stream and name of each.
+        connection: an open connection.
+        durables: stream and name of each consumer.
     """
     stream_context = connection.jetstream()
     consumers = [durable for _, durable in durables]
@@ -95,7 +96,7 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
 
 
 class _Log(NamedTuple):
-    """When the log was made, and its last position."""
+    """Time of the log's creation, and its last position."""
 
     created: datetime | None
     end: int
@@ -123,7 +124,7 @@ async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) 
             await stream_context.consumer_info(stream, durable)
         except NotFoundError as error:
             if stream == LOG and error.err_code == _NO_STREAM:
-                return  # deleted a moment ago: the next look says so
+                return  # deleted a moment ago: the next check reports it
             log.error("consumer deleted, recreating it", stream=stream, consumer=durable)
             await provision(connection)
 

@@ -1,4 +1,4 @@
-"""The streams, consumers and buckets of a deployment, as data, and how they come to be."""
+"""The streams, consumers and buckets of a deployment, as tables, and the code that creates them."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -23,25 +23,25 @@ from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_contracts.subjects import event_filter
 
 STATEMENT_TIMEOUT = 10.0
-"""Seconds after which the database gives a statement up."""
+"""Seconds after which the database cancels a statement."""
 
 GRACEFUL_TIMEOUT = 15.0
-"""Seconds a consumer has to finish the batch in hand: longer than a statement may take."""
+"""Seconds a consumer has to finish its current batch: longer than a statement may take."""
 
 ACK_WAIT = 20.0
-"""Seconds after which an unanswered message is given to another: longer than a graceful end."""
+"""Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
 
 MODEL_WAIT = 180.0
-"""The same where a language model is asked: longer than it may take to answer, with all repetitions."""
+"""`ACK_WAIT` of consumers that ask a language model: longer than an answer may take, with all retries."""
 
 SETTINGS_KEPT = 64
-"""Former settings of everybody, and as many of each tenant, that the bucket keeps."""
+"""Revisions that the bucket keeps of the general settings, and of each tenant's settings."""
 
 MAINTAIN = "work.maintain"
-"""What the server's schedules trigger."""
+"""Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
 
 BATCHES = "work.batches"
-"""The same, for batches that a provider has."""
+"""Prefix of the subjects of scheduled triggers for batches that a provider has."""
 
 STREAMS = (
     StreamConfig(
@@ -101,7 +101,7 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
             "dedupe",
             "Decides what is kept",
             filter_subjects=[event_filter("fact.proposed"), event_filter("fact.compared")],
-            # What one user has proposed too much of is put off, and counts: it must not keep others out.
+            # Proposals beyond a user's limit are delayed, and count as pending: they must not block others.
             max_ack_pending=1_000_000,
         ),
     ),
@@ -130,7 +130,7 @@ CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
             "Writes summaries of conversations",
             filter_subject="work.compact.*.*.*",
             ack_wait=MODEL_WAIT,
-            # Those that wait for a model or for a budget count: they must not keep others out.
+            # Triggers that wait for a model or a budget count as pending: they must not block others.
             max_ack_pending=1_000_000,
         ),
         _consumer_config("extract-said", "Looks who has said something", filter_subject="work.extract.*"),
@@ -153,16 +153,16 @@ BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", hist
 
 
 _TOO_FEW = frozenset({10005, 10074})
-"""Errors of a server: nowhere to put all copies of a stream, or no cluster at all."""
+"""Errors of a server: too few servers for the copies of a stream, or no cluster at all."""
 
 
 class TooFewServers(Exception):
-    """There are to be more copies than there are servers."""
+    """More copies are configured than there are servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvisionedChange:
-    """What became of one stream, consumer or bucket, or what would become of it."""
+    """The change that `provision` made, or would make, to one stream, consumer or bucket."""
 
     what: str
     action: Literal["created", "updated", "unchanged"]
@@ -170,15 +170,15 @@ class ProvisionedChange:
 
 
 async def provision(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """Bring the server to what this module says: create what is absent, update what differs.
+    """Bring the server to the state that this module declares: create absent objects, update differing ones.
 
     Args:
         connection: to any server of a cluster.
-        replicas: how many servers keep a copy of each stream and bucket; a consumer goes with its stream.
-            None, for who only makes anew what is absent: as many as there are.
+        replicas: how many servers keep a copy of each stream and bucket; a consumer has those of its stream.
+            None keeps the number that exists, for callers that only create absent objects.
 
     Raises:
-        TooFewServers: there cannot be so many copies.
+        TooFewServers: there are fewer servers than copies.
         nats.js.errors.APIError: the server refuses a change, such as another retention of a live stream.
     """
     try:
@@ -191,12 +191,12 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
 
 
 async def drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """What `provision` would do, without doing it."""
+    """List the changes that `provision` would make, without making them."""
     return await _reconcile(connection, replicas, change=False)
 
 
 async def begin_again(connection: Client, stream: str, name: str) -> int:
-    """Have a consumer read its stream from the start; returns how many messages wait for it then.
+    """Have a consumer read its stream from the start. Return the number of messages that it will read.
 
     Raises:
         nats.errors.Error: the server does not answer, or refuses.
@@ -257,14 +257,14 @@ async def _bucket(
         if change:
             await stream_context.create_key_value(config.evolve(replicas=replicas or 1))
         return ProvisionedChange(what, "created")
-    ours = StreamConfig(num_replicas=replicas)  # the rest of it is nats-py's
+    ours = StreamConfig(num_replicas=replicas)  # nats-py sets the other fields
     return _changed(what, await _updated(stream_context, info.config, ours, change))
 
 
 async def _updated(
     stream_context: JetStreamContext, actual: StreamConfig, wanted: StreamConfig, change: bool
 ) -> list[str]:
-    """What differs; where `change` says so, the stream is brought to what is wanted."""
+    """Return the differences; with `change`, update the stream."""
     stated = _stated(wanted)
     difference = _difference(stated, actual.as_dict())
     if difference and change:
@@ -273,7 +273,7 @@ async def _updated(
 
 
 def _stated(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
-    """What we say about it; what we leave open is the server's own business."""
+    """Return the fields that mnemon sets; the server decides the others."""
     defaults = type(config)().as_dict()
     return {name: value for name, value in config.as_dict().items() if value != defaults.get(name)}
 

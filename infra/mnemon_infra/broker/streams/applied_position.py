@@ -1,4 +1,4 @@
-"""How far the log is projected."""
+"""Applied position: how far the consumers have come in the log."""
 
 import asyncio
 from contextlib import suppress
@@ -15,10 +15,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 
 
 async def applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
-    """The log position up to which a consumer has ended every event: applied, left, or dead-lettered.
+    """Return the log position up to which a consumer has ended every event: applied, skipped or dead.
 
-    It is the floor of what the consumer has acknowledged, so it holds over any number of processes; it may
-    lag behind what is applied already, never run ahead of it. 0 when there is no such consumer.
+    It is the floor of the consumer's acknowledgements, so it holds over any number of processes. It may lag
+    behind the events that are applied already, and never runs ahead of them. It is 0 for an absent consumer.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -31,7 +31,7 @@ async def applied_position(stream_context: JetStreamContext, consumer: str = "pe
 
 
 async def delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
-    """The last log position that was ever delivered to a consumer; 0 when there is no such consumer.
+    """Return the last log position that was ever delivered to a consumer; 0 for an absent consumer.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -44,7 +44,7 @@ async def delivered_position(stream_context: JetStreamContext, consumer: str) ->
 
 
 async def log_end(stream_context: JetStreamContext) -> int:
-    """The log's last position; 0 when it is empty or absent.
+    """Return the log's last position; 0 when the log is empty or absent.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -56,7 +56,9 @@ async def log_end(stream_context: JetStreamContext) -> int:
 
 
 async def first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
-    """The first event that the log has at a position or beyond: where it is, and when the log took it.
+    """Return the first event at a log position or beyond, as its position and the time the log stored it.
+
+    None when the log has no such event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -71,7 +73,7 @@ async def first_from(stream_context: JetStreamContext, position: int) -> tuple[i
 
 
 class Position:
-    """The applied position as this process knows it: asked for when somebody needs a newer one."""
+    """The applied position as this process knows it. It asks the server when a caller needs a newer one."""
 
     def __init__(self, consumer: str = "persist") -> None:
         self.value = 0
@@ -82,16 +84,16 @@ class Position:
 
     @property
     def is_behind(self) -> bool:
-        """Something beyond the position is written already."""
+        """Whether an event beyond the position is known to be written."""
         return self._noticed > self.value
 
     def notice(self, seq: int) -> None:
-        """Something at this position was written."""
+        """Note that something at this position was written."""
         self._noticed = max(self._noticed, seq)
         self._change.set()
 
     async def refresh(self, stream_context: JetStreamContext) -> int:
-        """Ask the server; callers at the same time share one question.
+        """Ask the server for the position. Concurrent callers share one request.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -103,18 +105,18 @@ class Position:
         return self.value
 
     async def reach(self, stream_context: JetStreamContext, seq: int, patience: float) -> int:
-        """Wait up to `patience` seconds until the position is `seq` or beyond; returns where it is then.
+        """Wait up to `patience` seconds until the position is `seq` or beyond. Return the position then.
 
-        A server that does not answer is asked again: another may be about to lead.
+        It asks again if a server does not answer: another may be about to become the leader.
 
         Raises:
-            nats.errors.Error: there is no connection any more, or the server refuses.
+            nats.errors.Error: the connection is closed, or the server refuses.
         """
         pause = _FIRST_PAUSE
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while not await self._is_reached(stream_context, seq):
-                    # Between the notice of a commit and its acknowledgement there is a moment.
+                    # The acknowledgement comes a moment after the notice of a commit.
                     self._change.clear()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(pause):
@@ -123,7 +125,7 @@ class Position:
         return self.value
 
     async def _is_reached(self, stream_context: JetStreamContext, seq: int) -> bool:
-        # nats-py's TimeoutError is one of Python's too: it must not pass for the end of the patience.
+        # nats-py's TimeoutError is also Python's: it must not count as the end of `patience`.
         with suppress(nats.errors.TimeoutError, ServiceUnavailableError):
             return await self.refresh(stream_context) >= seq
         return False

@@ -1,4 +1,4 @@
-"""What an erasure takes of log, dead letters and triggers. No I/O."""
+"""Scope of an erasure: its events, dead letters and triggers. No I/O."""
 
 import json
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from mnemon_infra.broker.dead_letters.listing import Letter
 from mnemon_infra.delivery import Delivery
 
 EVERYWHERE: Final = 2**63 - 1
-"""Beyond every log position."""
+"""A position beyond every log position."""
 
 
 class LogRange(NamedTuple):
-    """Where the log may have something: on a subject pattern, from a position on, below another one."""
+    """A range of log positions on a subject pattern: from `begin`, below `end`."""
 
     pattern: str
     begin: int
@@ -39,7 +39,7 @@ class LogRange(NamedTuple):
 
 
 class ErasureScope(Protocol):
-    """An erasure. `owner` is whose; `at` is when."""
+    """Scope of one erasure. `owner` is the user; `at` is the time of the erasure."""
 
     @property
     def owner(self) -> Owner: ...
@@ -48,21 +48,21 @@ class ErasureScope(Protocol):
     def at(self) -> datetime: ...
 
     def triggers(self) -> Sequence[str]:
-        """The subject patterns of the triggers that go. They say nothing, and are derived again."""
+        """Return the subject patterns of the triggers to remove. They hold no content and can be derived."""
 
     def places(self) -> Sequence[LogRange]:
-        """Where to look for events that go."""
+        """Return the ranges of the log that may hold events to remove."""
 
     def takes(self, delivery: Delivery) -> bool:
-        """Whether an event of the user goes."""
+        """Return whether an event of the user is removed."""
 
     def takes_letter(self, letter: Letter) -> bool:
-        """Whether a dead letter of the user goes."""
+        """Return whether a dead letter of the user is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasedUser:
-    """A user of whom all goes that lies below a log position, or was there before a time."""
+    """Erasure of a user: all that lies below a log position, or was stored before a time."""
 
     owner: Owner
     below: int
@@ -84,12 +84,12 @@ class ErasedUser:
 
 @dataclass(frozen=True, slots=True)
 class ErasedConversation:
-    """A conversation of which all goes that lies below a log position, and what was drawn from it alone.
+    """Erasure of a conversation: all of it below a log position, and all that was derived from it alone.
 
     Attributes:
-        spans: where it was the current one: positions, the second beyond the last.
-        derived: where facts and proposals were that were drawn from it alone.
-        event_id: of the event that says so; `seq` is its position.
+        spans: ranges of positions in which it was the current one; the second of each is beyond the last.
+        derived: positions of the facts and proposals that were derived from it alone.
+        event_id: id of the event of the erasure; `seq` is that event's position.
     """
 
     owner: Owner
@@ -103,7 +103,7 @@ class ErasedConversation:
 
     @classmethod
     def of(cls, owner: Owner, event: UserErasedV1, event_id: str, seq: int, at: datetime) -> Self:
-        """What an event says, which names a conversation."""
+        """Build it from an event that names a conversation."""
         return cls(
             owner,
             event.conversation or "",
@@ -151,17 +151,26 @@ class ErasedConversation:
         return letter.at < self.at and _of_trigger(letter) == self.conversation
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Whether it takes what was said at a position; None is the conversation that was the current one."""
+        """Return whether a message is removed.
+
+        Args:
+            conversation: the message's; None means the one that was current at the position.
+            seq: the message's position.
+        """
         if conversation is None:
             return seq < self.below and any(begin <= seq < end for begin, end in self.spans)
         return seq < self.below and conversation == self.conversation
 
     def has_stretch(self, conversation: str, from_seq: int) -> bool:
-        """Whether it takes what was made of a stretch that begins at a position."""
+        """Return whether a summary or another result of a window that begins at a position is removed."""
         return conversation == self.conversation and from_seq < self.below
 
     def has_learned(self, seq: int, lineage: Lineage | None) -> bool:
-        """Whether it takes what was learned: a model may have been reading while it was erased."""
+        """Return whether a fact is removed.
+
+        A fact that is newer than the erasure is removed if all its sources are: a model may have been reading
+        them during the erasure.
+        """
         if seq in self.derived or lineage is None or seq < self.seq or not lineage.sources:
             return seq in self.derived
         is_its = lineage.conversation == self.conversation
@@ -169,38 +178,38 @@ class ErasedConversation:
 
 
 class Erasures(NamedTuple):
-    """What of a user is gone, whether it is purged yet or not: all below a position, and conversations."""
+    """Erasures of a user, purged already or not: all below a position, and conversations."""
 
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
-        """Whether what was said is gone; None is the conversation that was the current one."""
+        """Return whether a message is erased, with arguments as those of `ErasedConversation.has_said`."""
         return seq < self.below or any(each.has_said(conversation, seq) for each in self.conversations)
 
     def has_stretch(self, conversation: str, from_seq: int) -> bool:
-        """Whether what was made of a stretch of a conversation is gone."""
+        """Return whether a summary or another result of a window of a conversation is erased."""
         return from_seq < self.below or any(
             each.has_stretch(conversation, from_seq) for each in self.conversations
         )
 
     def has_learned(self, seq: int, lineage: Lineage | None) -> bool:
-        """Whether what was learned is gone."""
+        """Return whether a fact is erased."""
         begins = min([seq, *lineage.sources]) if lineage else seq
         return begins < self.below or any(each.has_learned(seq, lineage) for each in self.conversations)
 
 
 _DERIVED: Final = "fact", "summary", "window"
-"""What is made of conversations."""
+"""Kinds of events that are derived from conversations."""
 
 
 def whole(owner: Owner) -> ErasedUser:
-    """All that there is of a user."""
+    """Return the erasure of everything of a user."""
     return ErasedUser(owner, EVERYWHERE, datetime.max.replace(tzinfo=UTC))
 
 
 def made_of(delivery: Delivery) -> int:
-    """The first log position that an event is made of: its own, where it is made of nothing else."""
+    """Return the first log position that an event is made from: its own if it is made from nothing else."""
     try:
         event = decode(parse(delivery.subject), delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
@@ -218,7 +227,7 @@ def _of_trigger(letter: Letter) -> str | None:
 
 
 def _stretch(letter: Letter) -> dict[str, object]:
-    """The stretch of a conversation that a letter is about, where it is an answer that was no use."""
+    """Return the body of a letter about an unusable answer, which names its window; else empty."""
     if letter.kind != "answer":
         return {}
     try:

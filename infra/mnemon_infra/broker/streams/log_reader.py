@@ -1,4 +1,4 @@
-"""Reading straight from a stream, many messages with one request: one user's events, say."""
+"""Reader of a stream by subject, many messages with one request: the events of one user, for example."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from mnemon_infra.broker.patches import parse_header_lines
 from mnemon_infra.delivery import Delivery
 
 TAIL_LIMIT = 500
-"""Events of one user that are read past the projections, at most."""
+"""Events of one user that are read beyond the projections, at most."""
 
 PAGE = 256
 """Events of one answer, at most."""
@@ -35,7 +35,7 @@ _UNAVAILABLE = "503"
 
 
 async def user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
-    """The user's events beyond a log position, in log order, `TAIL_LIMIT` at most.
+    """Return the user's events beyond a log position, in log order, `TAIL_LIMIT` at most.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -57,7 +57,7 @@ async def _first(connection: Client, pattern: str, after: int) -> list[Delivery]
 
 
 async def last_position(connection: Client, pattern: str) -> int:
-    """The log position of the last event of a subject pattern; 0 when there is none.
+    """Return the log position of the last event of a subject pattern; 0 when there is none.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -69,10 +69,10 @@ async def last_position(connection: Client, pattern: str) -> int:
 
 
 async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
-    """The events of a subject pattern beyond a log position, in log order, page by page.
+    """Yield the events of a subject pattern beyond a log position, in log order, page by page.
 
-    All that the log has acknowledged: of a cluster, any server answers that has a copy, which may be behind,
-    so that the one which leads the log has the last word.
+    It yields every event that the log has acknowledged. In a cluster any server with a copy answers, and its
+    copy may be behind; so the leader of the log is asked for later events at the end.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -95,7 +95,7 @@ def _is_cluster(connection: Client) -> bool:
 
 
 async def _next(connection: Client, pattern: str, after: int) -> Delivery | None:
-    """The next event of a subject pattern, as the server has it that leads the log."""
+    """Return the next event of a subject pattern from the leader of the log."""
     try:
         return await _of_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
     except NotFoundError:
@@ -103,17 +103,17 @@ async def _next(connection: Client, pattern: str, after: int) -> Delivery | None
 
 
 async def delivery_at(connection: Client, position: int) -> Delivery:
-    """The event at a log position.
+    """Return the event at a log position.
 
     Raises:
-        nats.js.errors.NotFoundError: there is none.
+        nats.js.errors.NotFoundError: the log has no event there.
         nats.errors.Error: the server does not answer.
     """
     return await _of_leader(connection, {"seq": position})
 
 
 async def _of_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
-    """Asked without nats-py, which cuts the time to microseconds."""
+    """Ask the leader without nats-py's own function, which cuts the time to microseconds."""
     subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
     reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
     answer = json.loads(reply.data)
@@ -137,9 +137,10 @@ async def _of_leader(connection: Client, request: Mapping[str, object]) -> Deliv
 async def stored(
     connection: Client, stream: str, pattern: str, after: int, most: int = PAGE
 ) -> AsyncGenerator[list[Msg], None]:
-    """What a stream holds of a subject pattern beyond a position, `most` at a time, as the server gives it.
+    """Yield the messages of a subject pattern beyond a position of a stream, up to `most` at a time.
 
-    Subject, position and time are in the headers `Nats-Subject`, `Nats-Sequence` and `Nats-Time-Stamp`.
+    They come as the server sends them: subject, position and time are in the headers `Nats-Subject`,
+    `Nats-Sequence` and `Nats-Time-Stamp`.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -169,11 +170,11 @@ async def stored(
 async def events(
     connection: Client, pattern: str, after: int
 ) -> AsyncGenerator[tuple[Delivery, Address, Event], None]:
-    """The events of a subject pattern beyond a log position, in log order, each with where it came.
+    """Yield the events of a subject pattern beyond a log position, in log order, each with its address.
 
     Raises:
         nats.errors.Error: the server does not answer.
-        InvalidSubject, UnknownEvent, InvalidBody: one of them is none.
+        InvalidSubject, UnknownEvent, InvalidBody: a message is no valid event.
     """
     async with aclosing(pages(connection, pattern, after)) as answers:
         async for page in answers:
@@ -183,7 +184,7 @@ async def events(
 
 
 def delivery_of(message: Msg) -> Delivery:
-    """A message that `stored` gave, as a consumer would have it."""
+    """Convert a message that `stored` yielded to the delivery that a consumer would get."""
     headers = message.headers or {}
     return Delivery(
         subject=headers["Nats-Subject"],
@@ -198,9 +199,9 @@ def delivery_of(message: Msg) -> Delivery:
 
 
 def seconds_of(stamp: str) -> float:
-    """A time that the server wrote to the nanosecond, in seconds since 1970: as consumers have it.
+    """Convert a time of the server, exact to the nanosecond, to the seconds since 1970 that consumers get.
 
-    Another microsecond would make another row of the same event.
+    A difference of a microsecond would make another row of the same event.
     """
     seconds = int(datetime.fromisoformat(stamp).replace(microsecond=0).timestamp())
     fraction = stamp.partition(".")[2].removesuffix("Z")

@@ -1,7 +1,7 @@
-"""The tail of the log: events as the log takes them, page by page, without an end.
+"""The tail of the log: events as the log stores them, page by page, without an end.
 
-What arrives while a page is in use waits here, and is the next page: a reader that is slower than bots gets
-fewer, larger pages.
+Events that arrive while a page is in use wait here and form the next page: a reader that is slower than the
+bots gets fewer, larger pages.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ REQUEST_SECONDS: Final = 30.0
 """Seconds for which the server keeps one request for events open."""
 
 HEARTBEAT_SECONDS: Final = 5.0
-"""Seconds between two signs of life of a server that has nothing to send."""
+"""Seconds between two heartbeats of a server that has nothing to send."""
 
 PATIENCE: Final = 60.0
-"""Seconds without an answer of the server before the tail gives up."""
+"""Seconds without an answer of the server before the tail raises an error."""
 
 _PAUSE: Final = 0.5
 _HEARTBEAT: Final = "100"
@@ -40,8 +40,8 @@ _EXPIRED: Final = "408"
 async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, as they come.
 
-    None is left out or comes twice, also where the server restarts or the connection breaks. Bodies are
-    empty: the subject names the user and the event.
+    It skips and repeats none, even if the server restarts or the connection breaks. Bodies are empty: the
+    subject names the user and the event.
 
     Raises:
         nats.errors.Error: the server has not answered for `PATIENCE` seconds, or there is no log.
@@ -54,7 +54,7 @@ async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerat
                     after = page[-1].sequence
                     yield page
         finally:
-            # A server that does not take it forgets the consumer later.
+            # If this request fails, the server drops the consumer later.
             with suppress(nats.errors.Error):
                 await connection.jetstream().delete_consumer(LOG, consumer.name)
 
@@ -80,11 +80,11 @@ async def _open(connection: Client, pattern: str, after: int) -> ConsumerInfo:
         ):
             if loop.time() > end:
                 raise
-            await asyncio.sleep(_PAUSE)  # no server tells when it is back
+            await asyncio.sleep(_PAUSE)  # no server announces its return
 
 
 class _Arrivals:
-    """What a consumer of the log sends; the server is asked for more before it has sent all."""
+    """Messages that a consumer of the log sends. It requests more when the server has sent all."""
 
     def __init__(self, connection: Client, consumer: ConsumerInfo) -> None:
         self._connection = connection
@@ -110,7 +110,7 @@ class _Arrivals:
             await self._subscription.unsubscribe()
 
     async def next_page(self) -> list[Delivery]:
-        """Wait for events, and take all that have arrived; empty where the consumer does not answer."""
+        """Wait for events and return all that have arrived; empty if the consumer does not answer."""
         page: list[Delivery] = []
         while not page and not self._is_lost:
             if self._left == 0:
@@ -125,7 +125,7 @@ class _Arrivals:
         return page
 
     def _events(self, message: Msg) -> list[Delivery]:
-        """The event that a message is; none where it is a status."""
+        """Return the event in a message; empty for a status."""
         if not message.reply:
             status = (message.headers or {}).get(Header.STATUS)
             if status != _HEARTBEAT:

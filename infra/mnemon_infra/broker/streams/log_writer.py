@@ -1,4 +1,4 @@
-"""Putting derived events into the log."""
+"""Writer of derived events to the log."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,11 +20,11 @@ log = structlog.get_logger("broker")
 StoredT = TypeVar("StoredT")
 
 TRIES: Final = 5
-"""How often what was paid for is put into the log, which may be away for a moment."""
+"""Attempts to store an event that was paid for, as the log may be unavailable for a moment."""
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
-"""The most that the server takes in one atomic batch."""
+"""Events that the server takes in one atomic batch, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LogEvent:
     """An event for the log. Its id makes a repeated attempt harmless.
 
     Attributes:
-        traceparent: the trace that it is part of; None takes that of who puts it there.
+        traceparent: the trace that the event belongs to; None takes the trace of the writer.
     """
 
     subject: str
@@ -43,21 +43,21 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Where an event is. `known`: it was there before, with the content it had then."""
+    """Position of an event in the log. `known`: it was there before, with the content of that time."""
 
     seq: int
     known: bool = False
 
 
 async def insist(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
-    """Store something that was paid for: what keeps it out of the log for a moment does not lose it.
+    """Store something that was paid for, with retries, so that a short outage of the log does not lose it.
 
     Args:
-        store: puts it there; a repeated attempt must be harmless.
+        store: stores it; a repeated attempt must be harmless.
         pause: seconds between two of the `TRIES`.
 
     Raises:
-        nats.errors.Error: the last of them did not come through either.
+        nats.errors.Error: the last attempt failed as well.
     """
     trying = AsyncRetrying(
         retry=retry_if_exception_type(nats.errors.Error),
@@ -75,10 +75,10 @@ def _say(state: RetryCallState) -> None:
 
 
 async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
-    """Put events into the log, in their order: up to `BATCH` of them all or none.
+    """Append events to the log in their order, all or none for each `BATCH` of them.
 
     Raises:
-        nats.errors.Error: it is not known whether they are stored.
+        nats.errors.Error: it is unknown whether the events are stored.
     """
     if len(events) == 1:
         return [await _one(connection, events[0])]
@@ -88,18 +88,18 @@ async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appende
         try:
             appended += await _atomically(connection, batch)
         except APIError:
-            # Most often the log has one of them: that refuses the batch as a whole.
+            # Usually the log has one of them already, which makes the server refuse the whole batch.
             appended += await asyncio.gather(*(_one(connection, event) for event in batch))
     return appended
 
 
 async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
-    """Put groups of events into the log, of each group of up to `BATCH` all or none.
+    """Append groups of events to the log, all or none for each group of up to `BATCH`.
 
-    Many small groups go together: the log takes them in the time of one.
+    Many small groups go in one batch: the log stores them in the time of one group.
 
     Raises:
-        nats.errors.Error: it is not known which of them are stored.
+        nats.errors.Error: it is unknown which events are stored.
     """
     together: list[Sequence[LogEvent]] = []
     for group in groups:
@@ -117,7 +117,7 @@ async def _together(connection: Client, groups: Sequence[Sequence[LogEvent]]) ->
         try:
             await _atomically(connection, events)
         except APIError:
-            # Most often the log has one of them: that refuses all, those of other groups too.
+            # Usually the log has one of them already, which makes the server refuse all, of other groups too.
             for group in groups:
                 await append(connection, group)
         return

@@ -1,4 +1,4 @@
-"""Removing all that streams hold of a user, for good; and what is left of it."""
+"""Removal of the messages in an erasure's scope from all streams, for good, and a count of the rest."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -23,17 +23,17 @@ from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Texts that are written over before somebody else has a turn."""
+"""Messages that one call of `purge` overwrites, so that other work gets a turn; also those of a page."""
 
 
 async def erasures_of(connection: Client, owner: Owner) -> Erasures:
-    """What the log says of a user that is gone.
+    """Return the erasures of a user that the log records.
 
     Raises:
         nats.errors.Error: the log does not answer.
     """
     pattern = thing_filter(*owner, "user")
-    if not await last_position(connection, pattern):  # nearly always
+    if not await last_position(connection, pattern):  # the usual case
         return Erasures()
     erased = Erasures()
     async with aclosing(pages(connection, pattern, 0)) as answers:
@@ -57,16 +57,17 @@ def _with(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Deliver
 
 
 async def purge(connection: Client, erased: ErasureScope) -> bool:
-    """Remove the events, dead letters and triggers that an erasure takes.
+    """Remove the events, dead letters and triggers in the scope of an erasure.
 
-    Texts are written over, one after another, which takes 5 to 20 ms each: what is only purged stays on the
-    disk.
+    The server overwrites one text after another, which takes 5 to 20 ms each: a text that is only purged
+    stays on the disk.
 
     Returns:
-        Whether that is all; after `AT_ONCE` it is not, and is to be asked for again: others wait, too.
+        Whether all is removed. After `AT_ONCE` messages it returns False, and the caller has to call again:
+        other work waits, too.
 
     Raises:
-        nats.errors.Error: not all of it is removed; it may be done again.
+        nats.errors.Error: not all of it is removed; the call may be repeated.
     """
     for pattern in erased.triggers():
         await connection.jetstream().purge_stream(WORK, subject=pattern)
@@ -81,7 +82,7 @@ async def purge(connection: Client, erased: ErasureScope) -> bool:
 
 
 async def _taken(connection: Client, erased: ErasureScope) -> AsyncGenerator[tuple[str, int], None]:
-    """The events and the dead letters that an erasure takes: in which stream, and where."""
+    """Yield stream and position of each event and dead letter in the scope of an erasure."""
     for place in erased.places():
         async with aclosing(_within(connection, place)) as deliveries:
             async for delivery in deliveries:
@@ -92,14 +93,14 @@ async def _taken(connection: Client, erased: ErasureScope) -> AsyncGenerator[tup
         async for letter in letters:
             if not erased.takes_letter(letter):
                 continue
-            # The log's copy goes first: only the letter leads to a subject that is spelled in another way.
+            # The log's copy goes first: only the letter leads to a subject with another spelling.
             if not letter.subject.startswith(places) and await _event_of(connection, letter):
                 yield LOG, letter.sequence
             yield DEAD, letter.id
 
 
 async def _letters_of(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
-    """A user's dead letters, whatever the spelling of the ids in their subjects."""
+    """Yield a user's dead letters, whatever the spelling of the ids in their subjects."""
     for pattern in [*letter_filters(*owner), *await _other_spellings(connection, owner)]:
         async with aclosing(stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
             async for page in answers:
@@ -109,7 +110,7 @@ async def _letters_of(connection: Client, owner: Owner) -> AsyncGenerator[Letter
 
 
 async def _other_spellings(connection: Client, owner: Owner) -> list[str]:
-    """The subjects of a user's dead letters that `letter_filters` do not match."""
+    """Return the subjects of a user's dead letters that `letter_filters` do not match."""
     usual = tuple(f".{each.removesuffix('>')}" for each in user_filters(*owner))
     async with aclosing(letter_subjects(connection)) as subjects:
         others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
@@ -130,7 +131,7 @@ async def _within(connection: Client, place: LogRange) -> AsyncGenerator[Deliver
 
 
 async def left_of(connection: Client, erased: ErasureScope) -> dict[str, int]:
-    """How many messages there are of what an erasure takes, by store.
+    """Count the messages in the scope of an erasure that are still there, by store.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -144,7 +145,7 @@ async def left_of(connection: Client, erased: ErasureScope) -> dict[str, int]:
 
 
 async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, int]:
-    """How many events and dead letters of a user hold some words, in whatever case.
+    """Count the events and dead letters of a user that contain some words, in upper or lower case.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -165,7 +166,7 @@ async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, in
 
 
 def _has(body: bytes, words: str) -> bool:
-    """Whether a body says some words; where it is JSON, without its escapes."""
+    """Return whether a body contains some words; JSON is compared without its escapes."""
     try:
         plain = json.dumps(json.loads(body), ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -174,10 +175,10 @@ def _has(body: bytes, words: str) -> bool:
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
-    """There is one of each subject."""
+    """Count the triggers of a pattern that were stored before a time. Each subject has one at most."""
     count = 0
     for subject in await waiting(connection, pattern):
-        with suppress(NotFoundError):  # somebody has taken it
+        with suppress(NotFoundError):  # a consumer has taken it meanwhile
             at = (await connection.jetstream().get_last_msg(WORK, subject)).time
             count += at is not None and at < before
     return count

@@ -1,4 +1,4 @@
-"""Schedules that the server keeps: no process has to be there when one is due."""
+"""Schedules that the server keeps, so that no process has to run when one is due."""
 
 from datetime import datetime
 from typing import Final
@@ -12,7 +12,9 @@ TARGET: Final = "Nats-Schedule-Target"
 
 
 async def every(connection: Client, subject: str, seconds: float, target: str) -> None:
-    """Have an empty message sent to `target` every so often. The same `subject` again replaces the schedule.
+    """Have the server send an empty message to `target` every so many seconds.
+
+    A schedule with the same `subject` replaces this one.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -22,7 +24,9 @@ async def every(connection: Client, subject: str, seconds: float, target: str) -
 
 
 async def once(connection: Client, subject: str, at: datetime, target: str) -> None:
-    """Have an empty message sent to `target` at a time. The same `subject` again replaces the schedule.
+    """Have the server send an empty message to `target` at a time.
+
+    A schedule with the same `subject` replaces this one.
 
     Raises:
         nats.errors.Error: the server does not answer.

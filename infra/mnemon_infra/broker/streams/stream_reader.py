@@ -1,4 +1,4 @@
-"""Reading a stream from one end to the other, as fast as one reader can, in little memory."""
+"""Reader of a whole stream from one end to the other, fast and in little memory."""
 
 import asyncio
 import json
@@ -16,22 +16,22 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.delivery import Delivery
 
 StreamMessage = tuple[Msg, Delivery]
-"""A message as it was sent, and what the stream says of it."""
+"""A message as it was sent, and its delivery."""
 
 PAGE: Final = 1000
-"""Messages of a page, at most, where nothing else is asked for."""
+"""Messages of a page, at most, unless the caller names another number."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a page, at most: more than the largest message that a server takes here."""
 
 PATIENCE: Final = 10.0
-"""Seconds that a page may take before the rest of the stream is asked for anew."""
+"""Seconds that a page may take before the reader requests the rest of the stream again."""
 
 TRIES: Final = 6
-"""How often it is begun anew without a single message."""
+"""Attempts in succession that may yield no message before the reader gives up."""
 
 FORGOTTEN_AFTER: Final = 60.0
-"""Seconds after which the server drops the place of a reader that is gone."""
+"""Seconds after which the server drops the consumer of a reader that is gone."""
 
 
 async def whole(
@@ -44,21 +44,21 @@ async def whole(
     headers_only: bool = False,
     subject: str | None = None,
 ) -> AsyncGenerator[list[StreamMessage], None]:
-    """All messages of a stream up to a position, in its order, page by page; none twice, none left out.
+    """Yield all messages of a stream up to a position, in its order, page by page; none twice, none left out.
 
-    While a page is in use the next one comes; no more than these two are held.
+    The next page arrives while one is in use; at most these two are held.
 
     Args:
         connection: where the stream is.
         stream: its name.
-        up_to: the last position that is read.
-        after: it begins with what comes after this position.
+        up_to: the last position to read.
+        after: the position before the first one to read.
         page: messages of a page, at most.
-        headers_only: leave the bodies where they are.
-        subject: only messages that it matches.
+        headers_only: leave the bodies out.
+        subject: read only messages that match it.
 
     Raises:
-        nats.errors.Error: the server does not answer, or there is no such stream.
+        nats.errors.Error: the server does not answer, or the stream is absent.
     """
     tries = 0
     while after < up_to and tries < TRIES:
@@ -82,14 +82,14 @@ async def whole(
                     if after >= up_to:
                         return
         finally:
-            with suppress(nats.errors.Error):  # the server drops it by itself, later
+            with suppress(nats.errors.Error):  # the server drops it later
                 await connection.jetstream().delete_consumer(stream, place.name)
     if after < up_to:
         raise nats.errors.TimeoutError
 
 
 async def position_at(connection: Client, moment: datetime) -> int:
-    """The log position of the last event that the log took before a moment; 0 without one.
+    """Return the log position of the last event before a moment; 0 if there is none.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -102,7 +102,7 @@ async def position_at(connection: Client, moment: datetime) -> int:
 
 
 async def open_consumer(connection: Client, stream: str, **start: Any) -> ConsumerInfo:
-    """A place that the server keeps for this reader."""
+    """Create an ephemeral consumer, which keeps the place of this reader on the server."""
     config = ConsumerConfig(
         ack_policy=AckPolicy.NONE,
         mem_storage=True,
@@ -116,14 +116,14 @@ async def open_consumer(connection: Client, stream: str, **start: Any) -> Consum
 async def _from(
     connection: Client, place: ConsumerInfo, page: int
 ) -> AsyncGenerator[list[StreamMessage], None]:
-    """The pages from a place on, until the stream is over or a message was lost on its way."""
+    """Yield the pages of a consumer until the stream ends or a message was lost on its way."""
     async with _Pages(connection, place, page) as pages:
         while read := await pages.next():
             yield read
 
 
 class _Pages:
-    """Pages from a place on; the next one is asked for when one is taken."""
+    """Pages of a consumer. It requests the next page when one is taken."""
 
     def __init__(self, connection: Client, place: ConsumerInfo, page: int) -> None:
         self._connection = connection
@@ -146,7 +146,7 @@ class _Pages:
             await self._subscription.unsubscribe()
 
     async def next(self) -> list[StreamMessage]:
-        """The next page; empty when the stream is over, or something of it was lost on its way."""
+        """Return the next page; empty when the stream has ended or a message was lost on its way."""
         if not self._remaining:
             return []
         with suppress(TimeoutError):
@@ -171,7 +171,7 @@ class _Pages:
         await self._connection.publish(self._subject, self._request, reply=self._inbox)
 
     async def _take(self, message: Msg) -> None:
-        if not message.reply:  # the server says why there is no more of it: all is sent, or it is too much
+        if not message.reply:  # a status that ends the page: all is sent, or more would be too large
             self._is_whole.set()
             return
         self._arrived.append(message)
@@ -180,7 +180,7 @@ class _Pages:
 
 
 def consumer_count(message: Msg) -> tuple[int, int]:
-    """The number of a message among all that were sent to this place, and how many are still to come."""
+    """Return the number of a message among those sent to its consumer, and how many are still to come."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.of`
         fields = fields[2:]

@@ -1,4 +1,4 @@
-"""The trace of an event that is in the log already: who reads it later goes on with it."""
+"""Trace of an event that is in the log already, so that later readers can continue it."""
 
 import nats.errors
 import structlog
@@ -13,7 +13,7 @@ log = structlog.get_logger("broker")
 
 
 async def trace_at(connection: Client, position: int) -> str | None:
-    """The trace of the event at a log position; None where nothing is traced, or there is no such event."""
+    """Return the trace of the event at a log position; None without tracing or without such an event."""
     if not tracing.is_on():
         return None
     try:

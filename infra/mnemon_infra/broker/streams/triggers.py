@@ -1,4 +1,4 @@
-"""Triggers that name users: who said something, many in one message."""
+"""Triggers that name users who said something, many users in one message."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class GivenUp(msgspec.Struct, frozen=True):
-    """A window that is to be asked for once more; `attempts` are those that failed."""
+    """A window to request once more; `attempts` is the number of failed ones."""
 
     conversation: str
     from_seq: _Position
@@ -26,10 +26,11 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 USERS: Final = 1000
-"""Users that one trigger names, at most: all of a usual batch of messages."""
+"""Users that one trigger names, at most: all users of a usual batch of messages."""
 
 KEPT: Final = "24h"
-"""Where nobody takes them, triggers do not pile up for ever. Who says something again is named again."""
+"""Lifetime of a trigger, so that triggers which no consumer takes do not pile up. A user's next message names
+the user again."""
 
 
 async def publish_said(
@@ -37,12 +38,13 @@ async def publish_said(
 ) -> None:
     """Tell consumers which users, by tenant and user, said something, and up to which log position each.
 
-    Nobody waits until it is stored: the server takes what comes on a connection in its order, so what is
-    acknowledged after it is told. Only a server that dies at this very moment loses it, and then the user's
-    next message tells it again, or the next round of those who go by rounds.
+    It does not wait until the trigger is stored: the server handles the messages of a connection in order, so
+    it handles the trigger before the acknowledgements that follow. Only a server that dies at this moment
+    loses the trigger; then the user's next message names the user again, or the next round of consumers that
+    work in rounds finds the user.
 
     Raises:
-        nats.errors.Error: the connection is closed, or too much waits for it.
+        nats.errors.Error: the connection is closed, or its buffer of messages to send is full.
     """
     left = iter(users.items())
     while some := list(islice(left, USERS)):
@@ -52,7 +54,7 @@ async def publish_said(
 
 
 async def waiting(connection: Client, pattern: str) -> list[str]:
-    """The subjects of the triggers of a pattern that nobody has taken yet.
+    """Return the subjects of a pattern whose triggers no consumer has taken yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -62,12 +64,12 @@ async def waiting(connection: Client, pattern: str) -> list[str]:
 
 
 def encode(users: Iterable[tuple[str, str]]) -> bytes:
-    """The body of a trigger."""
+    """Encode the body of a trigger."""
     return msgspec.json.encode({"users": list(users)})
 
 
 def decode(body: bytes) -> list[tuple[str, str]]:
-    """The users that a trigger names, by tenant and user.
+    """Decode the users that a trigger names, by tenant and user.
 
     Raises:
         InvalidBody: it names none.
@@ -79,12 +81,12 @@ def decode(body: bytes) -> list[tuple[str, str]]:
 
 
 def given_up_subject(tenant: str, user: str, window: GivenUp) -> str:
-    """The trigger for one window: of each its own waits."""
+    """Return the subject of the trigger for one window: each window has its own, so one of each can wait."""
     return f"{work_subject('batches', tenant, user, window.conversation)}.{window.from_seq}"
 
 
 def decode_given_up(body: bytes) -> GivenUp:
-    """Read the window that a trigger, or a dead letter of `extract`, names.
+    """Decode the window that a trigger, or a dead letter of `extract`, names.
 
     Raises:
         InvalidBody: it names none.
