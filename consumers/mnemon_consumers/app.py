@@ -39,7 +39,7 @@ WRITING: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
 FRONT: frozenset[str] = WRITING | {"retrieve"}
-"""Consumers that bots wait for, with those that must share their vectors. Others can run in another process."""
+"""Consumers that bots wait for, with those that share their vectors. Others can run in another process."""
 
 ASKING: frozenset[str] = frozenset({"compact", "extract"})
 """Consumers that may still wait for a model's answer when they are stopped."""
@@ -183,7 +183,7 @@ def _needed(finding: "VectorIndex | None") -> "VectorIndex":
 async def _finding(
     names: Sequence[str], database: Database, deployment: Deployment
 ) -> AsyncIterator["VectorIndex | None"]:
-    """Open the vector index if a consumer needs it. `retrieve` alone runs without and reports missing parts."""
+    """Open the vector index if a consumer needs it. `retrieve` can run without and reports what it lacks."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
         yield None

@@ -214,7 +214,7 @@ class Compacting:
         """Ask a model for a summary, and ask again if the answer is refused.
 
         Returns:
-            The provider and model that wrote it, the summary, and events of calls that are not in the log yet.
+            The provider and model that wrote it, the summary, and events of calls that the log lacks yet.
         """
         asked = request
         for _ in range(ASKED):
