@@ -31,7 +31,7 @@ log = structlog.get_logger("maintain")
 
 EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
 LIMITS_SECONDS = 3600.0
-"""Seconds between checks. Dedupe keeps the limits; only a lowered setting leaves a user with too many facts."""
+"""Seconds between checks. Dedupe keeps the limits; only a lowered setting leaves users with too many."""
 
 
 @asynccontextmanager
