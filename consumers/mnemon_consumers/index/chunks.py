@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 CHUNK: Final = 300, 900
-"""Characters of a chunk: it may end with a paragraph or sentence from the first number on, and has at most the
-second."""
+"""Characters of a chunk: it may end with a paragraph or sentence from the first number on, and has at most
+the second."""
 
 WINDOW: Final = 4_000
 MARKDOWN_WINDOW: Final = 100_000

@@ -91,7 +91,7 @@ class Memory:
         await self._indexed.refresh(self._stream_context)
 
     def stand_at(self, position: int) -> None:
-        """Fix both positions instead of following the log: no event follows, and all up to here is indexed."""
+        """Fix both positions instead of following the log: all up to here is indexed, nothing follows."""
         self._position.value = self._indexed.value = position
 
     @property
