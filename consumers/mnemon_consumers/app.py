@@ -1,4 +1,4 @@
-"""Run consumers: any selection of them, in any number of processes."""
+"""Runs consumers: any selection of them, in any number of processes."""
 
 import asyncio
 import gc

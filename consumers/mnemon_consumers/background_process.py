@@ -19,7 +19,7 @@ from mnemon_infra.telemetry.logging import configure_logging
 log = structlog.get_logger("app")
 
 NICENESS = 10
-"""Nice value: a tenth of the scheduler weight of the process that answers."""
+"""Nice value that gives this process a tenth of the scheduler weight of the process that answers."""
 
 START_TIMEOUT = 60.0
 """Seconds until the consumers must be ready."""
@@ -28,7 +28,7 @@ _READY = b"ready"
 
 
 class BackgroundFailed(Exception):
-    """The process ended or timed out before it consumed; its own log lines give the reason."""
+    """The process ended before it consumed; its own log lines give the reason."""
 
 
 @asynccontextmanager
@@ -39,6 +39,7 @@ async def running_beside(names: Sequence[str], deployment: Deployment) -> AsyncI
 
     Raises:
         BackgroundFailed: the consumers did not start.
+        TimeoutError: the consumers were not ready within `START_TIMEOUT` seconds.
     """
     if not names:
         yield

@@ -2,8 +2,8 @@
 
 The log holds all state. Each step reads the projections after they have everything that the log has of the
 user. Before the outcome goes into the log, the step is compared with the projections again, because the model
-took its time. A clear in the moment after that sets a watermark above the summary, which hides it; after an
-erasure in that moment the summary is removed from the log.
+took its time. If messages are cleared in the moment after that, they are below the watermark, and so is the
+summary. If the user is erased in that moment, the summary is removed from the log again.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("compact")
 
 LONGEST: Final = 10.0
-"""Seconds after which no further step begins: other conversations take their turn before the next step."""
+"""Seconds after which no further step begins: others take their turn, then the trigger is delivered again."""
 
 PROJECTED: Final = 2.0
 """Seconds to wait for the projections, and then the delay before the trigger is delivered again."""

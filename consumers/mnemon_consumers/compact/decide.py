@@ -17,7 +17,7 @@ EXTRACTOR: Final = "compact"
 """Name of this consumer in the lineage of a summary."""
 
 MOST_MERGED: Final = 50
-"""Summaries that are merged at once, if `merge_above` allows fewer: the input of a model is limited."""
+"""Most summaries that are merged at once, unless `merge_above` is greater: a model reads a limited input."""
 
 ConversationKey = tuple[str, str, str]
 """Tenant, user and conversation."""
@@ -80,7 +80,7 @@ def summary(place: ConversationKey, step: CompactionStep, text: str, model: str)
     """Return the event of a step.
 
     Its id follows from where the step begins. Whichever process takes the step, however often and with
-    whatever settings, the log has one summary of the next messages, and one that replaces others.
+    whatever settings, the log has one summary that begins with these messages, or replaces these summaries.
 
     Args:
         place: the conversation.

@@ -8,11 +8,11 @@ from typing import Any, Final, Self
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 LAST_WORD: Final = 8.0
-"""Seconds, less than a consumer has to end. The answer is paid for; a later one is asked for once more."""
+"""Seconds, less than a consumer has to end. Answers are paid for; without one by then, the work is retried."""
 
 
 class Working:
-    """Awaits its work at the end of the block, then cancels the rest. From then on it starts no work.
+    """Work in progress: awaited at the end of the block, then cancelled. No work starts from then on.
 
     Args:
         last_word: seconds that the work has at the end of the block.

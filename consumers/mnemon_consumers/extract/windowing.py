@@ -51,7 +51,7 @@ class Cutting:
         self._looked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(USERS)
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Schedule the reading of users for when they rest, and trigger it at once if they are due.
+        """Schedule the reading of users for when they rest, or trigger it at once if they have enough messages.
 
         Args:
             connection: connection for triggers and schedules.

@@ -135,7 +135,7 @@ def last_user_message(rows: Sequence[StoredRow]) -> str | None:
 
 
 def _best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items, `limit` of them new: known ones count extra, as their section may lack room."""
+    """Return the first items up to `limit` new ones, and known ones between: their section may lack room."""
     best: list[ContextItem] = []
     for item in found:
         if item.id not in elsewhere:

@@ -47,7 +47,7 @@ def ranked(
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
     ]
-    # With equal scores the newer fact comes first.
+    # The newer of equal facts comes first.
     return sorted(scored, key=lambda each: (-each.score, -each.fact.seq))
 
 

@@ -306,7 +306,7 @@ class Search:
         }
         seen = await self._memory.summaries_by_id(question.owner, tuple(found), question.min_seq)
         share = _share(question, [(found[each.id], each.text) for each in seen.value])
-        # With equal scores the newer summary comes first.
+        # The newer of equal summaries comes first.
         hits = [
             RankedHit(
                 each.id,

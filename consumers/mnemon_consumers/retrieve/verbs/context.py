@@ -156,7 +156,7 @@ async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
         return None
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
-    # Some hits are shown in other sections anyway, so the search returns more than those.
+    # Other sections show some of the hits anyway: the limit is raised by their number.
     limit = max(retrieval.limit + listed, shown.conversation_hits + _recent_messages(turn, parts))
     return await search.find(
         owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq

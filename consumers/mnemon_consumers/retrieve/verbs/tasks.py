@@ -1,4 +1,4 @@
-"""`tasks`: list and change what the user means to do. No context includes tasks unless they are requested."""
+"""`tasks`: list and change what the user means to do. No context includes tasks."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any

@@ -51,7 +51,7 @@ class UserLog:
         return await rejected_events(connection, address.tenant, address.user)
 
     async def end(self) -> int:
-        """Return the log's last position, so that a change is made after all earlier events were read.
+        """Return the log's last position. Verbs that change something first read everything up to it.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -54,7 +54,7 @@ class FactQuery:
         await asyncio.to_thread(lexicon)
 
     async def choose(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
-        """Choose the fact that a query names. The caller holds the user's lock, so that none is rewritten.
+        """Choose the fact that a query names. The caller holds the user's lock against rewrites.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
