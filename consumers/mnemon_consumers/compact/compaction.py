@@ -55,7 +55,7 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("compact")
 
 LONGEST: Final = 10.0
-"""Seconds after which no further step begins: others take their turn, then the trigger is delivered again."""
+"""Seconds after which no further step begins: others take their turn, then the trigger comes again."""
 
 PROJECTED: Final = 2.0
 """Seconds to wait for the projections, and then the delay before the trigger is delivered again."""

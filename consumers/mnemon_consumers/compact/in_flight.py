@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 LAST_WORD: Final = 8.0
-"""Seconds, less than a consumer has to end. Answers are paid for; without one by then, the work is retried."""
+"""Seconds, less than a consumer has to end. Answers are paid for; work without one by then is retried."""
 
 
 class Working:

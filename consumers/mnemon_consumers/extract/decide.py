@@ -234,7 +234,7 @@ def _is_worth_reading(message: SpokenRow) -> bool:
 def _rests_at(last: datetime, now: datetime, settings: Extraction) -> datetime:
     """Return when a conversation rests whose last message was sent at `last`."""
     idle = timedelta(seconds=settings.idle_seconds)
-    # A bot whose clock is further ahead would keep the conversation from ever resting.
+    # A bot whose clock is ahead by more than `idle` would keep the conversation from ever resting.
     return last + idle if last <= now + idle else now
 
 

@@ -1,8 +1,8 @@
 """Undecided pairs of facts that a request for facts asks about as well. No I/O, no clock.
 
-A request asks about a pair while both facts are live. If a change by hand or another proposal rewrote a fact,
-dedupe decided on the new words and opened pairs for them. If a merge rewrote it, the pair is compared again,
-because the merge may have brought the two facts closer.
+A request asks about a pair while both facts are live. A rewrite of a fact by hand or by another proposal ends
+its earlier pairs; dedupe decides on the proposal with pairs of its own. After a merge the pair is compared
+again, because the merge may have brought the two facts closer.
 """
 
 from collections import Counter

@@ -63,7 +63,7 @@ class ExtractionPipeline:
         )
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Schedule the reading of users who sent messages, each up to a log position.
+        """Have users read, when it is time, who sent messages up to a log position each.
 
         Returns:
             The users who have to be checked again a little later.

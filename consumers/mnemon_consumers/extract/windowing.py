@@ -38,7 +38,7 @@ UNSETTLED: Final = timedelta(seconds=60)
 """Time after which a user is checked again who has messages that are not projected yet."""
 
 MARGIN: Final = timedelta(seconds=2)
-"""Margin for a server clock that is ahead of this process."""
+"""Time by which the server's clock may be ahead of this process's clock."""
 
 
 class Cutting:
@@ -51,7 +51,7 @@ class Cutting:
         self._looked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(USERS)
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Schedule the reading of users for when they rest, or trigger it at once if they have enough messages.
+        """Have users read when they rest, or at once if they have enough messages.
 
         Args:
             connection: connection for triggers and schedules.

@@ -117,7 +117,7 @@ def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Conte
 def due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
-    """Return the messages that belong into `recent`: the newest ones, and all that no summary covers."""
+    """Return the messages that belong in `recent`: the newest ones, and all that no summary covers."""
     first_newest = len(rows) - at_least
     return [
         row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)

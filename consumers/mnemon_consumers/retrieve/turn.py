@@ -164,7 +164,7 @@ async def _count_unread(
 async def read_in_time(
     read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
 ) -> TurnT | None:
-    """Wait for a read until a time of the loop; after a failure return None and add its sections to `missing`."""
+    """Wait for a read until a time of the loop; on failure return None and put `sections` in `missing`."""
     try:
         async with asyncio.timeout_at(until):
             return await read

@@ -133,7 +133,7 @@ class Extracted(NamedTuple):
     Attributes:
         facts: usable facts; their `sources` are log positions.
         repaired: whether the answer was no JSON and was repaired.
-        left_out: number of facts that are not proposed: no text, cut off, too long, or beyond the limit.
+        left_out: number of facts that are not proposed: without text, too long, or beyond the limit.
         beyond_limit: usable facts among them that are beyond the limit.
         relations: the relations that it gives for pairs that the request asked about.
     """

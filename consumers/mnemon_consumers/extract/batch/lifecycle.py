@@ -35,7 +35,7 @@ AT_ONCE: Final = 2
 """Batches that a process handles at the same time."""
 
 SHARE: Final = 20
-"""Divisor of a batch's age: the provider is asked again after a twentieth of it."""
+"""Divisor of a batch's age: the next check of the batch follows after a twentieth of it."""
 
 SELDOM: Final = 60.0
 """Most seconds between two checks of a batch."""
