@@ -1,4 +1,4 @@
-"""Finishes erasures of which the rows are deleted: log, dead letters, triggers and windows in progress."""
+"""Finishes erasures whose rows are deleted already: log, dead letters, triggers and windows in progress."""
 
 from contextlib import aclosing
 
@@ -74,7 +74,7 @@ async def _settle_conversation(connection: Client, database: Database, erased: E
 
 
 async def _look_through(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
-    """Read what the log still has of the user, and write and remove accordingly.
+    """Project the user's remaining events again, and remove those that the erasure covers from the log.
 
     An event with the id of an event that is now erased may have been taken for a copy of it: it is written
     again. An event that a model made of erased messages during the erasure is removed.

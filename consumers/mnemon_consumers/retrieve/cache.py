@@ -15,7 +15,7 @@ COUNTED_CONVERSATIONS: Final = 10_000
 """Conversations whose counts are kept; each takes some hundred bytes."""
 
 FOUND_ROWS: Final = 64 * 1024 * 1024
-"""Bytes for rows that searches looked up, for all users together: usually more than a thousand users."""
+"""Bytes for rows that searches looked up, of all users: usually enough for more than a thousand."""
 
 REVISED_TENANTS: Final = 10_000
 """Tenants whose revisions are kept."""

@@ -39,7 +39,7 @@ NAME: Final = "mnemon"
 async def consuming(
     database: Database, finding: VectorIndex | None, deployment: Deployment
 ) -> AsyncIterator[None]:
-    """Answer requests until the block ends; without `finding` searches find nothing."""
+    """Answer requests until the block ends; without `finding` there is no search."""
     settings = LiveSettings()
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)

@@ -67,7 +67,7 @@ def _scored(
 
 
 def freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
-    """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts of low importance, else 1."""
+    """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts below `HIGH`, else 1."""
     if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
         return 1.0
     age = max(0.0, (now - fact.changed_at).total_seconds())
