@@ -21,7 +21,12 @@ _reporting: list[CircuitBreaker] = []
 
 @asynccontextmanager
 async def reporting(connection: Client, patience: CircuitBreaker) -> AsyncIterator[None]:
-    """Answer requests for the failing models until the block ends."""
+    """Answer requests for the failing models until the block ends.
+
+    Args:
+        connection: connection on which requests arrive.
+        patience: circuit breaker of the models.
+    """
 
     async def reply(message: Msg) -> None:
         await message.respond(_REPORT.dump_json(list(patience.failing)))

@@ -63,6 +63,14 @@ class Asking:
 
     A transaction holds the windows that are asked about. It ends with the process, and then another process
     asks. An answer that the log has by then counts, and its window is not asked for again.
+
+    Args:
+        database: the database of the windows.
+        settings: settings of all tenants.
+        patience: circuit breaker of the models.
+        budgets: what tenants may still spend.
+        projections: the progress of the projections.
+        at_once: most windows that one round asks for, at least one per user.
     """
 
     def __init__(

@@ -45,6 +45,11 @@ MemoryT = TypeVar("MemoryT")
 class Memory:
     """The memory of each user, from the cache or the database. Methods `*_at_hand` read only the cache.
 
+    Args:
+        database: the database of the projections.
+        settings: settings of all tenants.
+        users: most users whose parts are cached.
+
     Attributes:
         count_cache: counts of messages from earlier requests.
     """

@@ -70,7 +70,15 @@ class _AskedWindow(NamedTuple):
 
 
 class Submitting:
-    """Submits batches."""
+    """Submits batches.
+
+    Args:
+        database: the database of the windows and batches.
+        settings: settings of all tenants.
+        patience: circuit breaker of the models.
+        budgets: what tenants may still spend.
+        on_its_way: time for which an earlier request may still reach the provider.
+    """
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Handlers of the verbs, by topic. Each returns a cached reply, or a coroutine that reads one."""
+"""Handlers of the verbs, by topic. Each returns a cached reply, or a coroutine for one."""
