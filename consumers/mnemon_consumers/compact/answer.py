@@ -145,7 +145,7 @@ def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRe
     """Check the answer of a model to a request for a summary.
 
     Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Any other text
-    besides the summary makes the answer refused. The summary is never shortened, because its end matters as
+    besides the summary leads to a refusal. The summary is never shortened, because its end matters as
     much as its beginning.
 
     Returns:

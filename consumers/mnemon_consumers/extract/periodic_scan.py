@@ -52,7 +52,7 @@ class Interval:
         if not of.enabled:
             return None
         if last.begun_at is None:
-            # The first interval of a tenant begins now: until then, users are read when they send messages.
+            # The first interval of a tenant begins now. Until its end, only new messages cause reading.
             await self._note(Round(last.tenant, now))
             return None
         if last.reached is not None:

@@ -63,7 +63,7 @@ class ExtractionPipeline:
         )
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Have users read, when it is time, who sent messages up to a log position each.
+        """Have the messages of users, each up to a log position, read when they are due.
 
         Returns:
             The users who have to be checked again a little later.

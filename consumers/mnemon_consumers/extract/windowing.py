@@ -51,7 +51,7 @@ class Cutting:
         self._looked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(USERS)
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Have users read when they rest, or at once if they have enough messages.
+        """Have the messages of users read when they rest, or at once if there are enough of them.
 
         Args:
             connection: connection for triggers and schedules.

@@ -17,8 +17,8 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 def rewritten(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact with the requested changes. Other fields stay, except the date.
 
-    The date of a fact may change when the fact moves to another tier. In the tier `working`, words that name an
-    end, such as "until Friday", replace the former date.
+    The date of a fact may change when the fact moves to another tier. In the tier `working`, words that
+    name an end, such as "until Friday", replace the former date.
 
     Raises:
         InvalidBody: a field is invalid.
