@@ -1,1 +1,1 @@
-"""What reacts to events, one folder each. A consumer never imports another."""
+"""Consumers of the log and of triggers, one package each. A consumer never imports another."""

@@ -1,4 +1,4 @@
-"""Runs consumers: any of them, in any number of processes."""
+"""Runs consumers: any selection of them, in any number of processes."""
 
 import asyncio
 import gc
@@ -33,36 +33,37 @@ if TYPE_CHECKING:
 log = structlog.get_logger("app")
 
 CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve")
-"""The names that `mnemon run` and `mnemon up --only` take."""
+"""Names of consumers that `mnemon run` and `mnemon up --only` accept."""
 
 WRITING: frozenset[str] = frozenset({"index", "dedupe"})
-"""Those that write vectors. With the embedded engine they run in one process, and `retrieve` with them."""
+"""Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
 FRONT: frozenset[str] = WRITING | {"retrieve"}
-"""Those that bots wait for, with those that must share their vectors. All others can run beside them."""
+"""Consumers that bots wait for, with those that share their vectors. Others can run in another process."""
 
 ASKING: frozenset[str] = frozenset({"compact", "extract"})
-"""Those that may wait for a model's answer when they are to end."""
+"""Consumers that may still wait for a model's answer when they are stopped."""
 
 
 @asynccontextmanager
 async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
-    """Run consumers as long as the block lasts. On enter they are subscribed, and the server knows it.
+    """Run consumers until the block ends. On entry they are subscribed, and the server has confirmed it.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
-    finishes its current batch.
+    consumer finishes its current batch.
 
     Raises:
         BrokerUnreachable: no NATS server answers.
-        DatabaseUnavailable: the database does not answer, or is to be migrated.
-        mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared it.
-        DatabaseNotConfigured: there is no address of a database.
-        mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams are not there.
-        mnemon_infra.health.log_identity.LogLost: the rows are of another log, or of more than is there.
-        mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings is not there.
-        mnemon_infra.vectors.port.VectorsNotConfigured: there is nowhere to keep vectors.
-        mnemon_infra.telemetry.endpoint.PortTaken: metrics cannot be shown at the port that is named for them.
-        And what else `mnemon_infra.vectors.vector_index.opened` raises.
+        DatabaseUnavailable: the database does not answer, or has to be migrated.
+        mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared the database.
+        DatabaseNotConfigured: no address of a database is configured.
+        mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams do not exist.
+        mnemon_infra.health.log_identity.LogLost: the rows come from another log, or from more
+            events than the log has.
+        mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings does not exist.
+        mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
+        mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
+        Also every exception that `mnemon_infra.vectors.vector_index.opened` raises.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
@@ -86,7 +87,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
             connection = await ends.enter_async_context(await _connection(deployment, "mnemon-watch"))
             vectors = finding.vectors if finding else None
             await ends.enter_async_context(watch.begun(connection, database, vectors))
-        # What is loaded by now stays: each search through it for garbage would hold up requests for 50 ms.
+        # Objects loaded so far stay: each garbage collection over them would delay requests by 50 ms.
         gc.freeze()
         log.info("consumers started", consumers=list(names))
         yield
@@ -99,7 +100,7 @@ def _consuming(
     models: "LanguageModels",
     deployment: Deployment,
 ) -> AbstractAsyncContextManager[None]:
-    """One of them. A process imports what it runs, and nothing of the others."""
+    """Return one consumer. A process imports only the consumers that it runs."""
     match name:
         case "persist":
             from mnemon_consumers.persist import handler as persist
@@ -135,11 +136,11 @@ def _consuming(
 
 @asynccontextmanager
 async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
-    """How this process fares is shown over HTTP, where a port is named for it."""
+    """Serve metrics and health of this process over HTTP, if a port is configured."""
     if deployment.metrics_port is None:
         yield None
         return
-    # They take 50 ms to import: not where nobody looks.
+    # These imports take 50 ms: skip them where no port is configured.
     from mnemon_consumers import model_reports
     from mnemon_consumers.domain.spending import budget
     from mnemon_infra.health.probe import ProcessProbe
@@ -159,7 +160,7 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
 
 @asynccontextmanager
 async def _ending_together(several: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
-    """Enter each; leave all at the same time, so that who ends waits once, and not once for each."""
+    """Enter each context manager; leave all of them at the same time, so that their waits overlap."""
     entered: list[AsyncExitStack] = []
     try:
         for each in several:
@@ -182,7 +183,7 @@ def _needed(finding: "VectorIndex | None") -> "VectorIndex":
 async def _finding(
     names: Sequence[str], database: Database, deployment: Deployment
 ) -> AsyncIterator["VectorIndex | None"]:
-    """The vectors, where they are needed; `retrieve` alone goes without, and names what it cannot search."""
+    """Open the vector index if a consumer needs it. `retrieve` can run without and reports what it lacks."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
         yield None
@@ -202,7 +203,7 @@ async def _finding(
 async def _exchangeable(
     connection: Client, finding: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
-    """Other vectors may take the place of these, while they are written and searched."""
+    """Let other vectors replace these while consumers write and search them."""
     from mnemon_infra.vectors.edge_owner import answering_for, hearing_of_exchanges
     from mnemon_infra.vectors.recovery import recovering
 
@@ -225,10 +226,10 @@ async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Cli
 
 
 async def _fill_if_lost(connection: Client, database: Database, finding: "VectorIndex") -> None:
-    """Vectors that are gone, such as with their folder, are made anew from the log.
+    """Index the log once more from its start if vectors are lost, such as with their folder.
 
-    So are those of a collection that a former version did not have; where the rows are all that it takes,
-    the users are looked through instead, and the log is not read again.
+    This includes collections that a former version did not have. Where rows suffice to fill the lost
+    collections, publish a trigger for each of their users instead; the log is not read again.
     """
     from mnemon_infra.health.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
     from mnemon_infra.vectors.port import Collection

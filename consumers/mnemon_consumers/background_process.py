@@ -1,4 +1,4 @@
-"""Consumers in a process of their own: behind the one that answers in line for the processor."""
+"""Consumers in a second process, with a lower CPU priority than the process that answers bots."""
 
 import asyncio
 import os
@@ -19,26 +19,27 @@ from mnemon_infra.telemetry.logging import configure_logging
 log = structlog.get_logger("app")
 
 NICENESS = 10
-"""A tenth of the weight that the process which answers has with the system's scheduler."""
+"""Nice value that gives this process a tenth of the scheduler weight of the process that answers."""
 
 START_TIMEOUT = 60.0
-"""Seconds for the consumers to be ready."""
+"""Seconds until the consumers must be ready."""
 
 _READY = b"ready"
 
 
 class BackgroundFailed(Exception):
-    """The process did not come as far as consuming; its own log lines say why."""
+    """The process ended before it consumed; its own log lines give the reason."""
 
 
 @asynccontextmanager
 async def running_beside(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
-    """Run consumers in another process as long as the block lasts. On enter they are ready.
+    """Run consumers in another process until the block ends. On entry they are ready.
 
-    The process is started again whenever it ends; it ends by itself should this one be killed.
+    The process is restarted whenever it ends. It also ends when the process that started it is killed.
 
     Raises:
-        BackgroundFailed: they did not start.
+        BackgroundFailed: the consumers did not start.
+        TimeoutError: the consumers were not ready within `START_TIMEOUT` seconds.
     """
     if not names:
         yield
@@ -70,13 +71,13 @@ async def _started(names: Sequence[str], deployment: Deployment) -> asyncio.subp
         *(sys.executable, "-m", "mnemon_consumers.background_process", *names),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        # A Ctrl-C in the terminal is for us: this one is told to end.
+        # Ctrl-C in the terminal reaches only the parent process, which then tells this one to end.
         start_new_session=True,
     )
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        # Where the servers are has passwords in it: no argument, and nothing that others inherit.
+        # The deployment holds passwords: it is neither an argument nor an inherited variable.
         process.stdin.write(deployment.spelled().encode() + b"\n")
         async with asyncio.timeout(START_TIMEOUT):
             said = await process.stdout.readline()
@@ -89,7 +90,7 @@ async def _started(names: Sequence[str], deployment: Deployment) -> asyncio.subp
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Let it finish what it has in hand."""
+    """Let the process finish its current batches, then wait for its end; kill it if that fails."""
     assert process.stdin is not None
     process.stdin.close()
     try:
@@ -103,10 +104,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _consume(names: Sequence[str]) -> None:
-    """Consume until the other end of standard input is closed, as it also is by a kill."""
+    """Consume until standard input is closed. A kill of the parent process closes it as well."""
     for name in names:
         import_module(f"mnemon_consumers.{name}.handler")
-    # Not before: whoever starts the stack waits for that.
+    # Imports come first at normal priority: the start of the whole stack waits for them.
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()

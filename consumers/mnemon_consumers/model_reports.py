@@ -1,4 +1,4 @@
-"""Reports of language models that fail, from the processes that ask them to `mnemon status`."""
+"""Reports of failing language models, from the processes that call them to `mnemon status`."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from mnemon_infra.models.language.circuit_breaker import CircuitBreaker, Failing
 from mnemon_infra.telemetry.metrics import MODELS_FAILING
 
 SUBJECT: Final = "$SRV.STATS.mnemon-models"
-"""Each process that asks models replies to it, in core NATS."""
+"""Subject in core NATS to which each process that calls models replies."""
 
 _REPORT: Final = TypeAdapter(list[FailingModel])
 
@@ -21,7 +21,12 @@ _reporting: list[CircuitBreaker] = []
 
 @asynccontextmanager
 async def reporting(connection: Client, patience: CircuitBreaker) -> AsyncIterator[None]:
-    """Say which models fail to whoever asks, until the end of the block."""
+    """Answer requests for the failing models until the block ends.
+
+    Args:
+        connection: connection on which requests arrive.
+        patience: circuit breaker of the models.
+    """
 
     async def reply(message: Msg) -> None:
         await message.respond(_REPORT.dump_json(list(patience.failing)))
@@ -36,7 +41,7 @@ async def reporting(connection: Client, patience: CircuitBreaker) -> AsyncIterat
 
 
 def read_reports(replies: Iterable[bytes]) -> list[FailingModel]:
-    """Put the reports of all processes together: a model once, with what was said first."""
+    """Merge the reports of all processes: each model once, with its earliest report."""
     first: dict[tuple[str, str | None], FailingModel] = {}
     for reply in replies:
         try:
@@ -51,7 +56,7 @@ def read_reports(replies: Iterable[bytes]) -> list[FailingModel]:
 
 
 def measure() -> None:
-    """Say how many models fail that this process asks."""
+    """Set the metric for how many of the models that this process calls fail."""
     failing = {(each.provider, each.model): each for patience in _reporting for each in patience.failing}
     for is_refused, kind in ((True, "refused"), (False, "unavailable")):
         MODELS_FAILING.set(sum(each.is_refused is is_refused for each in failing.values()), kind)

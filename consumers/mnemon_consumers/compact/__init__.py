@@ -1,1 +1,1 @@
-"""Puts the oldest messages of a conversation into a few sentences."""
+"""Summarises the oldest messages of a conversation in a few sentences."""

@@ -1,4 +1,4 @@
-"""Checks a model's summary: the accepted text, or why it is refused. No I/O, no clock, no randomness."""
+"""Checks a model's summary: returns the text or the reason for its refusal. No I/O, clock or randomness."""
 
 import json
 import re
@@ -11,11 +11,11 @@ from mnemon_contracts.settings.groups import Policy
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
-"""Characters of a summary. Some languages write no spaces between words, so characters are limited too."""
+"""Most words and characters of a summary. Some languages write no spaces, so characters are limited too."""
 
 ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
-"""Words in a row that an answer has from the instructions, or from the messages, when it repeats them."""
+"""Consecutive words from the instructions, or from the messages, that make an answer a repetition."""
 
 SummaryFlaw = Literal[
     "empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"
@@ -34,7 +34,7 @@ _WHY: Final[Mapping[SummaryFlaw, str]] = {
 }
 
 _THOUGHT: Final = re.compile(
-    # Without an end where the model ran out of tokens while it thought.
+    # The closing tag is missing where the model ran out of tokens while it thought.
     r"<think(?:ing)?>.*?</think(?:ing)?>|\A.*</think(?:ing)?>|\A\s*<think(?:ing)?>.*",
     re.DOTALL | re.IGNORECASE,
 )
@@ -120,7 +120,7 @@ _REFUSAL: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""An answer that begins as the model's own words about the task, or says that there is nothing to tell."""
+"""An answer that begins with the model's own words about the task, or says that there is nothing to tell."""
 
 _ECHOED_PROMPT: Final = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d|(?i:earlier summaries, oldest first|\A\W*messages:)|"
@@ -137,18 +137,19 @@ class SummaryRefusal:
 
     @property
     def why(self) -> str:
-        """The reason in words, for a person or a model; quotes nothing of the answer."""
+        """Return the reason in words, for a person or a model; it quotes nothing of the answer."""
         return _WHY[self.reason]
 
 
 def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRefusal:
-    """Check what a model answered to a request for a summary.
+    """Check the answer of a model to a request for a summary.
 
-    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are left out; for anything
-    else that is not the summary the answer is refused. Nothing is cut: what comes last matters as much.
+    Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Any other text
+    besides the summary leads to a refusal. The summary is never shortened, because its end matters as
+    much as its beginning.
 
     Returns:
-        The summary on one line; or why it is refused.
+        The summary on one line, or the reason for its refusal.
     """
     if answer.is_refused:
         return SummaryRefusal("no_summary")

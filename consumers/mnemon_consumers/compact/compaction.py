@@ -1,9 +1,9 @@
-"""Compacting one conversation, under its lock, one step at a time, until nothing is due.
+"""Compacts one conversation, under its lock, one step at a time, until nothing is due.
 
-Nothing of it is kept but in the log. Each step begins with what the projections say once they have all that
-the log has of the user; before its outcome goes into the log that is looked at again, because the model took
-its time. What is cleared in the very moment after that is below the watermark, and so is the summary; where
-the user is erased in that moment, it is taken back.
+The log holds all state. Each step reads the projections after they have everything that the log has of the
+user. Before the outcome goes into the log, the step is compared with the projections again, because the model
+took its time. If messages are cleared in the moment after that, they are below the watermark, and so is the
+summary. If the user is erased in that moment, the summary is removed from the log again.
 """
 
 import asyncio
@@ -55,54 +55,54 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("compact")
 
 LONGEST: Final = 10.0
-"""Seconds after which no other step is begun: others have their turn, and then the trigger comes again."""
+"""Seconds after which no further step begins: others take their turn, then the trigger comes again."""
 
 PROJECTED: Final = 2.0
-"""Seconds for which the projections are waited for, and after which they are looked at again."""
+"""Seconds to wait for the projections, and then the delay before the trigger is delivered again."""
 
 ANSWERED: Final = 30.0
-"""Seconds for which they are waited for once there is an answer, which is paid for."""
+"""Seconds to wait for the projections after an answer has arrived, which is paid for."""
 
 BUSY: Final = 1.0
-"""Seconds after which a conversation is looked at again that somebody else has in hand, or that had its turn.
+"""Seconds before a conversation is tried again that another process compacts, or that had its turn.
 
-Not at once: what is delivered again goes before all that was not delivered yet."""
+The delay is not zero, because the server redelivers messages before those that it has not delivered yet."""
 
 WITHOUT_BUDGET: Final = 300.0
-"""Seconds after which a tenant's budget is looked at again."""
+"""Seconds before a tenant's budget is checked again."""
 
 ASKED: Final = 2
-"""How often a model is asked for a summary; where both answers are refused, the rules write it."""
+"""Requests to a model for one summary. If both answers are refused, the rules write it."""
 
 ATTEMPTS: Final = 3
-"""How often a provider refuses a step; then there is a dead letter."""
+"""Refusals of a step by a provider before it becomes a dead letter."""
 
 GIVEN_UP: Final = 3600.0
-"""Seconds for which such a step is not tried again: each message would pay for it."""
+"""Seconds during which such a step is not tried again: each new message would pay for another attempt."""
 
 PAUSE: Final = 1.0
-"""Seconds before an answer is put into the log again, which may be away for a moment."""
+"""Seconds before another attempt to append an answer to the log, which may be unreachable for a moment."""
 
 MOST_GIVEN_UP: Final = 100_000
 
 MOST_STORED: Final = 1000
-"""Summaries of a conversation, whatever the settings were."""
+"""Most summaries that are read of a conversation, whatever the settings were."""
 
 _OFF: Final = Ack("compaction is switched off")
 _DEAD_ALREADY: Final = Ack("there is a dead letter of it")
 
 
 _Failing = tuple[ConversationKey, str, Compaction]
-"""A step that no answer was any use to; with other settings it is another."""
+"""A step that providers refused. With other settings it counts as another step."""
 
 
 class Compacting:
     """Compacts conversations, any number at the same time.
 
     Args:
-        database: where the projections are; of its connections half are held while models think.
-        settings: of all tenants.
-        patience: the models.
+        database: the database of the projections; half of its connections are held while models think.
+        settings: settings of all tenants.
+        patience: circuit breaker of the models.
         budgets: what tenants may still spend.
     """
 
@@ -121,10 +121,10 @@ class Compacting:
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVEN_UP)
 
     async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
-        """Compact a conversation until nothing is due; how its trigger ends.
+        """Compact a conversation until nothing is due; return the outcome of its trigger.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: nothing is lost, and it can be asked for again.
+            DatabaseUnavailable, nats.errors.Error: nothing is lost, and the call can be repeated.
         """
         begun = time.monotonic()
         async with locked_if_free(self._database, *place, "compact") as is_mine:
@@ -137,7 +137,7 @@ class Compacting:
         return Retry(BUSY)
 
     async def _step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
-        """Take one step; None when there may be another."""
+        """Take one step; return None if another may follow."""
         tenant, user, _ = place
         settings = self._settings.of(tenant)
         compaction = settings.compaction
@@ -182,7 +182,7 @@ class Compacting:
         model: LanguageModel,
         settings: SettingsV1,
     ) -> DeliveryOutcome | None:
-        """Ask a model, and put what it says into the log if it is still wanted."""
+        """Ask a model, and append its summary to the log if the step is still due."""
         tenant, user, _ = place
         compaction = settings.compaction
         written_by, text, paid = await self._summarised(connection, (tenant, user), request, model, settings)
@@ -199,7 +199,7 @@ class Compacting:
         written = summary(place, step, text, written_by)
         appended, *_ = await _append(connection, written, *paid)
         if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
-            await remove(connection, LOG, appended.seq)  # it went in after the user
+            await remove(connection, LOG, appended.seq)  # it was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
 
@@ -211,10 +211,10 @@ class Compacting:
         model: LanguageModel,
         settings: SettingsV1,
     ) -> tuple[str, str, Sequence[LogEvent]]:
-        """Ask a model for a summary, and once more where the answer is refused.
+        """Ask a model for a summary, and ask again if the answer is refused.
 
         Returns:
-            The provider and model that wrote it, the summary, and the events of calls not in the log yet.
+            The provider and model that wrote it, the summary, and events of calls that the log lacks yet.
         """
         asked = request
         for _ in range(ASKED):
@@ -230,7 +230,7 @@ class Compacting:
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
     def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
-        """Count a call. Each call is paid for, so each has an event with an id of its own."""
+        """Count a call and return its event. Each call is paid for, so each event has an id of its own."""
         self._patience.answered(settings.compaction.provider, settings.compaction.model)
         usd = cost(usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)
@@ -239,7 +239,7 @@ class Compacting:
         return called(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
-        """Whether the projections have all that the user said, all summaries of it, and its erasure."""
+        """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
         last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
@@ -255,7 +255,7 @@ class Compacting:
         async def query(connection: Connection) -> CompactionStep | None:
             (stretches,) = await uncovered([whose], "summaries")(connection)
             (summaries,) = await newest_summaries([newest])(connection)
-            if len(summaries) > compaction.merge_above:  # fewer are kept than before: there may be more
+            if len(summaries) > compaction.merge_above:  # the limit was lowered: there may be more
                 (summaries,) = await newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = stretches[0].messages if stretches else ()
             return next_step(messages, summaries, compaction)

@@ -1,4 +1,4 @@
-"""Decides which summary a conversation is due, and writes its event. No I/O, no clock, no randomness."""
+"""Decides which summary of a conversation is due, and builds its event. No I/O, no clock, no randomness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 
 EXTRACTOR: Final = "compact"
-"""What the lineage of a summary calls it."""
+"""Name of this consumer in the lineage of a summary."""
 
 MOST_MERGED: Final = 50
-"""Summaries of which one is made at once, where not more of them may be: a model reads only so much."""
+"""Most summaries that are merged at once, unless `merge_above` is greater: a model reads a limited input."""
 
 ConversationKey = tuple[str, str, str]
 """Tenant, user and conversation."""
@@ -25,7 +25,7 @@ ConversationKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Messages are to become a summary."""
+    """Step that writes a summary of messages."""
 
     messages: Sequence[SpokenRow]
 
@@ -35,13 +35,13 @@ class Write:
 
     @property
     def name(self) -> str:
-        """The same for every summary that could be written of what comes next."""
+        """Return a name that is the same for every summary that begins with the first of these messages."""
         return f"from {self.messages[0].seq}"
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Summaries are to become one."""
+    """Step that merges summaries into one."""
 
     summaries: Sequence[StoredSummary]
 
@@ -51,7 +51,7 @@ class Merge:
 
     @property
     def name(self) -> str:
-        """The same for every summary that could take the place of the first of these."""
+        """Return a name that is the same for every summary that replaces the first of these summaries."""
         return f"instead of {self.summaries[0].id}"
 
 
@@ -61,14 +61,14 @@ CompactionStep = Write | Merge
 def next_step(
     uncovered: Sequence[SpokenRow], summaries: Sequence[StoredSummary], settings: Compaction
 ) -> CompactionStep | None:
-    """What a conversation is due now.
+    """Return the step that a conversation is due now, or None.
 
-    Summaries make room before another comes: there are never more than `merge_above`.
+    Summaries are merged before another is written, so that there are never more than `merge_above`.
 
     Args:
-        uncovered: its oldest messages that no summary covers, one more than `after_messages` of them.
-        summaries: those that count, oldest first.
-        settings: of the tenant.
+        uncovered: its oldest messages that no summary covers, at most `after_messages` + 1 of them.
+        summaries: its live summaries, oldest first.
+        settings: settings of the tenant.
     """
     is_due = len(uncovered) > settings.after_messages
     if len(summaries) + is_due > settings.merge_above and len(summaries) > 1:
@@ -77,17 +77,17 @@ def next_step(
 
 
 def summary(place: ConversationKey, step: CompactionStep, text: str, model: str) -> LogEvent:
-    """The event of a step.
+    """Return the event of a step.
 
-    Its id follows from where the step begins: whoever takes it, however often, and with whatever settings,
-    the log has one summary of what comes next, and one in the place of others.
+    Its id follows from where the step begins. Whichever process takes the step, however often and with
+    whatever settings, the log has one summary that begins with these messages, or replaces these summaries.
 
     Args:
         place: the conversation.
-        step: what was done.
+        step: the step that was taken.
         text: the summary.
-        model: the provider and its model, such as `openai/gpt-5-mini`; `offline/rules` where its answers were
-            refused, and the rules wrote the summary.
+        model: the provider and its model, such as `openai/gpt-5-mini`; `offline/rules` if its answers were
+            refused and the rules wrote the summary.
     """
     tenant, user, conversation = place
     summary_id = derived_id(*place, "summary", step.name)

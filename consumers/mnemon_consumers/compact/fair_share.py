@@ -1,4 +1,4 @@
-"""How much of what a process does at the same time one user may have: somebody else's may come any moment."""
+"""Caps the concurrent conversations of one user so that others keep some capacity free."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from mnemon_contracts.subjects import Owner
 
 
 class Shares:
-    """Gives a user half of the room at most.
+    """Gives one user at most half of the capacity, and at least one conversation.
 
     Args:
-        room: conversations that are in hand at the same time.
+        room: conversations that the process compacts at the same time.
     """
 
     def __init__(self, room: int) -> None:
@@ -20,7 +20,7 @@ class Shares:
 
     @contextmanager
     def taken(self, owner: Owner) -> Iterator[bool]:
-        """Whether the user may have one more in hand, which lasts as long as the block."""
+        """Yield whether the user may have one more conversation in progress, until the block ends."""
         if self._in_hand[owner] >= self._most:
             yield False
             return

@@ -1,4 +1,4 @@
-"""Has conversations compacted as they grow: first which are long enough, then each by itself."""
+"""Finds conversations that are long enough and triggers their compaction; compacts each on its trigger."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -33,24 +33,24 @@ log = structlog.get_logger("compact")
 LATER = DatabaseUnavailable, nats.errors.Error
 
 ANY_POSITION: Final = 2**62
-"""Whoever compacts waits until all of it is settled; who looks what is long does not."""
+"""The length check may see unsettled positions: compaction itself waits until all of them are settled."""
 
 USERS_AT_ONCE: Final = 250
-"""Users that are looked at with one question to the database."""
+"""Users that one query to the database checks."""
 
 MOST_AT_ONCE: Final = 16
-"""Conversations of one process, each of which holds a connection to the database while a model answers."""
+"""Most conversations of one process. Each holds a connection to the database while a model answers."""
 
 
 @asynccontextmanager
 async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIterator[None]:
-    """Compact conversations as long as the block lasts.
+    """Compact conversations until the block ends.
 
-    Its connections to the database are its own: half of them are held while models think.
+    The consumer has database connections of its own: half of them are held while models think.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
-        mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
+        mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets do not exist.
     """
     broker = build_broker(deployment, "compact")
     settings = LiveSettings()
@@ -85,7 +85,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         return outcomes
 
     async def trigger(wanted: Sequence[UnsummarisedQuery]) -> None:
-        """Have those conversations compacted that are long enough."""
+        """Publish a trigger for each conversation that is long enough."""
         publish = broker.config.connection_state.stream.publish
         found = await database.read(long_uncovered(wanted))
         subjects = [
@@ -111,7 +111,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         except LATER as error:
             log.warning("compaction failed, retrying", error=repr(error))
         except Exception:
-            # Whatever it is, it is this conversation's.
+            # Any error concerns this conversation alone.
             log.exception("compaction crashed, retrying", tenant=place[0])
         return Retry()
 

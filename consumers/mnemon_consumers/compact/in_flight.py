@@ -1,4 +1,4 @@
-"""What is in hand when a process ends: models that were asked may still answer, for a little while."""
+"""Work in progress when a process ends: models that were asked get a few seconds to answer."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,11 +8,15 @@ from typing import Any, Final, Self
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 LAST_WORD: Final = 8.0
-"""Seconds, less than a consumer has to end. What a model says is paid for; after that somebody else asks."""
+"""Seconds, less than a consumer has to end. Answers are paid for; work without one by then is retried."""
 
 
 class Working:
-    """Work that is awaited at the end of the block, and then broken off; none is begun any more by then."""
+    """Work in progress: awaited at the end of the block, then cancelled. No work starts from then on.
+
+    Args:
+        last_word: seconds that the work has at the end of the block.
+    """
 
     def __init__(self, last_word: float = LAST_WORD) -> None:
         self._last_word = last_word
@@ -35,7 +39,7 @@ class Working:
                 task.cancel()
 
     async def ended(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
-        """How the work ends; to be tried again where it is broken off."""
+        """Return the outcome of the work, or a retry if it is cancelled or was not started."""
         if self._is_ending:
             work.close()
             return Retry()

@@ -1,7 +1,7 @@
-"""What a model is asked when a conversation becomes a summary. No I/O, no clock.
+"""Builds the prompt for a summary of a conversation. No I/O, no clock.
 
-The instructions stand first and are the same for messages and for summaries, so that providers that cache
-what requests begin with find them cached.
+The instructions come first and are the same for messages and for summaries, so that providers with a prefix
+cache find them cached.
 """
 
 import json
@@ -16,17 +16,17 @@ from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech, time_stamp
 
 PROMPT_VERSION: Final = "compact-2"
-"""Another prompt has another version: the lineage of a summary names it."""
+"""Version of the prompt, in the lineage of each summary. Another prompt gets another version."""
 
 BEGINNING: Final = 1500
 ENDING: Final = 500
-"""Characters of a message that are shown: of a longer one its beginning and its end."""
+"""Characters of a message that the model is shown: the beginning and the end of a longer one."""
 
 TOOL_BEGINNING: Final = 300
-"""The same of what a tool gave or was given: the answer that was made of it says what matters."""
+"""The same for input and output of tools: the answer that follows from them says what matters."""
 
 MOST_TOKENS: Final = 2000
-"""Of an answer. It is much shorter, but models that think count what they think."""
+"""Tokens of an answer. Summaries are much shorter, but thinking models count the tokens of their thoughts."""
 
 INSTRUCTIONS: Final = """\
 You keep the memory of an assistant. You are given either the oldest messages of a conversation between a \
@@ -51,7 +51,7 @@ Answer with the sentences only: no heading, no list, no quotation marks.
 
 
 def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelRequest:
-    """What to ask of messages that are to become a summary, oldest first."""
+    """Return the request for a summary of messages, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [
         PromptMessage(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shown_name(each.name))
@@ -61,7 +61,7 @@ def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelReq
 
 
 def of_summaries(summaries: Sequence[StoredSummary], settings: SettingsV1) -> ModelRequest:
-    """What to ask of earlier summaries that are to become one, oldest first."""
+    """Return the request for one summary of earlier summaries, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [PromptMessage(each.to_seq, "system", each.text, each.at.astimezone(zone)) for each in summaries]
     lines = _lines(" ".join(each.text.split()) for each in said)

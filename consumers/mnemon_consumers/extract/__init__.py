@@ -1,1 +1,1 @@
-"""Draws facts from what was said, in batches or at once."""
+"""Extracts facts from messages with a language model, in batches or one request at a time."""

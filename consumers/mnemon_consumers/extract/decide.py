@@ -1,4 +1,4 @@
-"""What is read for facts, when, and what becomes of an answer. No I/O, no clock, no randomness."""
+"""Cuts conversations into windows and builds the events of answers. No I/O, no clock, no randomness."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -21,18 +21,18 @@ from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import PromptMessage
 
 EXTRACTOR: Final = "extract"
-"""What the lineage of a proposal calls it."""
+"""Name of this consumer in the lineage of a proposal."""
 
 WindowOutcome = Literal["proposed", "nothing", "gone", "dead"]
 
 
 class Range(NamedTuple):
-    """A stretch of a conversation, by log position: what one request reads.
+    """A window as a range of log positions in a conversation: the messages that one request reads.
 
     Attributes:
         from_seq: its first message.
         to_seq: its last message.
-        read: what is worth reading in it; where that is nothing, nobody is asked.
+        read: its messages that are worth reading; if there are none, no model is asked.
     """
 
     from_seq: int
@@ -41,7 +41,7 @@ class Range(NamedTuple):
 
 
 class WindowCut(NamedTuple):
-    """What is to be read now, and when to look again; None where nothing is left."""
+    """Windows to read now, and the time of the next check; None if no message is left."""
 
     ranges: Sequence[Range]
     look_at: datetime | None
@@ -50,7 +50,7 @@ class WindowCut(NamedTuple):
 def worth_reading(
     role: Role, content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None
 ) -> bool:
-    """Whether a message may teach something: words of a user or an assistant that are not out of memory."""
+    """Return whether a message may teach something: words of a user or assistant that are not from memory."""
     return (
         role in ("user", "assistant")
         and any(character.isalpha() for character in content)
@@ -61,17 +61,17 @@ def worth_reading(
 def cut(
     messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False
 ) -> WindowCut:
-    """Cut what is new in a conversation into stretches, oldest first.
+    """Cut the new messages of a conversation into windows, oldest first.
 
-    Once the conversation rests, all of it is due. Before that, from `after_messages` on, full stretches are,
-    and a last one of so many. Only what is worth reading counts; what lies between belongs to the stretch
-    before it, so that no message is left out or read twice.
+    Once the conversation rests, all of its messages are due. Before that, from `after_messages` on, full
+    windows are due, and a last window of at least `after_messages`. Only messages that are worth reading
+    count. Messages between windows belong to the window before them, so that none is left out or read twice.
 
     Args:
-        messages: those that no stretch has, oldest first.
-        now: what the rest is measured by.
-        settings: of the tenant.
-        rested: it is due in any case.
+        messages: messages that belong to no window, oldest first.
+        now: the current time, from which the rest is measured.
+        settings: settings of the tenant.
+        rested: whether all messages are due in any case.
     """
     if not messages:
         return WindowCut((), None)
@@ -91,7 +91,7 @@ def cut(
 
 
 def said(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
-    """Messages as a model is told of them, at the times of the user's zone."""
+    """Return messages in the form of a prompt, with times in the user's zone."""
     local = ZoneInfo(zone)
     return [
         PromptMessage(
@@ -108,16 +108,16 @@ def proposals(
     batch_id: str | None,
     unsupported: Sequence[Sequence[str]] = (),
 ) -> list[LogEvent]:
-    """The events of an answer: what it proposes, and last that the stretch is answered.
+    """Return the events of an answer: its proposals, and last the event that the window is answered.
 
-    Their ids follow from the stretch: whoever answers it, however often, it is answered once.
+    Their ids follow from the window: however often any process answers it, one answer counts.
 
     Args:
-        window: what was read.
-        extracted: what the answer holds.
+        window: the window that was read.
+        extracted: the content of the answer.
         model: the provider and its model, such as `openai/gpt-5-mini`.
-        batch_id: the batch it came in; None where it was asked by itself.
-        unsupported: of each fact the names and numbers that its source messages do not have.
+        batch_id: the batch of the answer; None for a single request.
+        unsupported: for each fact the names and numbers that its source messages do not have.
     """
     marks = unsupported or [()] * len(extracted.facts)
     proposed = [
@@ -157,17 +157,17 @@ def comparisons(
     model: str,
     batch_id: str | None,
 ) -> list[LogEvent]:
-    """The events of the pairs that were asked about, answered or not.
+    """Return the events of the pairs that a request asked about, answered or not.
 
-    The id of an answer follows from the pair and the words that were shown: the first answer counts. That of
-    a question without one follows from the stretch that it was asked with, so that questions can be counted.
+    The id of an answer follows from the pair and the versions that were shown: the first answer counts. The
+    id of an unanswered question follows from its window, so that such questions can be counted.
 
     Args:
-        window: the stretch that the pairs were asked with.
-        pairs: those that were asked about.
+        window: the window whose request asked about the pairs.
+        pairs: the pairs.
         relations: the answers.
         model: the provider and its model.
-        batch_id: the batch it came in; None where it was asked by itself.
+        batch_id: the batch of the answer; None for a single request.
     """
     lineage = Lineage(extractor=EXTRACTOR, prompt_version=PROMPT_VERSION, model=model, batch_id=batch_id)
     events = []
@@ -186,7 +186,7 @@ def comparisons(
 
 
 class Death(NamedTuple):
-    """Why a stretch is given up, who was asked last, and how many attempts had failed before."""
+    """Reason why a window is given up, the model that was asked last, and the number of earlier failures."""
 
     reason: str
     model: str
@@ -202,9 +202,9 @@ def answered(
     batch_id: str | None = None,
     death: Death | None = None,
 ) -> LogEvent:
-    """Return the event that completes a stretch; `extracted` is the content of the answer.
+    """Return the event that completes a window; `extracted` is the content of the answer.
 
-    A stretch that was given up and is asked for again may end once more: each end has an id of its own.
+    A window that was given up and reopened may end again: each end has an id of its own.
     """
     held = extracted or Extracted(())
     too_many = len(held.beyond_limit)
@@ -232,14 +232,14 @@ def _is_worth_reading(message: SpokenRow) -> bool:
 
 
 def _rests_at(last: datetime, now: datetime, settings: Extraction) -> datetime:
-    """When a conversation rests whose last message is of then."""
+    """Return when a conversation rests whose last message was sent at `last`."""
     idle = timedelta(seconds=settings.idle_seconds)
-    # A bot whose clock is ahead by more than that would never let it rest.
+    # A bot whose clock is ahead by more than `idle` would keep the conversation from ever resting.
     return last + idle if last <= now + idle else now
 
 
 def _ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
-    """A stretch from each of these places to the next; what lies before the first belongs to it."""
+    """Return a window from each of these places to the next; the first one begins with the first message."""
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
         stretch = messages[begin:following]

@@ -1,4 +1,4 @@
-"""Has conversations read for facts, when they rest or have grown long: in batches, or one by one."""
+"""Has conversations read for facts when they rest or have grown long, in batches or one by one."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -31,18 +31,18 @@ LATER = DatabaseUnavailable, nats.errors.Error
 TICK = f"{BATCHES}.tick"
 
 SOON = Retry(1)
-"""Others are at it, or the projections are behind."""
+"""Another process handles the user, or the projections are behind."""
 
 
 @asynccontextmanager
 async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIterator[None]:
-    """Read conversations for facts as long as the block lasts.
+    """Read conversations for facts until the block ends.
 
-    Its connections to the database are its own: they are held while models think.
+    The consumer has database connections of its own, because they are held while models think.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
-        mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets are not there.
+        mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets do not exist.
     """
     broker = build_broker(deployment, "extract")
     settings = LiveSettings()
@@ -131,7 +131,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
 
 
 def _said(delivery: Delivery) -> dict[Owner, int] | Dead:
-    """Who said something, and up to which log position."""
+    """Return the users who sent messages, each with the log position up to which they did."""
     try:
         return dict.fromkeys(decode(delivery.body), said_position(delivery.subject))
     except (InvalidSubject, InvalidBody) as error:
@@ -139,7 +139,7 @@ def _said(delivery: Delivery) -> dict[Owner, int] | Dead:
 
 
 def _given_up(delivery: Delivery) -> StoredWindow | Dead | None:
-    """The window that is to be asked for once more; None: a tick, and another one comes by itself."""
+    """Return the window to reopen; None for a tick, which needs no retry because the next one follows."""
     if delivery.subject == TICK:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Stretches that are asked for one by one: where a provider has no batches, or the settings say so."""
+"""Asks for windows one by one, where a provider has no batches or the settings say so."""
 
 import asyncio
 import time
@@ -40,10 +40,10 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("extract")
 
 LONGEST: Final = 10.0
-"""Seconds after which nothing new is begun for the same users: others wait."""
+"""Seconds after which no further request begins for the same users, because other users wait."""
 
 PAUSE: Final = 2.0
-"""Seconds before an answer is put into the log again, which may be away for a moment."""
+"""Seconds before another attempt to append an answer to the log, which may be unreachable for a moment."""
 
 ModelKey = tuple[str, str]
 """A provider and its model."""
@@ -51,7 +51,7 @@ ModelKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a model said, or why it did not; `model` is None where none was asked."""
+    """Answer of a model, or the reason why there is none; `model` is None if no model was asked."""
 
     question: WindowRequest
     model: ModelKey | None
@@ -59,10 +59,18 @@ class _Said:
 
 
 class Asking:
-    """Asks about conversations, a stretch at a time.
+    """Asks a model about conversations, one window at a time.
 
-    What is asked about is held in a transaction: it ends with the process, and then somebody else asks. An
-    answer that is in the log by then counts, and is not asked for again.
+    A transaction holds the windows that are asked about. It ends with the process, and then another process
+    asks. An answer that the log has by then counts, and its window is not asked for again.
+
+    Args:
+        database: the database of the windows.
+        settings: settings of all tenants.
+        patience: circuit breaker of the models.
+        budgets: what tenants may still spend.
+        projections: the progress of the projections.
+        at_once: most windows that one round asks for, at least one per user.
     """
 
     def __init__(
@@ -83,10 +91,10 @@ class Asking:
         self._at_once = at_once
 
     async def ask(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
-        """Ask about all that is due of some users; returns those of whom more may be due.
+        """Ask about all due windows of some users; return the users who may have more of them.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: what was not answered is asked about again.
+            DatabaseUnavailable, nats.errors.Error: windows without an answer are asked for again.
         """
         begun = time.monotonic()
         left = set(owners)
@@ -95,12 +103,14 @@ class Asking:
         return left
 
     async def every(self, tenant: str) -> bool | None:
-        """Whether all of a tenant's stretches are asked about one by one; False: those that no batch came to.
+        """Return whether all windows of a tenant are asked for one by one.
 
-        None: nobody is asked about any of them now.
+        Returns:
+            True for all windows, False for those that no batch reached, None if the tenant's windows are not
+            asked for now.
 
         Raises:
-            DatabaseUnavailable: it is not known whether the tenant may spend more.
+            DatabaseUnavailable: it is unknown whether the tenant may spend more.
         """
         extraction = self._settings.of(tenant).extraction
         if not extraction.enabled or not await self._budgets.left(tenant):
@@ -109,14 +119,14 @@ class Asking:
         return None if model is None else extraction.mode == "online" or model.batches is None
 
     async def _ask_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """Ask about one stretch of each conversation; returns the users of whom there was one."""
+        """Ask about one window of each conversation; return the users who had one."""
         wanted = [(owner, every) for owner in owners if (every := await self.every(owner[0])) is not None]
         if not wanted:
             return set()
         at_most = max(1, self._at_once // len(wanted))
         async with self._database.transaction() as held:
             taken = await take_of_users(held, wanted, datetime.now(UTC), at_most)
-            # Somebody may have died who had it in the log already.
+            # A process that ended may have appended an answer already.
             known = await self._projections.with_answers(connection, {window.owner for window in taken})
             taken = [window for window in taken if window.owner in known]
             done = await noted(taken)(held)
@@ -152,7 +162,7 @@ class Asking:
         except DatabaseUnavailable as error:
             return _Said(question, None, ModelUnavailable(str(error)))
         except Exception as error:
-            # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
+            # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
             log.error("window request rejected", tenant=question.window.tenant, error=type(error).__name__)
             outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
         return _Said(question, (model.provider, model.model), outcome)
@@ -168,7 +178,7 @@ class Asking:
                 if isinstance(outcome, ModelRefused | ModelBusy) or each.model not in answering:
                     failed.append(again(each.question.window, now, attempts=each.question.window.attempts))
                     continue
-                # The model answers others: it may be what it was asked.
+                # The model answers other requests: the cause may be this request.
                 outcome = LineFailed(str(outcome))
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
         answered = []
@@ -188,7 +198,7 @@ class Asking:
         held: Connection,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
-        """What was cleared while the model thought teaches nothing; of who was erased nothing is said."""
+        """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.clears(connection, owners)
         there = set(await not_erased([question.window for question, _ in answers])(held))
@@ -205,5 +215,5 @@ class Asking:
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
         asked: AnsweringModel,
     ) -> list[tuple[WindowRequest, Judged]]:
-        """They are paid for: what keeps them out of the log for a moment does not lose them."""
+        """Publish the answers, and retry until the log takes them, because they are paid for."""
         return await insist(partial(self._answering.take, connection, answers, asked), PAUSE)

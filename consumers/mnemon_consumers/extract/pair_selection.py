@@ -1,8 +1,8 @@
 """Undecided pairs of facts that a request for facts asks about as well. No I/O, no clock.
 
-A pair is asked about while both facts are live. Words that changed by hand or by another proposal were
-decided on then, with pairs of their own; words that changed by a merge are compared again, as the merge may
-have brought the two closer.
+A request asks about a pair while both facts are live. A rewrite of a fact by hand or by another proposal ends
+its earlier pairs; dedupe decides on the proposal with pairs of its own. After a merge the pair is compared
+again, because the merge may have brought the two facts closer.
 """
 
 from collections import Counter
@@ -14,14 +14,14 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.facts.undecided_pairs import PairRecord
 
 MOST_ASKED: Final = 3
-"""How often a model is asked about a pair that it does not answer."""
+"""Most requests about a pair that a model does not answer."""
 
 
 def open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
     """Return the pairs that a model may be asked about, oldest first.
 
     Args:
-        record: the user's pairs, as the log has them.
+        record: the user's pairs in the log.
         facts: the user's live facts, by id.
     """
     unanswered = Counter(record.unanswered)
@@ -42,7 +42,7 @@ def open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[Fact
 
 
 def _pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
-    """Two facts in the order of their words. A merge is later than the words that it moved."""
+    """Return a pair with the newer words first. A merge is later than the words that it moved."""
     if one.event_id in merges or other.event_id in merges:
         older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))
     else:
@@ -51,7 +51,7 @@ def _pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPa
 
 
 def _place(fact_id: str, merged: Mapping[str, str]) -> str:
-    """The fact that a fact has gone into, or itself."""
+    """Return the id of the fact that a fact was merged into, or its own."""
     passed = {fact_id}
     while (into := merged.get(fact_id)) is not None and into not in passed:
         passed.add(into)

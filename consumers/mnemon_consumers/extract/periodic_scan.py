@@ -1,4 +1,4 @@
-"""Now and then everybody is gone through: whatever triggers were lost, nothing stays unread for longer."""
+"""Scans all users from time to time, so that no message stays unread for longer after a lost trigger."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,14 +16,14 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 PAGE: Final = 20
-"""Users that are cut at a time."""
+"""Users whose messages are cut at a time."""
 
 LONGEST: Final = 5.0
-"""Seconds at a time; how far a round has come is noted, and the next tick goes on."""
+"""Seconds of work per tick. The database keeps the progress, and the next tick continues from it."""
 
 
 class Interval:
-    """Goes through a tenant's users every `extraction.interval_hours`, whether they rest or not."""
+    """Scans a tenant's users every `extraction.interval_hours`, whether their conversations rest or not."""
 
     def __init__(self, database: Database, settings: LiveSettings, cutting: Cutting) -> None:
         self._database = database
@@ -31,10 +31,10 @@ class Interval:
         self._cutting = cutting
 
     async def tick(self, connection: Client) -> None:
-        """Go on for a little while, where a round is due; not if another process does.
+        """Continue due scans for a few seconds, unless another process does.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: it may be done again.
+            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         end = time.monotonic() + LONGEST
         async with locked_if_free(self._database, "extract", "rounds") as is_mine:
@@ -46,13 +46,13 @@ class Interval:
                     begun = await self._go_on(connection, begun)
 
     async def _begun(self, last: Round) -> Round | None:
-        """The round that is to be gone on with; None where none is due."""
+        """Return the scan to continue or start; None if none is due."""
         now = datetime.now(UTC)
         of = self._settings.of(last.tenant).extraction
         if not of.enabled:
             return None
         if last.begun_at is None:
-            # Who was never gone through is looked at as they speak.
+            # The first interval of a tenant begins now. Until its end, only new messages cause reading.
             await self._note(Round(last.tenant, now))
             return None
         if last.reached is not None:

@@ -1,4 +1,4 @@
-"""The parts of extraction, put together."""
+"""Connects the parts of extraction."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,16 +28,16 @@ from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
 WOKEN: Final = 500
-"""Users who are triggered by one tick, about."""
+"""Approximate number of users that one tick triggers."""
 
 
 class ExtractionPipeline:
-    """Everything that extraction does; all of it may be done again, and by several processes.
+    """The whole of extraction. Every call can be repeated, and several processes can make it.
 
-    All methods raise `DatabaseUnavailable` and `nats.errors.Error`: nothing is lost then.
+    All methods raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
 
     Attributes:
-        patience: the models that it asks.
+        patience: circuit breaker of the models.
     """
 
     def __init__(
@@ -63,16 +63,20 @@ class ExtractionPipeline:
         )
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """See to it that users who said something, each up to a log position, are read when it is time.
+        """Have the messages of users, each up to a log position, read when they are due.
 
-        Returns those who are to be looked at again a little later.
+        Returns:
+            The users who have to be checked again a little later.
         """
         await self._projections.reach(connection, max(users.values(), default=0))
         return await self._cutting.said(connection, users)
 
     async def read(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
-        """Cut what is due of users, and ask what is not left to batches; returns those with whom it is not
-        done: somebody else is at it, or it takes long, or not all is projected.
+        """Cut the due messages of users into windows and ask for those that batches do not handle.
+
+        Returns:
+            The users who are not done: another process handles them, or there is more, or the projections
+            are behind.
         """
         if not await self._projections.ready(connection):
             return set(owners)
@@ -80,12 +84,12 @@ class ExtractionPipeline:
         return busy | await self._asking.ask(connection, owners)
 
     async def reopen(self, given_up: Sequence[StoredWindow]) -> None:
-        """Have windows asked for once more that were given up."""
+        """Reopen windows that were given up, so that they are asked for once more."""
         async with self._database.transaction() as held:
             await reopen(held, given_up, datetime.now(UTC))
 
     async def tick(self, connection: Client) -> None:
-        """Go on with whatever waits."""
+        """Continue the periodic scan and the batches, and trigger users with windows to ask about."""
         if not await self._projections.ready(connection):
             return
         await self._interval.tick(connection)
@@ -93,7 +97,7 @@ class ExtractionPipeline:
         await self._wake(connection)
 
     async def _wake(self, connection: Client) -> None:
-        """Trigger those who are to be asked about: they failed, or a batch did, or nobody was there."""
+        """Trigger users with windows to ask about: a request or batch failed, or no process was running."""
         tenants = [
             (tenant, every)
             for tenant in await self._database.read(tenants_waiting())

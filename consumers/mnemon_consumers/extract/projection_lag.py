@@ -1,4 +1,4 @@
-"""How far the log is projected, where that matters before a model is asked or a fact is proposed."""
+"""Waits until the log is projected far enough to ask a model or to propose a fact."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
@@ -19,14 +19,14 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 PATIENCE: Final = 5.0
-"""Seconds for which the projections are waited for."""
+"""Seconds to wait for the projections."""
 
 TRIES: Final = 6
-"""How often."""
+"""Number of such waits."""
 
 
 class Projections:
-    """What persist has written, and what it has not."""
+    """Compares the log with the position that persist has reached."""
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
@@ -37,13 +37,13 @@ class Projections:
         self._adopting = asyncio.Lock()
 
     async def ready(self, connection: Client) -> bool:
-        """Whether all is known that was begun before this process: then it may begin something itself.
+        """Return whether this process knows everything that was begun before it, and may begin work.
 
-        The database may have been made anew. Then what was asked for, and perhaps paid, is known from the
-        log alone, and only once that is projected.
+        The database may be new. Then only the log knows which windows were asked for, and perhaps paid, and
+        it has to be projected first.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: it is not known.
+            DatabaseUnavailable, nats.errors.Error: the answer is unknown.
         """
         async with self._adopting:
             if self._is_ready:
@@ -59,7 +59,7 @@ class Projections:
             return True
 
     async def reach(self, connection: Client, seq: int) -> int:
-        """Wait until the log is projected up to there, a little while at most; returns how far it is.
+        """Wait a few seconds until the log is projected up to a position; return the position reached.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -67,7 +67,7 @@ class Projections:
         return await self._position.reach(connection.jetstream(), seq, PATIENCE)
 
     async def with_answers(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """The users of whom everything is projected that was answered.
+        """Return the users for whom every answer in the log is projected.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -75,9 +75,9 @@ class Projections:
         return await self._with(connection, owners, _answers)
 
     async def clears(self, connection: Client, owners: Collection[Owner]) -> None:
-        """Wait until everything is projected that takes these users' messages away, and their batches.
+        """Wait until all events are projected that remove messages of these users, and their batch events.
 
-        What is paid for does not wait for ever: it goes by what is known then.
+        Answers are paid for, so the wait ends after `TRIES` attempts with what is known by then.
 
         Raises:
             nats.errors.Error: the server does not answer.

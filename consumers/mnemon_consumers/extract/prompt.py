@@ -1,7 +1,7 @@
-"""What a model is asked when it is to find facts. No I/O, no clock.
+"""Builds the prompt that asks a model for facts. No I/O, no clock.
 
-The instructions stand first and never change, so that providers cache them: they do from about a thousand
-tokens on. What differs from request to request comes after.
+The instructions come first and never change, so that providers cache them, which they do from about a
+thousand tokens on. The parts that differ between requests follow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,17 +16,17 @@ KnownPair = tuple[PromptFact, PromptFact]
 """A newer fact and an older one."""
 
 PROMPT_VERSION: Final = "extract-2"
-"""Another prompt has another version: the lineage of a fact names it."""
+"""Version of the prompt, in the lineage of each fact. Another prompt gets another version."""
 
 BEGINNING: Final = 3000
 ENDING: Final = 1000
-"""Characters of a message that are shown: of a longer one its beginning and its end."""
+"""Characters of a message that the model is shown: the beginning and the end of a longer one."""
 
 MOST_TOKENS: Final = 8000
-"""Of an answer. Fifty facts have room in half of it, but models that think count what they think."""
+"""Tokens of an answer. Half of them hold fifty facts, but thinking models count the tokens of thoughts."""
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""Whatever the locale of the process."""
+"""Names of weekdays, independent of the locale of the process."""
 
 INSTRUCTIONS: Final = """\
 You read a part of a conversation between a user and an assistant and write down what is worth remembering \
@@ -117,7 +117,7 @@ Messages:
 {"text": "1 ноября 2026 года Оля взяла щенка, его зовут Бим", "memory_type": "event", "importance": 6, \
 "tier": "profile", "expires_at": null, "supersedes": null, "sources": [1, 3]}], "pairs": []}
 """
-"""In the second example the walks are a guess of the assistant's, and the wish is of the moment: no facts."""
+"""In the second example the walks are a guess of the assistant, and the wish is of the moment: no facts."""
 
 
 def request(
@@ -126,12 +126,12 @@ def request(
     settings: Extraction,
     pairs: Sequence[KnownPair] = (),
 ) -> ModelRequest:
-    """What to ask of messages.
+    """Return the request for the facts in messages.
 
     Args:
-        said: what is to be read, oldest first; `answer.read` needs the same again.
+        said: the messages to read, oldest first; the parser of the answer needs the same messages.
         known: facts that are known already.
-        settings: of the tenant; its own instructions belong to the beginning that is cached.
+        settings: settings of the tenant; its own instructions belong to the prefix that providers cache.
         pairs: facts that may say the same.
     """
     shown = [

@@ -1,4 +1,4 @@
-"""What came out of memory: it is not learned from again."""
+"""Detects messages that came out of memory, so that no fact is learned from them again."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ lines."""
 
 
 def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:
-    """Whether a message is marked so, holds a context, or is the result of one of the memory tools."""
+    """Return whether a message is marked as memory, holds a context, or is the result of a memory tool."""
     if metadata and metadata.get(FROM_MEMORY) is True:
         return True
     return name in TOOLS or _RENDERED.search(content) is not None

@@ -1,4 +1,4 @@
-"""Questions about stretches of conversations, and about undecided facts besides."""
+"""Builds requests about windows, with undecided pairs of facts."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,14 @@ from mnemon_infra.settings.store import LiveSettings
 
 @dataclass(frozen=True, slots=True)
 class WindowRequest:
-    """A stretch, as it stands now.
+    """A window with its current content.
 
     Attributes:
-        said: what is worth reading of it and not gone, oldest first; nothing, once it was cleared.
+        window: the window.
+        said: its messages that are worth reading and still visible, oldest first; empty after a clear.
         known: the user's facts, most important first.
-        settings: of the tenant.
-        pairs: undecided facts that it asks about besides; `known` has their words.
+        settings: settings of the tenant.
+        pairs: undecided pairs that the request also asks about; `known` has their words.
     """
 
     window: StoredWindow
@@ -40,7 +41,7 @@ class WindowRequest:
     pairs: Sequence[FactPair] = ()
 
     def request(self) -> ModelRequest:
-        """What a model is asked."""
+        """Return the request for a model."""
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
         pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]
@@ -49,10 +50,11 @@ class WindowRequest:
 
 @dataclass(slots=True)
 class AskedPairs:
-    """Pairs of facts that some questions ask about, so that no two of them ask about the same.
+    """Pairs of facts that some requests ask about, so that no two of them ask about the same pair.
 
     Attributes:
-        batch_id: the batch that the questions are lines of; None where each is asked by itself.
+        batch_id: the batch of the requests; None for single requests.
+        pairs: the pairs, each with its user.
     """
 
     batch_id: str | None = None
@@ -66,15 +68,15 @@ async def questions(
     now: datetime,
     asked_pairs: AskedPairs | None = None,
 ) -> list[WindowRequest]:
-    """Make the question about each of some stretches.
+    """Build the request of each window.
 
     Args:
-        connection: to the projections.
-        windows: the stretches.
-        settings: of all tenants.
+        connection: connection to the projections.
+        windows: the windows.
+        settings: settings of all tenants.
         now: facts whose date has passed by then are left out.
-        asked_pairs: those that other questions ask about; those of the new questions are added. None: the
-            questions have no pairs.
+        asked_pairs: pairs of other requests, to which the pairs of the new requests are added. With None
+            the requests have no pairs.
     """
     owners = list(dict.fromkeys(window.owner for window in windows))
     rows = await spoken(windows)(connection)
@@ -82,7 +84,7 @@ async def questions(
     facts = {owner: _unexpired(of, now) for owner, of in found}
     asked = []
     for window, messages in zip(windows, rows, strict=True):
-        await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
+        await asyncio.sleep(0)  # let other tasks run, such as a bot's request
         of = settings.of(window.tenant)
         zone = of.time_stamps.zone
         worthy = [row for row in messages if worth_reading(row.role, row.content, row.metadata, row.name)]
@@ -98,7 +100,7 @@ async def _with_pairs(
     facts: Mapping[Owner, Sequence[FactRecord]],
     asked_pairs: AskedPairs,
 ) -> list[WindowRequest]:
-    """The questions, those that may have them with pairs."""
+    """Return the requests, with pairs for those that may have them."""
     owners = {question.window.owner for question in asked if _has_room(question)}
     records = await pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
     waiting = {
@@ -125,14 +127,14 @@ async def _with_pairs(
 
 
 def _has_room(question: WindowRequest) -> bool:
-    """Whether a question may have pairs: not where rules answer it, nor after a failure they may cause."""
+    """Return whether a request may have pairs: not if rules answer it, nor after a failure they may cause."""
     extraction = question.settings.extraction
     is_asked = extraction.provider != "offline" and bool(question.said)
     return is_asked and extraction.pairs > 0 and question.window.attempts == 0
 
 
 def _unexpired(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:
-    """Facts whose date has not passed, most important first."""
+    """Return the facts whose date has not passed, most important first."""
     live = [fact for fact in facts if fact.expires_at is None or fact.expires_at > now]
     return sorted(live, key=lambda fact: (fact.importance, fact.changed_at), reverse=True)
 

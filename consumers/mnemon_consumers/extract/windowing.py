@@ -1,4 +1,4 @@
-"""Conversations are cut into stretches, each of which is read once: when they rest, or have grown long."""
+"""Cuts conversations into windows, each of which is read once, when they rest or have grown long."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,26 +23,26 @@ from mnemon_infra.database.windows.window_repository import StoredWindow, put
 from mnemon_infra.settings.store import LiveSettings
 
 USERS: Final = 100_000
-"""Of whom a process remembers when they are looked at next."""
+"""Users whose next check a process remembers."""
 
 PAGE: Final = 5
-"""Stretches of each conversation that are cut at a time, about."""
+"""Approximate number of windows of each conversation that are cut at a time."""
 
 SELDOM: Final = 5.0
-"""Seconds between two looks at whether a user has said enough: who says much is not looked at each time."""
+"""Seconds between two length checks of a user, so that a burst of messages causes few of them."""
 
 LOOKED_AT: Final = 200
-"""Users who are looked at together."""
+"""Users that are checked together."""
 
 UNSETTLED: Final = timedelta(seconds=60)
-"""After which a user is looked at again of whom something was said that is not projected."""
+"""Time after which a user is checked again who has messages that are not projected yet."""
 
 MARGIN: Final = timedelta(seconds=2)
-"""By how much the server's clock may be ahead of ours."""
+"""Time by which the server's clock may be ahead of this process's clock."""
 
 
 class Cutting:
-    """Looks at users who said something, and cuts what is to be read of it."""
+    """Checks users who sent messages, and cuts their messages into windows."""
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
@@ -51,17 +51,17 @@ class Cutting:
         self._looked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(USERS)
 
     async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """See to it that users are read when they rest, or at once if they have said enough.
+        """Have the messages of users read when they rest, or at once if there are enough of them.
 
         Args:
-            connection: where triggers and schedules go.
-            users: each with the log position of the last that was said.
+            connection: connection for triggers and schedules.
+            users: users, each with the log position of their newest message.
 
         Returns:
-            Those who were looked at just now: they are to be looked at again, after `SELDOM`.
+            Users who were checked just before: they have to be checked again after `SELDOM`.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: it may be done again.
+            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         heard = [owner for owner in users if self._settings.of(owner[0]).extraction.enabled]
         later: set[Owner] = set()
@@ -72,7 +72,7 @@ class Cutting:
         return later
 
     def _resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
-        """When users will have rested, who are not looked at by then as it is."""
+        """Return when users will rest, for those without a schedule that is still ahead."""
         now = datetime.now(UTC)
         idle = {owner: self._idle(owner[0]) for owner in users}
         return {
@@ -82,7 +82,7 @@ class Cutting:
         }
 
     async def _look(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Trigger those who have said enough; returns those who were looked at just now."""
+        """Trigger users with enough messages; return users who were checked just before."""
         now = datetime.now(UTC)
         new = [owner for owner in users if users[owner] > self._looked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._looked.get(owner, (now, 0))[0] <= now]
@@ -99,15 +99,15 @@ class Cutting:
         return set(new) - set(looked)
 
     async def cut(self, connection: Client, owners: Iterable[Owner], *, rested: bool = False) -> set[Owner]:
-        """Cut what is new of users; returns those whom somebody else is cutting now.
+        """Cut the new messages of users; return users whom another process is cutting now.
 
         Args:
-            connection: where the log is, triggers and schedules.
-            owners: whose.
-            rested: all of it, as if every conversation rested.
+            connection: connection to the log, triggers and schedules.
+            owners: the users.
+            rested: whether to cut all messages, as if every conversation rested.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: it may be done again.
+            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         wanted = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
         users = wanted
@@ -134,7 +134,7 @@ class Cutting:
         rested: bool,
         look_at: dict[Owner, datetime],
     ) -> list[Owner]:
-        """Cut a page of each conversation; returns the users who have more."""
+        """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
         wanted = [UnsummarisedQuery(*owner, self._page(owner[0]), up_to) for owner in owners]
         found = await uncovered(wanted, "windows")(held)
@@ -160,7 +160,7 @@ class Cutting:
     async def _unsettled(
         self, connection: Client, owners: Sequence[Owner], up_to: int
     ) -> dict[Owner, datetime]:
-        """Of whom something was said beyond that log position, and when to look again: it is not cut yet."""
+        """Return users with messages beyond the position, which are not cut yet, and when to check again."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
             *(last_position(connection, chat_filter(*owner, "message")) for owner in owners)

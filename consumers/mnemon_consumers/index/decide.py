@@ -1,4 +1,4 @@
-"""What of a batch is to be found, and whose points have to be looked through. No I/O."""
+"""Decides which events of a batch to index and which users' points to sweep. No I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ _SWEPT = (
 
 
 class IndexedMessage(NamedTuple):
-    """A message to be found."""
+    """A message to index."""
 
     owner: Owner
     event_id: str
@@ -53,7 +53,7 @@ class IndexedMessage(NamedTuple):
 
 
 class IndexedDocument(NamedTuple):
-    """A document to be found."""
+    """A document to index."""
 
     owner: Owner
     event_id: str
@@ -61,7 +61,7 @@ class IndexedDocument(NamedTuple):
 
 
 class Summarised(NamedTuple):
-    """A summary to be found."""
+    """A summary to index."""
 
     owner: Owner
     event_id: str
@@ -71,7 +71,7 @@ class Summarised(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """What to write, whose points to look through and up to where in the log; an outcome per delivery."""
+    """Content to index, users to sweep with a log position each, and an outcome per delivery, in order."""
 
     messages: list[IndexedMessage] = field(default_factory=list)
     documents: list[IndexedDocument] = field(default_factory=list)
@@ -81,11 +81,11 @@ class IndexPlan:
 
 
 def plan(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
-    """Sort a batch. Facts are not written from their events: which of them counts, the projections know.
+    """Sort a batch. Facts are not indexed from their events: only the projections know which are live.
 
     Args:
         deliveries: the batch.
-        seen: what is up to this log position may have been there before, and removed since.
+        seen: events up to this log position may have been indexed before, and their points removed since.
     """
     batch = IndexPlan()
     for delivery in deliveries:
@@ -100,7 +100,7 @@ def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
     address = parse(delivery.subject)
     owner = address.tenant, address.user
     if delivery.deliveries > 1 or delivery.sequence <= seen:
-        _sweep(batch, owner, delivery)  # it may have been there before, and removed since
+        _sweep(batch, owner, delivery)  # it may have been indexed before, and removed since
     contract = contract_of(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = message_parser.read(delivery.body)
@@ -122,10 +122,10 @@ def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
             )
         case DocumentAddedV1():
             batch.documents.append(IndexedDocument(owner, event_id, event))
-            _sweep(batch, owner, delivery)  # of the version before, more may be there
+            _sweep(batch, owner, delivery)  # the former version may have more chunks
         case SummaryWrittenV1() | SummaryMergedV1():
             batch.summaries.append(Summarised(owner, event_id, event.summary_id, event.text))
-            _sweep(batch, owner, delivery)  # it may stand for others, or be of what was cleared meanwhile
+            _sweep(batch, owner, delivery)  # it may replace others, or be of messages cleared meanwhile
         case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
             _sweep(batch, owner, delivery)
         case _ if isinstance(event, _SWEPT):

@@ -1,4 +1,4 @@
-"""Makes what is said and kept searchable, batch by batch; then has the users' vectors looked through."""
+"""Indexes messages, documents and summaries in batches, and triggers sweeps of the users' points."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -29,11 +29,11 @@ log = structlog.get_logger("index")
 
 @asynccontextmanager
 async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
-    """Index the log as long as the block lasts."""
+    """Index the log and sweep points until the block ends."""
     seen = newest = 0
 
     def look_again() -> None:
-        # A server that was killed may not know any more how often it has delivered something.
+        # A server that was killed may have lost its count of deliveries.
         nonlocal seen
         seen = max(seen, newest)
 

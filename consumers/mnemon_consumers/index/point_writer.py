@@ -1,4 +1,4 @@
-"""Writes the points of what is said and kept."""
+"""Writes the points of messages, documents and summaries."""
 
 from typing import Final
 
@@ -13,14 +13,14 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import Findable, VectorIndex, points, summary
 
 CHUNKS: Final = 10
-"""Chunks of a document that are cut before others have their turn: some milliseconds."""
+"""Chunks of a document that are cut before other work takes its turn: some milliseconds."""
 
 
 async def write(finding: VectorIndex, batch: IndexPlan) -> None:
     """Make a batch searchable.
 
     Raises:
-        EmbeddingUnavailable, VectorsUnavailable: part of it may be; all of it can be written again.
+        EmbeddingUnavailable, VectorsUnavailable: part of the batch may be written; all can be written again.
     """
     found = {
         Collection.MESSAGES: [message(each) for each in batch.messages],
@@ -35,14 +35,14 @@ async def write(finding: VectorIndex, batch: IndexPlan) -> None:
 
 
 def message(said: IndexedMessage) -> Findable:
-    """A message to be found."""
+    """Return the entry of a message for the vector index."""
     words, meaning = texts.message(said.content, said.name, said.sent_at)
     payload: dict[str, JsonValue] = {"event_id": said.event_id, "seq": said.seq}
     return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
 
 
 async def document(read: IndexedDocument) -> list[Findable]:
-    """The chunks of a document to be found. Whoever asks goes first, however long the document is."""
+    """Return the entries of a document's chunks. Requests take precedence, however long the document is."""
     whole = read.document
     found: list[Findable] = []
     for number, chunk in enumerate(chunks(whole.text, whole.source)):

@@ -1,4 +1,4 @@
-"""Brings a user's points to what the projections say: what is gone there is found no more."""
+"""Makes a user's points agree with the projections, so that removed content is no longer found."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,28 +26,30 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import Findable, VectorIndex, fact, points, summary
 
 _ALL: Final = 2**63 - 1
-"""No log position is beyond."""
+"""Upper bound of log positions."""
 
 
 async def sweep(connection: Client, database: Database, finding: VectorIndex, owner: Owner, seq: int) -> bool:
-    """Look through the user's points; False when the projections are not that far yet.
+    """Sweep a user's points; return False if the projections are not far enough yet.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: later, perhaps.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: the sweep has to be tried again later.
     """
-    # Under the lock nothing is decided: what dedupe has found room for is in the log, or never was.
+    # While the lock is held, dedupe decides nothing for this user: its decisions are in the log, or were
+    # never taken.
     async with locked(database, *owner):
         end = max(seq, *await asyncio.gather(*(last_position(connection, each) for each in _taking(owner))))
         if await applied_position(connection.jetstream()) < end:
             return False
-        # What is being indexed from before an erasure would be there after it.
+        # Events from before an erasure that are being indexed would leave points after it.
         erased = await database.read(last_erased(*owner))
         if erased and await applied_position(connection.jetstream(), "index") < erased:
             return False
         await give_way()
         await _facts(database, finding, owner)
     await give_way()
-    # In this order: of what is found here the rows are there by then. Without one, it is not gone for that.
+    # Points are read before the position is checked: each live point has its row by then, so that a point
+    # without a row is obsolete. In another order the row might only be late.
     chunks = await _chunks(finding, owner)
     known_summaries = await _versions(finding, Collection.SUMMARIES, owner)
     position = await applied_position(connection.jetstream())
@@ -62,19 +64,20 @@ async def sweep(connection: Client, database: Database, finding: VectorIndex, ow
 
 
 def _taking(owner: Owner) -> Iterator[str]:
-    """What matches all that takes something of a user's away, or changes a fact.
+    """Yield filters for all events that remove content of a user or change a fact.
 
-    Whoever asked for this look may have come before: of two triggers, the one that was published last stays.
+    The trigger of this sweep may be older than the last of them: of two triggers, the server keeps the one
+    that was published last.
     """
     yield from (thing_filter(*owner, "fact"), thing_filter(*owner, "user"))
     yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
 
 
 async def look_through(database: Database, finding: VectorIndex, owner: Owner) -> None:
-    """Bring a user's points to what the projections say now, where nobody else writes either.
+    """Make a user's points agree with the projections while no other process writes either of them.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of it is done.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of the work is done.
     """
     await _facts(database, finding, owner)
     await _documents(database, finding, owner, await _chunks(finding, owner))
@@ -99,7 +102,7 @@ async def _summaries(
 
 
 async def _versions(finding: VectorIndex, collection: Collection, owner: Owner) -> dict[UUID, object]:
-    """The user's points of a collection, each with the event that made this version of it."""
+    """Return the user's points of a collection, each with the event that made its current version."""
     known: dict[UUID, object] = {}
     async for page in finding.vectors.scroll(collection, owner):
         known |= {stored.id: stored.payload.get("event_id") for stored in page}
@@ -113,21 +116,21 @@ async def _level(
     live: Sequence[Findable],
     known: Mapping[UUID, object],
 ) -> None:
-    """Write the points that are missing, or of another version, and remove those of what is gone."""
+    """Write points that are missing or of another version, and remove points without a live entry."""
     absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
     await finding.vectors.upsert(collection, await points(finding, absent))
     await _delete(finding, collection, owner, known.keys() - {each.id for each in live})
 
 
 class _Chunk(NamedTuple):
-    """What a chunk is of: the document, and the version of it."""
+    """Origin of a chunk: the document and its version."""
 
     document_id: str
     event_id: str
 
 
 async def _chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
-    """What the user's chunks of documents are of."""
+    """Return the origin of each of the user's chunks."""
     found: dict[UUID, _Chunk] = {}
     async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
         for stored in page:
@@ -143,7 +146,7 @@ async def _documents(
     live = {each.event_id for each in entries}
     gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
     await _delete(finding, Collection.DOCUMENTS, owner, gone)
-    # Of two versions that come close together, the older may have been written over the newer.
+    # The older of two versions in quick succession may have been written over the newer one.
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.read(documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()
@@ -165,7 +168,7 @@ def _read(owner: Owner, stored: StoredDocument) -> IndexedDocument:
 
 
 async def _messages(database: Database, finding: VectorIndex, owner: Owner, position: int) -> None:
-    """Remove what is not to be shown. The rows of what is beyond the position may be still to come."""
+    """Remove points of messages that may not be shown. Rows beyond the position may not be written yet."""
     async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
         there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
         places = {str(stored.payload["event_id"]): stored.id for stored in there}

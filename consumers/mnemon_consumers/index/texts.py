@@ -1,4 +1,4 @@
-"""By what a thing is found: the words of one text, the meaning of another. No I/O."""
+"""Texts that a point is found by: one for its words, one for its meaning. No I/O."""
 
 import re
 from datetime import datetime
@@ -10,16 +10,16 @@ _CYRILLIC: Final = re.compile("[\u0400-\u04ff]")
 
 
 class Texts(NamedTuple):
-    """What goes into the term weights, and what goes into the vector."""
+    """Text for the term weights, and text for the vector."""
 
     words: str
     meaning: str
 
 
 def message(content: str, name: str | None, sent_at: datetime) -> Texts:
-    """A message: who said it belongs to what it says. Its date is found by words only.
+    """Return the texts of a message. The speaker belongs to both; the date is found by words only.
 
-    The date stands first, as `8 May 2023`, with the month in the language of the message.
+    The date comes first, as `8 May 2023`, with the month in the language of the message.
     """
     said = f"{name}: {content}" if name else content
     months = RUSSIAN if _CYRILLIC.search(content) else ENGLISH
@@ -27,6 +27,6 @@ def message(content: str, name: str | None, sent_at: datetime) -> Texts:
 
 
 def chunk(text: str, title: str | None) -> Texts:
-    """A piece of a document, each under the title of the whole."""
+    """Return the texts of a chunk of a document, each under the document's title."""
     titled = f"{title}\n{text}" if title else text
     return Texts(titled, titled)

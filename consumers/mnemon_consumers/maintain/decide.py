@@ -1,4 +1,4 @@
-"""Which facts have had their time, and who has too many. No I/O, no clock."""
+"""Decides which facts have expired and which users have too many. No I/O, no clock."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ from mnemon_infra.database.projections.sweep_candidates import FactCounts
 
 
 def expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[LogEvent]:
-    """An event for each fact whose date has passed. Its id follows from the fact: twice is once."""
+    """Return an event for each fact whose date has passed. Its id follows from the fact: copies share it."""
     return [
         LogEvent(
             memory_subject(*owner, "fact.expired"),
@@ -26,12 +26,12 @@ def expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[L
 
 
 def smallest(limits: FactLimits) -> int:
-    """Whoever has no more facts than that exceeds none of the limits."""
+    """Return the smallest limit: a user with no more facts than that exceeds none of them."""
     return min(limits.per_user, limits.profile, limits.working)
 
 
 def exceeds(counts: FactCounts, limits: FactLimits) -> bool:
-    """Whether a user has more facts than allowed."""
+    """Return whether a user has more facts than one of the limits allows."""
     return (
         counts.facts > limits.per_user or counts.profile > limits.profile or counts.working > limits.working
     )

@@ -1,4 +1,4 @@
-"""Removes expired facts and has dedupe look at users with too many; the server keeps the time."""
+"""Expires facts, and triggers dedupe for users with too many. The schedules run on the NATS server."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -31,12 +31,12 @@ log = structlog.get_logger("maintain")
 
 EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
 LIMITS_SECONDS = 3600.0
-"""Limits are kept by dedupe; only a setting that was lowered leaves users with too many facts."""
+"""Seconds between checks. Dedupe keeps the limits; only a lowered setting leaves users with too many."""
 
 
 @asynccontextmanager
 async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
-    """Maintain what is kept as long as the block lasts."""
+    """Expire facts and check limits until the block ends."""
     broker = build_broker(deployment, "maintain")
     settings = LiveSettings()
 
@@ -48,7 +48,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         try:
             if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
                 await expire(connection, datetime.fromtimestamp(max(stamps), UTC))
-            # Soon after a limit was lowered, and now and then.
+            # Check limits as soon as a setting changes, and on schedule.
             if limits != limited or any(each.subject == LIMITS for each in deliveries):
                 await limit(connection)
                 limited[:] = limits
@@ -57,7 +57,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         return [ACK] * len(deliveries)
 
     async def expire(connection: Client, now: datetime) -> None:
-        """Expire facts by the time of the log; what has expired once does not come back."""
+        """Expire facts by the time of the log. An expired fact does not come back."""
         if problem := (await compare_clocks(connection, database)).problem:
             log.error("expiry stopped", problem=problem)
             return
@@ -65,11 +65,11 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
             try:
                 await expire_of(connection, owner, now)
             except DatabaseUnavailable as error:
-                # Somebody else may hold the user's lock: the others are not to wait for that.
+                # Another process may hold this user's lock; the other users do not wait for it.
                 log.warning("expiry failed, retrying", error=str(error))
 
     async def expire_of(connection: Client, owner: Owner, now: datetime) -> None:
-        # Under the lock nobody gives one of them a later date meanwhile.
+        # The lock keeps other processes from giving one of these facts a later date meanwhile.
         async with locked(database, *owner):
             (facts,) = await database.read(live_facts([owner]))
             if events := expiries(owner, facts, now):

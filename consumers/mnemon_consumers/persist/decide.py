@@ -1,4 +1,4 @@
-"""What becomes of each event of a batch. No I/O."""
+"""Decides the outcome of each event in a batch. No I/O."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ NOT_PROJECTED: Final = Ack("no projection reads it yet")
 
 @dataclass(frozen=True, slots=True)
 class PersistPlan:
-    """What to write, and how each message ends once it is written: one outcome per delivery, in order."""
+    """Rows to write, and the outcome of each delivery after the write: one per delivery, in order."""
 
     rows: Rows = field(default_factory=Rows)
     outcomes: list[DeliveryOutcome] = field(default_factory=list)
@@ -36,7 +36,7 @@ def plan(deliveries: Sequence[Delivery]) -> PersistPlan:
 
 
 def end_of(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
-    """What is to be written of an event, and how its message ends once that is written."""
+    """Return the row of an event, if it has one, and the outcome of its delivery after the write."""
     try:
         row = row_of(delivery)
     except InvalidSubject as error:
@@ -49,12 +49,12 @@ def end_of(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
 
 
 def _holds_secret(delivery: Delivery) -> bool:
-    """Whether a copy of the body among the dead letters would show a secret that a fact may not hold."""
+    """Return whether a dead letter with the body would show a secret that a fact may not hold."""
     return secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
 
 
 def said(messages: Iterable[MessageRow]) -> dict[Owner, int]:
-    """The users who said something, each with the log position of the last of it."""
+    """Return the users who sent messages, each with the log position of the newest of them."""
     users: dict[Owner, int] = {}
     for row in messages:
         owner = row.key[:2]

@@ -1,4 +1,4 @@
-"""What is left to do where rows are erased: log, dead letters, triggers, and stretches in hand."""
+"""Finishes erasures whose rows are deleted already: log, dead letters, triggers and windows in progress."""
 
 from contextlib import aclosing
 
@@ -20,16 +20,20 @@ from mnemon_infra.database.projections.writer import write
 
 
 async def settled(connection: Client, database: Database, owner: Owner, position: int) -> bool:
-    """Do it; False where it is not done yet, and is to be tried again.
+    """Finish the erasures of a user and of the user's conversations.
 
     Args:
-        connection: where the streams are.
-        database: where the rows are.
-        owner: whose.
-        position: up to there the log is projected: what lies below was read by then, or never will be.
+        connection: connection to the server that has the streams.
+        database: the database that has the rows.
+        owner: the user.
+        position: position up to which the log is projected: everything below was read by then, or never will
+            be.
+
+    Returns:
+        False if an erasure is not finished and has to be tried again.
 
     Raises:
-        DatabaseUnavailable, nats.errors.Error: it may be done again.
+        DatabaseUnavailable, nats.errors.Error: the call can be repeated.
     """
     erased = await database.read(users.erasure(*owner))
     if erased is not None and not erased.is_settled:
@@ -70,10 +74,10 @@ async def _settle_conversation(connection: Client, database: Database, erased: E
 
 
 async def _look_through(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
-    """Go through what the log has of the user yet.
+    """Project the user's remaining events again, and remove those that the erasure covers from the log.
 
-    What came with the id of an event that is erased now may have been taken for a copy of it: it is written
-    again. What a model made of erased messages at that very moment is removed.
+    An event with the id of an event that is now erased may have been taken for a copy of it: it is written
+    again. An event that a model made of erased messages during the erasure is removed.
     """
     for pattern in user_filters(*erased.owner):
         async with aclosing(pages(connection, pattern, after)) as answers:

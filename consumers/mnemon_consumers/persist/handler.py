@@ -1,4 +1,4 @@
-"""Writes the log, batch by batch, in one transaction each; says who changed, and who spoke; acknowledges."""
+"""Writes each batch of the log in a transaction, publishes who changed and who spoke, acknowledges it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,12 +24,12 @@ from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
 
 TOLD: Final = "compact", "extract"
-"""Who wants to hear which users said something."""
+"""Consumers that are told which users sent messages."""
 
 
 @asynccontextmanager
 async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
-    """Persist the log, and sweep what was cleared, as long as the block lasts."""
+    """Persist the log and sweep cleared content until the block ends."""
     broker = build_broker(deployment, "persist")
 
     async def persist(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
@@ -41,7 +41,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         except DatabaseRefused as error:
             if len(deliveries) == 1:
                 return [Dead("refused_by_database", str(error))]
-            # One of them is poison: the halves tell which, and the others are written.
+            # One event is refused: halving the batch finds it and writes the others.
             half = len(deliveries) // 2
             return [*await persist(deliveries[:half]), *await persist(deliveries[half:])]
         await follow_up(batch.rows)
@@ -54,7 +54,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         for tenant, user in rows.discarded():
             await publish(work_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.changed()
-        # Most batches hold nothing but messages.
+        # Most batches consist of messages only; then the users who spoke are those who changed.
         users = said(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         connection = broker.config.connection_state.connection
@@ -63,7 +63,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
 
     async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         position = await applied_position(broker.config.connection_state.stream)
-        # A user who changes much has many triggers at the same time: once is enough.
+        # A user with many changes has many triggers at the same time: one sweep serves them all.
         subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
         ends = {subject: await sweep_user(subject, position) for subject in subjects}
         return [ends[delivery.subject] for delivery in deliveries]
@@ -72,7 +72,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         try:
             owner = parse_owner(subject)
             is_settled = await settled(broker.config.connection_state.connection, database, owner, position)
-            # After it: it may write what is to be swept.
+            # The sweep comes second, because finishing an erasure may write rows that have to be swept.
             await sweep(database, *owner, up_to=position)
             is_swept = is_settled and await last_watermark(database, *owner) <= position
             return ACK if is_swept else Retry(0.2)

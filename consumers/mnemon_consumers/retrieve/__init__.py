@@ -1,1 +1,1 @@
-"""Answers requests for memory."""
+"""Answers requests of bots for a user's memory."""

@@ -1,4 +1,4 @@
-"""What was read of each user, until it changes."""
+"""Caches the parts of a user's memory that were read, until the user changes."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ COUNTED_CONVERSATIONS: Final = 10_000
 """Conversations whose counts are kept; each takes some hundred bytes."""
 
 FOUND_ROWS: Final = 64 * 1024 * 1024
-"""Bytes for the rows that searches looked up, of all users: of more than a thousand, usually."""
+"""Bytes for rows that searches looked up, of all users: usually enough for more than a thousand."""
 
 REVISED_TENANTS: Final = 10_000
 """Tenants whose revisions are kept."""
@@ -23,10 +23,10 @@ REVISED_TENANTS: Final = 10_000
 Cached = TypeVar("Cached")
 
 Shelf = dict[Hashable, Any]
-"""What is known of one user, part by part."""
+"""Cached parts of one user's memory."""
 
 FoundShelf = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
-"""The rows that searches of one user looked up, by their kind."""
+"""Rows that searches of one user looked up, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Seen(Generic[Cached]):
 
 
 class _Shelves(LRUCache[Owner, Shelf]):
-    """Shelves, each of which takes what was found along when it gives way."""
+    """LRU cache of shelves. An evicted shelf takes the user's looked-up rows with it."""
 
     def __init__(self, users: int, found: LRUCache[Owner, FoundShelf]) -> None:
         super().__init__(users)
@@ -51,11 +51,11 @@ class _Shelves(LRUCache[Owner, Shelf]):
 
 
 class UserCache:
-    """Keeps the shelves of the users asked for last.
+    """Keeps the shelves of the users that were requested most recently.
 
-    A read begins by taking the user's shelf, and puts its result on it. When the user changes meanwhile, the
-    shelf is dropped, and the result, which may be old, lands on a shelf that nobody looks at any more. Rows
-    that searches looked up have shelves of their own, as their number depends on the searches.
+    A read begins by taking the user's shelf, and puts its result on it. If the user changes meanwhile, the
+    cache drops the shelf, and the result, which may be old, lands on a shelf that is no longer in use. Rows
+    that searches looked up have shelves of their own, because their number depends on the searches.
     """
 
     def __init__(self, users: int) -> None:
@@ -64,52 +64,52 @@ class UserCache:
         self._revisions: LRUCache[str, object] = LRUCache(REVISED_TENANTS)
 
     def shelf(self, owner: Owner) -> Shelf:
-        """The user's shelf; an empty one when nothing is known."""
+        """Return the user's shelf; an empty one if nothing is cached."""
         shelf: Shelf | None = self._shelves.get(owner)
         if shelf is None:
             shelf = self._shelves[owner] = {}
         return shelf
 
     def found_shelf(self, owner: Owner) -> FoundShelf:
-        """The user's shelf of rows that searches looked up."""
-        self.shelf(owner)  # the two go together
+        """Return the user's shelf of rows that searches looked up."""
+        self.shelf(owner)  # both shelves of a user are evicted together
         shelf: FoundShelf | None = self._found.get(owner)
         if shelf is None:
             shelf = self._found[owner] = {}
         return shelf
 
     def weigh_found_shelf(self, owner: Owner, shelf: FoundShelf) -> None:
-        """Measure a shelf on which something was put; others make room for it."""
+        """Measure a shelf that has grown, and evict others until there is room for it."""
         if self._found.get(owner) is shelf:
             del self._found[owner]
             if measure_memory(shelf) <= self._found.maxsize:
                 self._found[owner] = shelf
 
     def revision(self, tenant: str) -> object:
-        """Something that is another one after every change of a user of the tenant."""
+        """Return an object that is replaced by another after each change of a user of the tenant."""
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
 
     def drop(self, owner: Owner) -> None:
-        """The user has changed."""
+        """Drop the cached parts of a user who has changed."""
         tenant, _ = owner
         self._shelves.pop(owner, None)
         self._found.pop(owner, None)
         self._revisions.pop(tenant, None)
 
     def clear(self) -> None:
-        """Notices may have been missed: anybody may have changed."""
+        """Drop all entries, after notices of changes may have been missed."""
         self._shelves.clear()
         self._found.clear()
         self._revisions.clear()
 
 
 class CountCache:
-    """Counts of messages in the conversations that were asked for last; kept when their users change.
+    """Counts of messages in recently requested conversations; kept when their users change.
 
-    Like a shelf, it is taken once for a read: after a switch of generations another one is in its place.
-    Settled messages stay as they are until they are cleared or erased with all before them. A count is no
-    longer used once the messages after it are not in the view.
+    Like a shelf, the cache is taken once for a read: a switch of generations replaces it. Settled messages
+    stay the same until they are cleared or erased together with all messages before them. A count is unused
+    once the messages after it are not in the view.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class CountCache:
         self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
     def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
-        """Find the counts of the messages that the view lacks; None where they are to be counted."""
+        """Find the counts of the messages that the view lacks; None if they have to be counted."""
         if view.complete:
             return CountedMessages()
         counted = self._counted.get((owner, view.conversation))
@@ -129,10 +129,10 @@ class CountCache:
             self._counted[owner, view.conversation] = counted
 
     def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
-        """Whether the last request needed more messages: the next one reads them in its first query."""
+        """Return whether the last request needed more messages; then the next one reads them at once."""
         return self._long_tails.get((owner, conversation), False)
 
     def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
-        """Remember whether summaries are behind; None is the current conversation."""
+        """Remember whether summaries are behind; the conversation None is the current one."""
         if is_long or (owner, conversation) in self._long_tails:
             self._long_tails[owner, conversation] = is_long

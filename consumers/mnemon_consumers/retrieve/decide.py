@@ -1,4 +1,4 @@
-"""What a bot is shown of what is stored. No I/O, no clock."""
+"""Selects from stored content what a bot is shown. No I/O, no clock."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,21 +34,21 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 ContextItem = TypeVar("ContextItem", ContextFact, ContextMessage)
 
 DETECTED_MESSAGES: Final = 50
-"""Messages that tell the language, the newest: as many as are read of every conversation."""
+"""Newest messages from which the language is detected: as many as are read of every conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSources:
-    """What there is to make a context of.
+    """Everything that a context can be made of.
 
     Attributes:
-        view: the newest messages of the conversation; None where they could not be read.
-        counted: its messages that were not read; None where they could not be counted.
+        view: the newest messages of the conversation; None if they could not be read.
+        counted: counts of its messages that were not read; None if they could not be counted.
         profile: the user's data.
-        facts: all of the user's, those past their date among them.
-        summaries: all that count of the conversation, oldest first.
+        facts: all facts of the user, including expired ones.
+        summaries: all live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
-        incomplete: something of all this could not be read.
+        incomplete: whether something of this could not be read.
     """
 
     view: ConversationView | None = None
@@ -61,7 +61,7 @@ class ContextSources:
 
 
 def history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
-    """The last `limit` messages as they were said, with a line after each answer that used tools."""
+    """Return the last `limit` messages, with a line after each answer that used tools."""
     shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
         shown.append(_stored(row, row.role, row.content, row.name))
@@ -71,7 +71,7 @@ def history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
 
 
 def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
-    """All that may be put before a model; what is due by `now` has expired."""
+    """Return everything that may be put before a model; facts that are due by `now` have expired."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
     current = unexpired(known.facts, now)
@@ -117,7 +117,7 @@ def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Conte
 def due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
-    """Return the messages that belong into `recent`: the newest ones, and all that no summary covers."""
+    """Return the messages that belong in `recent`: the newest ones, and all that no summary covers."""
     first_newest = len(rows) - at_least
     return [
         row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)
@@ -125,17 +125,17 @@ def due_messages(
 
 
 def current_time(settings: SettingsV1, now: datetime) -> str | None:
-    """Return the date and time as a context shows them; None where it does not."""
+    """Return the date and time in the form that a context shows; None if the settings hide it."""
     return time_stamp(now, "", settings.time_stamps).strip() if settings.context.current_time else None
 
 
 def last_user_message(rows: Sequence[StoredRow]) -> str | None:
-    """What the user said last, if it is there."""
+    """Return the user's last message in these rows, if there is one."""
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 
 def _best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list[ContextItem]:
-    """The first ones, of which `limit` are new: what is known already may find no room where it belongs."""
+    """Return the first items up to `limit` new ones, and known ones between: their section may lack room."""
     best: list[ContextItem] = []
     for item in found:
         if item.id not in elsewhere:

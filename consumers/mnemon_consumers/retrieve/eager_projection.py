@@ -1,4 +1,4 @@
-"""Projection of an event ahead of persist, for a change that no later reply may miss."""
+"""Projects an event ahead of persist, for a change that every later reply has to show."""
 
 from faststream.nats import NatsBroker
 from nats.aio.client import Client
@@ -12,19 +12,19 @@ from mnemon_infra.database.projections.writer import write
 
 
 class Projection:
-    """Writes the row of an event that is in the log, and has every process drop its cache of the user."""
+    """Writes the row of an event in the log, and makes every process drop its cache of the user."""
 
     def __init__(self, broker: NatsBroker, database: Database, memory: Memory) -> None:
-        """`broker` is the one that answers requests."""
+        """Create it with the `broker` that answers requests."""
         self._broker = broker
         self._database = database
         self._memory = memory
 
     async def apply(self, owner: Owner, position: int) -> None:
-        """Write the row of an event under the user's lock; persist finds it and leaves it as it is.
+        """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
-        On return the notice to the other processes is with the server, before any request that is sent from
-        then on: a server hands a connection its messages in their order.
+        On return the server has the notice for the other processes, ahead of any later request: a server
+        delivers the messages of a connection in order.
 
         Args:
             owner: the user that the event is about.
@@ -34,7 +34,7 @@ class Projection:
             DatabaseUnavailable, nats.errors.Error: other processes may still show the former state.
         """
         connection: Client = self._broker.config.connection_state.connection
-        # As the log has it, to the time: persist writes the same row.
+        # The event is read back from the log with its time, so that persist writes the same row.
         row = row_of(await delivery_at(connection, position))
         if row is None:
             return
@@ -42,6 +42,6 @@ class Projection:
         rows.add(row)
         await write(self._database, rows)
         self._memory.drop(owner)
-        # Without a position: all before it is not written yet, and what is read now is right.
+        # The notice has no position: earlier events may not be projected, but reads from now on are right.
         await connection.publish(changed_subject(*owner))
         await connection.flush()

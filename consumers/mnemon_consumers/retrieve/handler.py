@@ -1,4 +1,4 @@
-"""Answers requests: opens what the verbs need, and serves each of them."""
+"""Answers requests: opens the resources of the verbs and serves each verb."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,7 +39,7 @@ NAME: Final = "mnemon"
 async def consuming(
     database: Database, finding: VectorIndex | None, deployment: Deployment
 ) -> AsyncIterator[None]:
-    """Answer requests as long as the block lasts; without `finding` nothing is searched."""
+    """Answer requests until the block ends; without `finding` there is no search."""
     settings = LiveSettings()
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
@@ -80,7 +80,7 @@ async def consuming(
         settings.watched(connection),
         watch_switches(database, deployment.database_schema, forget),
     ):
-        # Nothing is answered before changes are heard of.
+        # Requests are answered only after the subscription to changes.
         await memory.follow(connection)
         async with opened.kept(), service.completed(), started(broker), service.listed():
             yield

@@ -1,7 +1,7 @@
-"""Writing the reply to `history`, the one with the most in it, on the hot path.
+"""Writes the reply to `history`, the largest of all replies, on the hot path.
 
-`HistoryReplyV1` reads what this writes, and would write the same (a property test holds
-it to that); it takes a tenth of the time.
+`HistoryReplyV1` reads the result and would write the same bytes, as a property test checks; this module takes
+a tenth of the time.
 """
 
 from datetime import datetime
@@ -12,7 +12,7 @@ from mnemon_contracts.events.chat import Role
 
 
 class HistoryMessage(msgspec.Struct, omit_defaults=True):
-    """`mnemon_contracts.verbs.ask.StoredMessage`."""
+    """Fast counterpart of `mnemon_contracts.verbs.ask.StoredMessage`."""
 
     role: Role
     content: str
@@ -24,12 +24,12 @@ class HistoryMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FastHistory(msgspec.Struct, omit_defaults=True):
-    """`mnemon_contracts.verbs.ask.HistoryReplyV1`, without an error."""
+    """Fast counterpart of `mnemon_contracts.verbs.ask.HistoryReplyV1`, without an error."""
 
     seen_seq: int
     conversation: str
     messages: list[HistoryMessage]
 
     def body(self) -> bytes:
-        """The JSON that goes on the wire."""
+        """Return the JSON of the reply."""
         return msgspec.json.encode(self)

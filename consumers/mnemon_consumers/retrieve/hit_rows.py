@@ -1,7 +1,7 @@
-"""Rows of PostgreSQL that searches of one user looked up, held until the user changes.
+"""Caches rows of PostgreSQL that searches of one user looked up, until the user changes.
 
-A search asks the vectors each time, as they may hold something that they did not hold before. PostgreSQL is
-asked for those rows alone that are not held.
+Each search asks the vector store, which may have new points. It asks PostgreSQL only for rows that the cache
+lacks.
 """
 
 import sys
@@ -15,10 +15,10 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings
 
 MOST_HELD: Final = 256
-"""Messages, and as many documents, that are held of one user: those of some searches."""
+"""Most messages, and most documents, that are cached of one user: those of several searches."""
 
 ROW_BYTES: Final = 500
-"""Memory that a row takes besides its text."""
+"""Bytes that a row takes besides its text."""
 
 RowLookup = TypeVar("RowLookup")
 Value = TypeVar("Value")
@@ -30,34 +30,34 @@ class HitRows(Protocol[RowLookup, Value]):
 
     @property
     def seq(self) -> int | None:
-        """The log position that all of them reflect; None where nothing was looked up."""
+        """Return the log position that all rows reflect; None if nothing was looked up."""
 
     def missing(self, wanted: RowLookup) -> RowLookup | None:
-        """Return what is to be looked up yet; None where nothing is."""
+        """Return the part of the request that has to be looked up; None if nothing is missing."""
 
     def joined(self, wanted: RowLookup, found: Value, seq: int) -> Self:
-        """Return these rows with those that were looked up now."""
+        """Return these rows together with those that were looked up now."""
 
     def held(self, wanted: RowLookup) -> Self:
-        """Return the rows to be held: all of these, or those wanted last where all are too many."""
+        """Return the rows to cache: all of them, or those requested last if there are too many."""
 
     def answer(self, wanted: RowLookup) -> Value:
-        """Return what PostgreSQL would answer. Nothing of it may be missing."""
+        """Return what PostgreSQL would answer. All requested rows must be cached."""
 
     @property
     def memory(self) -> int:
-        """Bytes that they take, about."""
+        """Return the approximate number of bytes that the rows take."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitMessages:
-    """Messages, and those around some of them.
+    """Messages, and the messages around some of them.
 
     Attributes:
-        seq: as of `HitRows`.
-        places: log positions by event id; None of a message that may not be shown.
+        seq: as in `HitRows`.
+        places: log positions by event id; None for a message that may not be shown.
         surrounded: event ids of the messages whose neighbours are known.
-        around: the messages, and their neighbours.
+        around: the messages and their neighbours.
     """
 
     seq: int | None = None
@@ -96,7 +96,7 @@ class HitMessages:
 
     def answer(self, wanted: MessageLookup) -> Surroundings:
         places = {each: seq for each in wanted.event_ids if (seq := self.places[each]) is not None}
-        # In the order of PostgreSQL's answer: what was found, and then what stands around it.
+        # In the order of PostgreSQL's answer: the requested messages, then their neighbours.
         around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
         preceding = {after: before for before, after in self.around.following.items()}
         for seq in [places[each] for each in _anchors(wanted) if each in places]:
@@ -113,11 +113,11 @@ class HitMessages:
 
 @dataclass(frozen=True, slots=True)
 class HitDocuments:
-    """Documents, with their texts.
+    """Documents with their texts.
 
     Attributes:
-        seq: as of `HitRows`.
-        documents: by id; None of a document that is not there.
+        seq: as in `HitRows`.
+        documents: documents by id; None for one that does not exist.
     """
 
     seq: int | None = None
@@ -155,7 +155,7 @@ def measure_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
 
 
 def _anchors(wanted: MessageLookup) -> Sequence[str]:
-    """The messages whose neighbours are wanted."""
+    """Return the messages whose neighbours are requested."""
     return wanted.event_ids[: wanted.surrounded]
 
 

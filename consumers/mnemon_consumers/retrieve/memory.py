@@ -1,4 +1,4 @@
-"""Reads a user's memory: from what is at hand, from the projections, or from the log beyond them."""
+"""Reads a user's memory from the cache, from the projections, or from the log beyond them."""
 
 import asyncio
 import json
@@ -36,17 +36,22 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
 LOADED = 50
-"""Messages that are read at least, so that a somewhat larger request finds them at hand."""
+"""Least number of messages that are read, so that a somewhat larger request finds them in the cache."""
 
 MemoryQueryT = TypeVar("MemoryQueryT")
 MemoryT = TypeVar("MemoryT")
 
 
 class Memory:
-    """The state of each user, from a cache or the database. Cached parts need no waiting.
+    """The memory of each user, from the cache or the database. Methods `*_at_hand` read only the cache.
+
+    Args:
+        database: the database of the projections.
+        settings: settings of all tenants.
+        users: most users whose parts are cached.
 
     Attributes:
-        count_cache: numbers of messages that were counted before.
+        count_cache: counts of messages from earlier requests.
     """
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
@@ -76,7 +81,7 @@ class Memory:
         self._stream_context: JetStreamContext
 
     async def follow(self, connection: Client) -> None:
-        """Drop what changes, from now on.
+        """Subscribe to changes, and drop the cached parts of users who change.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -84,27 +89,27 @@ class Memory:
         self._connection = connection
         self._is_following = True
         self._stream_context = connection.jetstream()
-        # Not through FastStream: a busy log has a notice for nearly every message.
+        # The subscription bypasses FastStream, because a busy log has a notice for nearly every message.
         await connection.subscribe("changed.*.*", cb=self._changed)
         await connection.flush()
         await self._position.refresh(self._stream_context)
         await self._indexed.refresh(self._stream_context)
 
     def stand_at(self, position: int) -> None:
-        """Instead of following the log: nothing is written there, and all up to this position is indexed."""
+        """Fix both positions instead of following the log: all up to here is indexed, nothing follows."""
         self._position.value = self._indexed.value = position
 
     @property
     def applied_position(self) -> int:
-        """The log position up to which every event has ended, as far as it is known here."""
+        """The log position up to which every event has ended, as far as this process knows."""
         return self._position.value
 
     def revision(self, tenant: str) -> object:
-        """Something that is another one after every change of a user of the tenant."""
+        """Return an object that is replaced by another after each change of a user of the tenant."""
         return self._cache.revision(tenant)
 
     def forget(self) -> None:
-        """Drop all that is cached: notices were missed, or another generation took the place of this one."""
+        """Drop everything cached, after missed notices or a switch of generations."""
         self._cache.clear()
         self.count_cache = CountCache()
 
@@ -115,34 +120,34 @@ class Memory:
     def messages_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[ConversationView] | None:
-        """The newest messages, if they are at hand."""
+        """Return the newest messages, if they are cached."""
         seen: Seen[ConversationView] | None = self._at_hand(owner, ("messages", conversation), min_seq)
         if seen is None:
             return None
         return seen if seen.value.complete or len(seen.value.messages) >= limit else None
 
     def profile_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]] | None:
-        """The user's data, if they are at hand."""
+        """Return the user's data, if they are cached."""
         return self._at_hand(owner, "profile", min_seq)
 
     def facts_at_hand(self, owner: Owner, min_seq: int | None) -> Seen[list[FactRecord]] | None:
-        """All facts, if they are at hand."""
+        """Return all facts, if they are cached."""
         return self._at_hand(owner, "facts", min_seq)
 
     def summaries_at_hand(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[list[StoredSummary]] | None:
-        """The newest summaries, if they are at hand."""
+        """Return the newest summaries, if they are cached."""
         return self._at_hand(owner, ("summaries", conversation, limit), min_seq)
 
     def shelf(self, owner: Owner) -> Shelf:
-        """What is known of the user until the user changes: room for what is made of what is at hand."""
+        """Return the user's shelf, which also has room for values that are made from cached parts."""
         return self._cache.shelf(owner)
 
     async def messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[ConversationView]:
-        """The newest messages of a conversation.
+        """Return the newest messages of a conversation.
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
@@ -156,21 +161,21 @@ class Memory:
         return await self._read(owner, ("messages", conversation), self._messages, wanted, min_seq)
 
     async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
-        """The user's data; raises as `messages` does."""
+        """Return the user's data; raises as `messages` does."""
         return await self._kept(owner, "profile", self._profiles, owner, min_seq)
 
     async def facts(self, owner: Owner, min_seq: int | None) -> Seen[list[FactRecord]]:
-        """All facts, by id, those past their date among them; raises as `messages` does."""
+        """Return all facts by id, including expired ones; raises as `messages` does."""
         return await self._kept(owner, "facts", self._facts, owner, min_seq)
 
     async def fact(self, owner: Owner, fact_id: str, min_seq: int | None) -> Seen[FactHistory | None]:
-        """One fact and what it was before; raises as `messages` does."""
+        """Return one fact with its former versions; raises as `messages` does."""
         return await self._read(owner, None, self._histories, (owner, fact_id), min_seq)
 
     async def summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[list[StoredSummary]]:
-        """The newest summaries of a conversation, oldest first; raises as `messages` does."""
+        """Return the newest summaries of a conversation, oldest first; raises as `messages` does."""
         wanted = NewestMessages(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
 
@@ -183,24 +188,24 @@ class Memory:
     async def task_results(
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None
     ) -> Seen[list[str]]:
-        """How the newest results of a task begin, oldest first; raises as `messages` does."""
+        """Return the beginnings of a task's newest results, oldest first; raises as `messages` does."""
         wanted = OfTask(*owner, task_id, limit)
         return await self._kept(owner, ("task results", task_id, limit), self._task_results, wanted, min_seq)
 
     async def tasks(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredTask]]:
-        """The tasks, oldest first; raises as `messages` does."""
+        """Return the tasks, oldest first; raises as `messages` does."""
         return await self._kept(owner, "tasks", self._tasks, owner, min_seq)
 
     async def documents(self, owner: Owner, min_seq: int | None) -> Seen[list[DocumentEntry]]:
-        """The documents without their texts, by id; raises as `messages` does."""
+        """Return the documents without their texts, by id; raises as `messages` does."""
         return await self._read(owner, None, self._documents, owner, min_seq)
 
     async def facts_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[FactRecord]]:
-        """Some facts, in the order of the ids; raises as `messages` does.
+        """Return some facts in the order of the ids; raises as `messages` does.
 
-        This and the three below do not wait for `min_seq`: who looks up what a search found has waited.
+        This method and the three below do not wait for `min_seq`, because the search before them has waited.
         """
         at_hand = self.facts_at_hand(owner, min_seq)
         if at_hand is not None:
@@ -211,25 +216,25 @@ class Memory:
     async def documents_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[StoredDocument]]:
-        """Some documents, whole; raises as `messages` does."""
+        """Return some documents with their texts; raises as `messages` does."""
         return await self._look_up(owner, HitDocuments, self._documents_by_id, (owner, ids), min_seq)
 
     async def summaries_by_id(
         self, owner: Owner, ids: Sequence[str], min_seq: int | None
     ) -> Seen[list[ConversationSummary]]:
-        """Some summaries that count, of any conversation; raises as `messages` does."""
+        """Return some live summaries of any conversation; raises as `messages` does."""
         return await self._read(owner, None, self._summaries_by_id, (owner, ids), min_seq, wait=False)
 
     async def surroundings(
         self, owner: Owner, wanted: lookup.MessageLookup, min_seq: int | None
     ) -> Seen[Surroundings]:
-        """Some messages, and what stands around them; raises as `messages` does."""
+        """Return some messages and the messages around them; raises as `messages` does."""
         return await self._look_up(owner, HitMessages, self._surroundings, wanted, min_seq)
 
     async def indexed(self, owner: Owner, min_seq: int | None) -> int:
-        """The log position up to which all can be searched for.
+        """Return the log position up to which everything can be searched.
 
-        Waits for `min_seq` to be projected and indexed, and not for ever.
+        The method waits a limited time until `min_seq` is projected and indexed.
 
         Raises:
             nats.errors.Error: the log does not answer.
@@ -240,8 +245,8 @@ class Memory:
         return indexed
 
     async def counts(self, owner: Owner, min_seq: int | None) -> Seen[UserCounts]:
-        """How much is stored; raises as `messages` does."""
-        # Of what is no row, a dead letter for instance, there is no notice.
+        """Return how much is stored; raises as `messages` does."""
+        # Events without a row, such as dead letters, have no notice: ask for the position.
         await self._position.refresh(self._stream_context)
         return await self._read(owner, None, self._counts, owner, min_seq)
 
@@ -289,7 +294,7 @@ class Memory:
         wanted: MemoryQueryT,
         min_seq: int | None,
     ) -> Seen[MemoryT]:
-        """Look up what a search found, of which PostgreSQL is asked for what is not held."""
+        """Look up rows for a search; PostgreSQL is asked only for those that are not cached."""
         shelf = self._cache.found_shelf(owner)
         rows: HitRows[MemoryQueryT, MemoryT] = shelf.get(kind) or kind()
         if (min_seq or 0) > (rows.seq or 0):
@@ -315,16 +320,16 @@ class Memory:
         min_seq: int | None,
         position: int,
     ) -> tuple[Seen[MemoryT], bool]:
-        """Ask PostgreSQL, beyond the position if need be.
+        """Ask PostgreSQL, and apply events beyond the position if `min_seq` requires it.
 
         Returns:
-            The answer, and whether it may be kept until the user changes.
+            The answer, and whether it may be cached until the user changes.
         """
-        # At 0 nothing is known of what is shown: rows may be there before the first acknowledgement.
+        # Position 0 is unknown: rows may exist before the first acknowledgement.
         if (min_seq is not None and position < min_seq) or (not position and self._is_following):
             return await self._read_beyond(owner, questions.query([wanted]), position), False
         seen = Seen(await questions.ask(wanted), position)
-        # Between a commit and its acknowledgement the value is right, and the position not yet.
+        # Between a commit and its acknowledgement the value is already right, but the position lags behind.
         return seen, position >= self._noticed.get(owner, 0)
 
     async def _reached(
@@ -340,7 +345,7 @@ class Memory:
         return position.value
 
     async def _read_beyond(self, owner: Owner, query: Query[list[MemoryT]], position: int) -> Seen[MemoryT]:
-        """Read as if the user's events beyond the position were projected already."""
+        """Read as if the user's events beyond the position were already projected."""
         end = await log_end(self._stream_context)
         tail = await user_tail(self._connection, *owner, after=position)
         rows = Rows()

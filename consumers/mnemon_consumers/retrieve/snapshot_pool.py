@@ -1,4 +1,4 @@
-"""Generations as of former positions that are open to be asked."""
+"""Keeps snapshots open while requests use them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -21,23 +21,23 @@ from mnemon_infra.vectors.vector_index import VectorIndex, opened_as_of
 log = structlog.get_logger("retrieve")
 
 KEPT: Final = 4
-"""Generations that stay open, those asked last."""
+"""Snapshots that stay open, the most recently requested ones."""
 
 UNUSED: Final = 300.0
-"""Seconds after which one that nobody asks is closed, at the latest after twice as long."""
+"""Seconds without requests after which a snapshot is closed, at the latest after twice as long."""
 
 CONNECTIONS: Final = 2
-"""To the database, per generation; while nobody asks there is none."""
+"""Most database connections of a snapshot; without requests it has none."""
 
 AT_HAND: Final = 1
-"""Users whose rows are at hand in each: what one request reads twice."""
+"""Users whose rows a snapshot caches, for the rows that one request reads twice."""
 
 _NOT_NOW: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
 
 
 @dataclass(slots=True)
 class _Open:
-    """An open generation. `holders` are those who ask it, and the one who keeps it open."""
+    """An open snapshot. `holders` counts the requests that use it, plus one while the pool keeps it."""
 
     schema: str
     database: Database
@@ -55,10 +55,10 @@ class _Open:
 
 
 class SnapshotPool:
-    """Opens generations when they are asked, and closes them when they are not asked any more."""
+    """Opens snapshots on request and closes those without requests."""
 
     def __init__(self, deployment: Deployment, settings: LiveSettings, finding: VectorIndex | None) -> None:
-        """`finding` is the live one; without it nothing is searched here either."""
+        """`finding` is the live vector index; without it snapshots have no search either."""
         self._deployment = deployment
         self._settings = settings
         self._finding = finding
@@ -67,7 +67,7 @@ class SnapshotPool:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[Self]:
-        """Close what nobody asks, as long as the block lasts; on exit all."""
+        """Close snapshots without requests until the block ends, then close all of them."""
         closing = asyncio.create_task(self._close_unused())
         try:
             yield self
@@ -77,14 +77,14 @@ class SnapshotPool:
 
     @asynccontextmanager
     async def at(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
-        """The memory as of a position, of which there is a generation, and what searches it.
+        """Yield the memory and the search of the snapshot at a position.
 
         Raises:
-            DatabaseUnavailable: it cannot be opened now, or has gone.
+            DatabaseUnavailable: the snapshot cannot be opened now, or was dropped.
         """
         async with self._opening:
             found = self._open.pop(position, None) or await self._opened(position)
-            self._open[position] = found  # the last in order is the one that was asked last
+            self._open[position] = found  # the last in order is the most recently requested one
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
             await self.keep([*self._open][-KEPT:])
@@ -96,7 +96,7 @@ class SnapshotPool:
             await found.leave()
 
     async def keep(self, positions: Iterable[int]) -> None:
-        """Close all but these. Who is asking one asks to the end."""
+        """Close all snapshots but these. Requests in progress finish first."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
                 await found.leave()
@@ -112,7 +112,7 @@ class SnapshotPool:
         return found
 
     async def _find_in(self, found: _Open, position: int, live: VectorIndex) -> None:
-        """Have it searched, where it has vectors by now; otherwise the next question tries it again."""
+        """Open the vectors of a snapshot if they are complete; otherwise the next request tries again."""
         async with self._opening:
             if found.has_vectors or not await _are_complete(found.database, found.schema, position):
                 return
@@ -132,5 +132,5 @@ class SnapshotPool:
 
 
 async def _are_complete(database: Database, schema: str, position: int) -> bool:
-    """Who makes them still has them open."""
+    """Return whether the vectors are complete; before that, the process that writes them has them open."""
     return await reached(database, schema) == position and not await owed(database, schema)

@@ -1,4 +1,4 @@
-"""Memory as of a former moment: which generation of the rows that is, and whether it may be asked."""
+"""Resolves a former moment to a snapshot, and checks that the snapshot may be used."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ SnapshotMoment = datetime | int
 
 
 class View(NamedTuple):
-    """What a question is put to. What is due by `now` has expired."""
+    """Memory and search that answer a request. Facts that are due by `now` have expired."""
 
     memory: Memory
     search: Search
@@ -35,10 +35,10 @@ class View(NamedTuple):
 
 
 class SnapshotResolver:
-    """Finds what to ask about a former moment. Generations are made by hand: `mnemon rebuild --until`."""
+    """Finds the snapshot of a former moment. Snapshots are made on command: `mnemon rebuild --until`."""
 
     def __init__(self, broker: NatsBroker, database: Database, live: str, opened: SnapshotPool) -> None:
-        """`live` is the name of the live generation, which `database` is."""
+        """`live` is the name of the live generation, which `database` reads."""
         self._broker = broker
         self._database = database
         self._live = live
@@ -46,16 +46,16 @@ class SnapshotResolver:
 
     @asynccontextmanager
     async def at(self, owner: Owner, moment: SnapshotMoment, min_seq: int | None) -> AsyncIterator[View]:
-        """A user's memory as it was then.
+        """Yield a user's memory as it was at a former moment.
 
         Args:
-            owner: whose.
-            moment: of a time is meant all that the log had taken before it.
-            min_seq: what is to be reflected.
+            owner: the user.
+            moment: a log position, or a time, which includes every event that the log stored before it.
+            min_seq: log position that the memory has to reflect.
 
         Raises:
-            InvalidBody: it is not in the past, or before what is to be reflected.
-            Refusal: there is no such generation, or not yet; or something of the user was erased since.
+            InvalidBody: the moment is not in the past, or before `min_seq`.
+            Refusal: the snapshot does not exist or is incomplete, or an erasure of the user came later.
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
         """
         position, then = await self._resolved(moment)
@@ -67,11 +67,11 @@ class SnapshotResolver:
             async with self._opened.at(reached) as (memory, search):
                 yield View(memory, search, then)
         except Exception:
-            await self._found(position)  # whatever it was: it may have been dropped
+            await self._found(position)  # the error may come from a snapshot that was dropped meanwhile
             raise
 
     async def _resolved(self, moment: SnapshotMoment) -> tuple[int, datetime]:
-        """The log position that is meant, and when that was."""
+        """Return the log position of a moment, and its time."""
         if isinstance(moment, datetime):
             if moment > now():
                 raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is yet to come")
@@ -91,7 +91,7 @@ class SnapshotResolver:
         return position, taken[1] if taken else now()
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
-        """The rows of then are from before the erasure, and nobody goes through them."""
+        """Refuse if an erasure came later: a snapshot still has the erased rows, as no process sweeps it."""
         erased = await last_position(self._connection, thing_filter(*owner, "user"))
         if erased > position:
             raise Refusal(
@@ -100,7 +100,7 @@ class SnapshotResolver:
             )
 
     async def _found(self, position: int) -> int:
-        """The position of the generation to ask, which is complete."""
+        """Return the position of a complete snapshot for a position."""
         positions = await positions_as_of(self._database, self._live)
         await self._opened.keep(positions)
         fitting = await self._fitting(positions, position)
@@ -121,9 +121,9 @@ class SnapshotResolver:
         return fitting
 
     async def _fitting(self, positions: Sequence[int], position: int) -> int | None:
-        """The same position, or a former one after which the log has nothing up to there.
+        """Return the same position, or an earlier one if the log has no event between the two.
 
-        What is erased leaves gaps in the log, so that a time may come to mean a later position.
+        Erasures leave gaps in the log, so that a time may come to mean a later position.
         """
         nearest = max((each for each in positions if each <= position), default=None)
         if nearest is None or nearest == position:

@@ -31,21 +31,21 @@ from mnemon_infra.database.messages.counts import CountedConversation
 log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
-"""Tokens that nearly every message takes: a time stamp alone has as many. The budget divided by it limits how
+"""Least tokens of nearly every message: a time stamp alone has as many. The budget divided by it limits how
 many uncovered messages are read; those before them are counted."""
 
 MOST_READ: Final = 1000
-"""Messages that are read at most, whatever the budget."""
+"""Most messages that are read, whatever the budget."""
 
 TurnT = TypeVar("TurnT")
 Missing = dict[str, Exception]
-"""Sections that could not be read, each with the error."""
+"""Sections that could not be read, each with its error."""
 
 _EXPECTED: Final = (DatabaseUnavailable, DatabaseRefused, nats.errors.Error, TimeoutError)
 
 
 class ContextTurn(NamedTuple):
-    """A request for a context, with the settings and the time that it is answered under.
+    """A request for a context, with the settings and the time that apply to its answer.
 
     Without `search` the relevant sections stay empty.
     """
@@ -69,7 +69,7 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Arguments that read all summaries that count; those that are not shown are accounted for."""
+        """Arguments that read all live summaries, including those that are accounted for but not shown."""
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
@@ -88,7 +88,7 @@ class ContextTurn(NamedTuple):
 
 
 class ContextParts(NamedTuple):
-    """Parts of a user's memory; None for a part that failed, or is not read yet."""
+    """Parts of a user's memory; None for a part that failed or is not read yet."""
 
     messages: Seen[ConversationView] | None
     profile: Seen[dict[str, Any]] | None
@@ -98,7 +98,7 @@ class ContextParts(NamedTuple):
 
 
 def cached_parts(turn: ContextTurn) -> ContextParts | None:
-    """Read all parts from the cache, without a query; None where one of them is missing."""
+    """Read all parts from the cache, without a query; return None if one of them is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
     messages = memory.messages_at_hand(*turn.messages)
     profile = memory.profile_at_hand(owner, request.min_seq)
@@ -115,7 +115,7 @@ def cached_parts(turn: ContextTurn) -> ContextParts | None:
 
 
 async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> ContextParts:
-    """Read all parts except `counted` until a time of the loop; parts that fail are in `missing`."""
+    """Read all parts except `counted` until a time of the loop; failed parts are added to `missing`."""
     owner, min_seq, memory = turn.owner, turn.request.min_seq, turn.memory
     has_long_tail = memory.count_cache.has_long_tail(owner, turn.request.conversation)
     wanted = turn.tail if has_long_tail else turn.messages
@@ -130,7 +130,7 @@ async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> Conte
 
 
 async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missing: Missing) -> ContextParts:
-    """Read messages back to the newest summary, and count those that are not read."""
+    """Read messages back to the newest summary, and count older ones."""
     messages, memory = parts.messages, turn.memory
     if messages is None:
         return parts
@@ -152,7 +152,7 @@ async def _count_unread(
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
     counted = cache.find(owner, view, edges)
     if counted is None:
-        # Up to the middle of the view, so that the count serves until as many messages more have come.
+        # The count ends in the middle of the view, so that it serves until as many new messages have come.
         below = view.messages[len(view.messages) // 2].seq
         wanted = CountedConversation(*owner, view.conversation, edges, below)
         counts = await memory.message_counts(owner, wanted, turn.request.min_seq)
@@ -164,7 +164,7 @@ async def _count_unread(
 async def read_in_time(
     read: Awaitable[TurnT], until: float, missing: Missing, *sections: SectionKind
 ) -> TurnT | None:
-    """Wait for a read until a time of the loop; None, and its sections in `missing`, after any failure."""
+    """Wait for a read until a time of the loop; on failure return None and put `sections` in `missing`."""
     try:
         async with asyncio.timeout_at(until):
             return await read

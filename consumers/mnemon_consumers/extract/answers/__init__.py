@@ -1,1 +1,1 @@
-"""Answers of a model: parsed, checked, and published as events."""
+"""Parses, checks and publishes the answers of a model."""

@@ -1,7 +1,7 @@
 """Checks a fact from a model against the messages that it was learned from. No I/O, no clock.
 
-A name or a number that no source has was most likely made up, or belongs to another person. Dates are checked
-by other rules: a model is to write the date that "yesterday" stands for, which no message has.
+A name or a number that no source has was most likely made up, or belongs to another person. Dates have other
+rules: a model has to write the date that "yesterday" means, which no message contains.
 """
 
 import re
@@ -17,14 +17,14 @@ from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 DERIVED_DAYS: Final = 366
-"""A date so many days from its message, before or after, may be what "in May" or "last year" stands for."""
+"""Days between a message and a date, in either direction, that "in May" or "last year" in it may mean."""
 
 LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
-"""Letters and share of the longer word, with which two words of one name begin: Portugal, Portuguese."""
+"""Letters, and share of the longer word, that two forms of a name have in common: Portugal, Portuguese."""
 
 LONGEST_SOURCE: Final = 4000
-"""Characters of a text that are read; a model is shown no more of a message."""
+"""Characters of a text that are read; a model is shown no more than these of a message."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FIGURE: Final = re.compile(r"\d+")
@@ -48,7 +48,7 @@ _VERBS: Final = re.compile(
     r"plan|call|turn|get|give|help|know|ask|dislike|collect|become|use|take|run)s|(?:mov|visit|enjoy|studi|"
     r"plann|di|call|marri|turn|help|ask)ed|goes|went|said|came|studies|teaches|bought|got|gave|met|told|became|took"
 )
-"""After a first word, they make a name of it: "Tom likes tea", but "Bought shoes"."""
+"""Verbs that make the first word before them a name: "Tom likes tea", but "Bought shoes"."""
 
 _ANAPHORA: Final = re.compile(
     r"\b(?:he|she|they|him|her|hers|his|them|their|it|its|there|who|"
@@ -59,7 +59,7 @@ _ANAPHORA: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CalendarDate:
-    """A date as a text has it; what it does not say is None. `places` are the places of its terms."""
+    """A date in a text; parts that the text does not give are None. `places` are the places of its terms."""
 
     year: int | None
     month: int | None
@@ -69,15 +69,15 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The words, numbers and dates that the sources of a fact have.
+    """Words, numbers and dates of the sources of a fact.
 
     Attributes:
-        words: their words, by all forms.
+        words: all forms of their words.
         numbers: their numbers.
         months: the months that they name, by number.
         days: the days of a month that they name, each with the month.
-        is_relative: they tell a time by another one, such as "yesterday".
-        said_on: the days on which they were said.
+        is_relative: whether they give a time relative to another one, such as "yesterday".
+        said_on: the dates of the messages.
     """
 
     words: frozenset[str]
@@ -142,7 +142,7 @@ def _evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Evidence:
 
 @lru_cache(maxsize=500)
 def _terms(text: str) -> tuple[Term, ...]:
-    # A message has as many sentences as it likes: past the cache of facts, which holds many short ones.
+    # A message has any number of sentences: it bypasses the cache of facts, which holds many short ones.
     return take_apart(text).terms
 
 
@@ -153,7 +153,7 @@ def _words(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
-    """The dates of a text: a month, with the day and the year beside it; or a year alone."""
+    """Yield the dates of a text: months, each with an adjacent day and year, and single years."""
     used: set[int] = set()
     for at, term in enumerate(terms):
         month = _month(term)
@@ -188,7 +188,7 @@ def _month(term: Term) -> int | None:
 
 
 def _is_may(term: Term) -> bool:
-    """Whether a term is the month of May, which looks like a name."""
+    """Return whether a term is the month of May, which looks like a name."""
     return term.kind is TermKind.NAME and term.text == "may"
 
 
@@ -238,7 +238,7 @@ def _is_numbered(term: Term, found: Evidence) -> bool:
         value == 1
         or value in found.numbers
         or (12 < value < 24 and round(value - 12, 2) in found.numbers)
-        # An age, from the year of birth.
+        # An age that follows from a year of birth.
         or any(day.year - year - value in (0, 1) for day in found.said_on for year in years)
         for value in values
     )
@@ -253,10 +253,10 @@ def _is_dated(each: CalendarDate, found: Evidence) -> bool:
 
 
 def _is_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
-    """Whether words of a message from this day, such as "in May", may stand for a date."""
+    """Return whether words of a message from this day, such as "in May", may mean the date."""
     if each.month is None:
         offset = abs((each.year or day.year) - day.year)
-        # "I am 30" gives a year of birth, "two years ago" a year.
+        # "I am 30" implies a year of birth, "two years ago" a year.
         return offset <= 1 or float(offset) in found.numbers or float(offset - 1) in found.numbers
     years = [each.year] if each.year else [day.year - 1, day.year, day.year + 1]
     away = [abs((_day(year, each.month, each.day or day.day) - day).days) for year in years]
@@ -267,7 +267,7 @@ def _is_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
         return True
     if each.day is None:
         return not found.months or each.month in found.months or each.month == day.month
-    # Where the sources name days, it is one of theirs, or a day of a month that is not named with it.
+    # If the sources name days, the date is one of them, or a day that they give without a month.
     named = {each_day for _, each_day in found.days}
     return (each.month, each.day) in found.days or not named or float(each.day) in found.numbers - named
 
@@ -280,7 +280,7 @@ def _day(year: int, month: int, day: int) -> date:
 
 
 def _plain(text: str) -> str:
-    """A text with dates such as 17.06.2026 in figures from the year on, and words parted at hyphens."""
+    """Rewrite dates such as 17.06.2026 as 2026-06-17 and split words at hyphens."""
     return _HYPHEN.sub(" ", _DAY_FIRST.sub(_iso, text))
 
 

@@ -1,4 +1,4 @@
-"""How pairs of facts relate, as an answer gives it. An answer is not trusted."""
+"""Reads from an untrusted answer how pairs of facts relate."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,12 +11,12 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 
 
 def _bare(value: object) -> object:
-    """An id without the brackets in which the request shows it."""
+    """Return an id without the brackets in which the request shows it."""
     return value.strip().strip("[]") if isinstance(value, str) else value
 
 
 def _plain(value: object) -> object:
-    """A word without what models put around it."""
+    """Return a word without the space, final full stop and capitals that models add."""
     return value.strip().strip(".").lower() if isinstance(value, str) else value
 
 
@@ -24,7 +24,7 @@ _FactId = Annotated[Identifier, BeforeValidator(_bare), WithJsonSchema({"type": 
 
 
 class ComparedPair(Contract):
-    """How two known facts relate."""
+    """Relation of two known facts."""
 
     newer: _FactId = Field(description="Id of the newer fact of the pair.")
     older: _FactId = Field(description="Id of the older fact of the pair.")
@@ -34,14 +34,14 @@ class ComparedPair(Contract):
 
 
 def relations_of(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
-    """Read how pairs relate.
+    """Return the relations of pairs that an answer gives.
 
     Args:
         listed: the list of pairs in an answer; any other value has no pairs.
-        pairs: those that were asked about.
+        pairs: the pairs that the request asked about.
 
     Returns:
-        The pairs that are answered. One that is answered in two ways is not.
+        Relations by pair. A pair with two different answers counts as unanswered.
     """
     said: dict[frozenset[str], set[Relation]] = {}
     for value in listed if isinstance(listed, list) else ():

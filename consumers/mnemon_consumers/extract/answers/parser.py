@@ -1,7 +1,7 @@
-"""What a model's answer holds: facts, each checked by itself.
+"""Parses a model's answer into facts and relations, each checked separately.
 
-An answer is not trusted: it may be no JSON, end in the middle, name facts that nobody knows, or say more
-than anybody asked for.
+An answer is not trusted: it may be no JSON, end in the middle, name unknown facts, or hold more than the
+request asked for.
 """
 
 import json
@@ -31,26 +31,26 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 MOST_FACTS: Final = 50
-"""Facts of one answer that are proposed."""
+"""Most facts of one answer that are proposed."""
 
 MOST_CHARACTERS: Final = 10_000
-"""Of a fact; how many it is to have is a matter of the policy."""
+"""Most characters of a fact that is parsed; the policy sets the length of a fact that is kept."""
 
 MOST_OF_AN_ANSWER: Final = 100_000
-"""Characters of an answer that are looked at; a longer one is unreadable. Mending it would take seconds."""
+"""Most characters of an answer; a longer one is unreadable, because its repair would take seconds."""
 
 _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
 _NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
 _LIST: Final = re.compile(r"\[(?=\s*[{\]])")
 _MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
-"""What a list of facts is told apart by; an escaped character is none."""
+"""Characters that structure a list of facts; an escaped character is not one of them."""
 
 _THOUGHTS_END: Final = "</think>"
-"""Before it, models that run at home write what they thought."""
+"""Tag before which local models write their thoughts."""
 
 
 class Unreadable(Exception):
-    """There is no list of facts in an answer. The message repeats nothing of it."""
+    """An answer has no list of facts. The message repeats nothing of the answer."""
 
 
 def _or_none(value: object, check: ValidatorFunctionWrapHandler) -> Any:
@@ -87,12 +87,12 @@ def _positions(value: object) -> tuple[int, ...]:
 
 
 def _bare(value: object) -> object:
-    """An id without the brackets in which the request shows it."""
+    """Return an id without the brackets in which the request shows it."""
     return value.strip().strip("[]") if isinstance(value, str) else value
 
 
 def _asked_for(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
-    """What the schema asks for where reading is more patient, in words that every strict mode knows."""
+    """Return a schema that is stricter than the parser, in terms that every provider's strict mode knows."""
     schema = {"type": kind, **more}
     return WithJsonSchema({"anyOf": [schema, {"type": "null"}]} if or_null else schema)
 
@@ -101,7 +101,7 @@ _OR_NONE: Final = WrapValidator(_or_none)
 
 
 class ProposedFact(Contract):
-    """A fact as a model gives it. What is wrong about it and can be left out is left out."""
+    """A fact as a model proposes it. Invalid optional parts are left out."""
 
     text: Annotated[Text, AfterValidator(_one_line)] = Field(
         description="The fact: one sentence of 12 to 240 characters, in the user's language."
@@ -128,14 +128,14 @@ class ProposedFact(Contract):
 
 
 class Extracted(NamedTuple):
-    """What an answer holds.
+    """Content of an answer.
 
     Attributes:
-        facts: those that can be used; their `sources` are log positions.
-        repaired: it was no JSON, and was mended.
-        left_out: facts that cannot be used: no text, cut off, too long, or one too many.
-        beyond_limit: of them, those that can be used, and are too many.
-        relations: of the pairs that were asked about, those that it answers.
+        facts: usable facts; their `sources` are log positions.
+        repaired: whether the answer was no JSON and was repaired.
+        left_out: number of facts that are not proposed: without text, too long, or beyond the limit.
+        beyond_limit: usable facts among them that are beyond the limit.
+        relations: the relations that it gives for pairs that the request asked about.
     """
 
     facts: tuple[ProposedFact, ...]
@@ -147,7 +147,7 @@ class Extracted(NamedTuple):
 
 @cache
 def schema() -> Mapping[str, Any]:
-    """JSON Schema of an answer, as providers take it in their strict modes: every field required."""
+    """Return the JSON Schema of an answer for the strict modes of providers: every field is required."""
     lists: dict[str, type[Contract]] = {"facts": ProposedFact, "pairs": ComparedPair}
     return _object({name: {"type": "array", "items": _item(item)} for name, item in lists.items()})
 
@@ -158,16 +158,16 @@ def read(
     known: Collection[PromptFact],
     pairs: Sequence[FactPair] = (),
 ) -> Extracted:
-    """Read an answer.
+    """Parse an answer.
 
     Args:
-        answer: as it came.
-        said: what was read, in the order in which the request numbered it.
+        answer: the answer of the model.
+        said: the messages of the request, in the order of their numbers in it.
         known: the facts that the request named.
-        pairs: those that it asked about.
+        pairs: the pairs that the request asked about.
 
     Raises:
-        Unreadable: there is no list of facts in it.
+        Unreadable: the answer has no list of facts, or is too long.
     """
     text = answer.text.rpartition(_THOUGHTS_END)[2]
     if len(text) > MOST_OF_AN_ANSWER:
@@ -180,7 +180,7 @@ def read(
     except (ValueError, RecursionError):
         repaired = True
         listed, end = _mended(text, _NAMED_LIST.search(text) or _LIST.search(text))
-        # After the facts only: a sentence of a fact may hold what looks like a list of pairs.
+        # Only after the facts: the sentence of a fact may hold text that looks like a list of pairs.
         compared, _ = _mended(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
         raise Unreadable("there is no list of facts in the answer")
@@ -209,7 +209,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(value: object) -> list[object] | None:
-    """The list of facts, under its name or by itself."""
+    """Return the list of facts, either under its name or as the whole answer."""
     if isinstance(value, dict):
         value = value.get("facts")
         return value if isinstance(value, list) else None
@@ -234,9 +234,9 @@ def _mended(text: str, begins: re.Match[str] | None) -> tuple[list[object] | Non
 
 
 def _whole(text: str, start: int) -> tuple[int, bool]:
-    """Where the list that begins there ends, and whether it does; else where its last whole entry ends.
+    """Find the end of a list, and whether it is closed; otherwise the end of its last complete entry.
 
-    A sentence that was cut off may say the opposite of what it was to say.
+    Incomplete entries are dropped: a sentence that was cut off may say the opposite of what was meant.
     """
     opened, quoted, end = 0, False, start + 1
     for found in _MARK.finditer(text, start):
@@ -255,7 +255,7 @@ def _whole(text: str, start: int) -> tuple[int, bool]:
 
 
 def _fact(value: object, said: Sequence[PromptMessage], known: Collection[PromptFact]) -> ProposedFact | None:
-    """A fact that can be used. Its sources are log positions: where it names none, of all that was read."""
+    """Return a usable fact. Its sources become log positions; without any, all messages are its sources."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

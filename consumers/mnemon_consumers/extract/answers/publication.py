@@ -1,4 +1,4 @@
-"""What models say goes into the log: of each stretch all that follows from it, or nothing."""
+"""Publishes answers of models: for each window either all events that follow from it, or none."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ log = structlog.get_logger("extract")
 AnsweredRequest = tuple[WindowRequest, ModelAnswer | LineFailed]
 
 PAUSES: Final = (30.0, 120.0, 600.0)
-"""Seconds before a stretch is asked for again, by how often it failed; the last one for all later ones."""
+"""Seconds before a window is asked for again, by number of failures; the last one serves all later ones."""
 
 
 class Answering:
-    """Puts answers into the log, and counts what they cost."""
+    """Appends the events of answers to the log and counts their cost."""
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
@@ -41,17 +41,17 @@ class Answering:
     async def take(
         self, connection: Client, answers: Sequence[AnsweredRequest], asked: AnsweringModel
     ) -> list[tuple[WindowRequest, Judged]]:
-        """Put answers into the log, each user's in the order of what was said; returns what they were worth.
+        """Append the events of answers to the log, in order of the windows; return each window's outcome.
 
-        Doing it again with the same answers changes nothing.
+        A repetition with the same answers changes nothing.
 
         Raises:
-            nats.errors.Error: not all of it may be in the log.
+            nats.errors.Error: part of the events may be missing from the log.
         """
         judged: list[tuple[WindowRequest, Judged]] = []
         await give_way()
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
-            await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
+            await asyncio.sleep(0)  # let other tasks run, such as a bot's request
             with tracing.span("extract answer", await trace_at(connection, question.window.to_seq)):
                 each = _traced(_judged(question, outcome, asked))
                 judged.append((question, each))
@@ -92,14 +92,14 @@ def _judged(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: A
     try:
         return judge(question, outcome, asked)
     except Exception as error:
-        # Whatever it is, it is this one's. Not its words: there may be people's messages in them.
+        # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
         name = type(error).__name__
         log.error("answer rejected", tenant=question.window.tenant, error=name)
         return judge(question, LineFailed(f"the answer cannot be used: {name}"), asked)
 
 
 def _traced(judged: Judged) -> Judged:
-    """As part of the trace that it is judged in."""
+    """Return the outcome with its events marked as part of the current trace."""
     traceparent = tracing.current()
     if traceparent is None:
         return judged
@@ -107,12 +107,12 @@ def _traced(judged: Judged) -> Judged:
 
 
 def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> Failed:
-    """It failed once more, and is asked for again after a while.
+    """Return the record of a window that failed once more and is asked for again after a pause.
 
     Args:
-        window: what was asked for.
-        now: the time.
-        attempts: that count, where this one does not.
+        window: the window.
+        now: the current time.
+        attempts: number of failures to record, if this failure does not count.
     """
     failed = window.attempts + 1 if attempts is None else attempts
     pause = PAUSES[min(max(failed, 1), len(PAUSES)) - 1]

@@ -1,4 +1,4 @@
-"""What becomes of a stretch when a model has said something about it, or has not. No I/O, no clock."""
+"""Decides the outcome of a window from the answer or failure of a model. No I/O, no clock."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ MOST_IMPORTANCE: Final = 5
 
 
 REFUSED_AGAIN: Final = 1
-"""How often a stretch is asked for again that the model refused to answer."""
+"""Further requests for a window that the model refused to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweringModel:
-    """Who was asked. `batch_id`: as a line of that batch; None: by itself."""
+    """The model that was asked. `batch_id` is the batch of the request; None for a single request."""
 
     provider: str
     model: str
@@ -37,15 +37,15 @@ class AnsweringModel:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is to be done.
+    """Outcome of a window.
 
     Attributes:
-        events: for the log, all or none of them.
-        is_answered: it is done with.
-        dead: why it is given up, or facts of it are; a dead letter keeps what the model said.
-        kept: the part of the answer that the letter keeps; None: all of it.
-        error: why it has to be asked for again; None where it was not asked, or is asked online before that
-            counts.
+        events: events for the log, to append all or none of them.
+        is_answered: whether the window is complete.
+        dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
+        kept: the part of the answer that the dead letter keeps; None keeps all of it.
+        error: reason why the window has to be asked for again; None if it was not asked, or is asked online
+            before the failure counts.
     """
 
     events: Sequence[LogEvent]
@@ -56,7 +56,7 @@ class Judged:
 
 
 def judge(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel) -> Judged:
-    """Judge an outcome; one that is no use is given up after as many attempts as the settings say."""
+    """Decide the outcome. Windows without a usable answer are given up after the attempts in the settings."""
     window, paid = question.window, _paid(question, outcome, asked)
     unanswered = _compared(question, {}, asked)
     if not question.said:
@@ -78,7 +78,7 @@ def judge(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: Ans
         case ModelAnswer(problem=str(problem)):
             dead = Dead("unreadable", problem)
         case ModelAnswer(is_cut=True) if not is_last:
-            # What is there of it may be used in the end; before, it is asked for the whole.
+            # The complete part may be used in the last attempt; before that, the model is asked again.
             dead = Dead("cut_off", "the answer ends for want of tokens")
         case ModelAnswer():
             try:
@@ -100,10 +100,10 @@ def judge(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: Ans
 
 
 def _checked(extracted: Extracted, question: WindowRequest) -> tuple[Extracted, list[list[str]]]:
-    """The facts, and of each the names and numbers that its source messages do not have.
+    """Return the facts, and for each the names and numbers that its source messages do not have.
 
-    A fact that has some may be made up: it is kept, but takes no other fact's place and matters no more than
-    usual.
+    A fact that has some may be made up. It is kept, but replaces no other fact, and its importance is at most
+    the usual one.
     """
     known = question.known[: question.settings.extraction.known_facts]
     marks = [find_unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
@@ -117,7 +117,7 @@ def _doubted(fact: ProposedFact) -> ProposedFact:
 
 
 def _too_many(extracted: Extracted, question: WindowRequest) -> tuple[Dead | None, str | None]:
-    """Why facts of an answer are left, and those, but for secrets; None where none is."""
+    """Return why facts of an answer are left out, and their texts without secrets; None if none are."""
     left = extracted.beyond_limit
     if not left:
         return None, None
@@ -134,12 +134,12 @@ def _too_many(extracted: Extracted, question: WindowRequest) -> tuple[Dead | Non
 
 
 def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
-    """The event that a stretch has nothing left to read."""
+    """Return the event of a window that has nothing left to read."""
     return answered(event_window(window), "gone", batch_id=batch_id)
 
 
 def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
-    """Name a stretch as events do, with the pairs that its request asks about."""
+    """Return a window in the form that events have, with the pairs that its request asks about."""
     return Window(
         tenant=window.tenant,
         user=window.user,

@@ -1,4 +1,4 @@
-"""Stretches of many users and tenants become one batch, where the same model is asked in the same words."""
+"""Collects windows of many users and tenants into batches, one for each model and set of instructions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,12 +22,17 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 MOST_LINES: Final = 10_000
-"""Of a batch, whatever the provider takes: they are held in memory while they are handed over."""
+"""Most lines of a batch, even if the provider takes more: they are held in memory during submission."""
 
 
 @dataclass(slots=True)
 class _Pool:
-    """What one batch may hold."""
+    """Windows that may share a batch.
+
+    Attributes:
+        most: most lines of the batch.
+        is_ripe: whether a tenant's windows have waited for its `pool_seconds`.
+    """
 
     provider: Provider
     model: str
@@ -41,7 +46,7 @@ class _Pool:
 
 
 class Pooling:
-    """Claims what is due for batches."""
+    """Claims due windows for batches."""
 
     def __init__(
         self, database: Database, settings: LiveSettings, patience: CircuitBreaker, asking: Asking
@@ -52,10 +57,12 @@ class Pooling:
         self._asking = asking
 
     async def claim(self) -> None:
-        """Claim a batch of each sort that has waited long enough, or is full; not while another process does.
+        """Claim a batch from each pool that is full or has waited long enough.
+
+        Only one process claims at a time: the others return at once.
 
         Raises:
-            DatabaseUnavailable: it may be done again.
+            DatabaseUnavailable: the call can be repeated.
         """
         async with locked_if_free(self._database, "extract", "pool") as is_mine:
             if not is_mine:

@@ -1,4 +1,4 @@
-"""Batches from their claim to their end; each is looked after by one process at a time."""
+"""Takes batches from their claim to their end. One process at a time handles a batch."""
 
 import asyncio
 import traceback
@@ -32,24 +32,24 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 AT_ONCE: Final = 2
-"""Batches that a process looks after at the same time."""
+"""Batches that a process handles at the same time."""
 
 SHARE: Final = 20
-"""A batch is asked about again when a twentieth of its age has passed."""
+"""Divisor of a batch's age: the next check of the batch follows after a twentieth of it."""
 
 SELDOM: Final = 60.0
-"""Seconds between two looks at a batch, at most."""
+"""Most seconds between two checks of a batch."""
 
 READINGS: Final = 8
-"""How often results are read that end too early. What is missing then counts as failed."""
+"""Most attempts to read results that end too early. After them, missing results count as failed."""
 
 GRACE: Final = timedelta(hours=1)
-"""For how long a process asks after a batch that takes too long before it gives it up: it may have ended long
-ago, while nobody looked."""
+"""Time during which a process still checks a batch that takes too long before it gives it up: the batch may
+have ended long ago while no process was running."""
 
 
 class Batching:
-    """Looks after batches."""
+    """Takes batches through their states."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class Batching:
         self._readings: dict[str, int] = {}
 
     async def tick(self, connection: Client) -> None:
-        """Claim what is due, and take every batch a step further that nobody else looks after.
+        """Claim due windows, and advance every batch that no other process handles.
 
         Raises:
-            DatabaseUnavailable: it may be done again.
+            DatabaseUnavailable: the call can be repeated.
         """
         await self._pooling.claim()
         found = await self._database.read(open_batches())
@@ -96,8 +96,8 @@ class Batching:
                 self._leave(batch_id, SELDOM if isinstance(error, ModelRefused) else SELDOM / 4)
                 log.warning("batch check failed, retrying", batch=batch_id, error=repr(error))
             except Exception as error:
-                # Whatever it is, it is this batch's: the others go on. Not its words: there may be people's
-                # messages in them.
+                # Any error concerns this batch alone; the others continue. Its text is not logged: it may
+                # quote people's messages.
                 self._leave(batch_id, SELDOM)
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 log.error(
@@ -126,7 +126,7 @@ class Batching:
         except ModelRefused as error:
             if model.batches is not None:
                 raise
-            # It was found out just now: from now on each is asked for by itself.
+            # The provider turned out to have no batches: from now on its windows are asked for one by one.
             await self._fail(connection, batch, str(error))
 
     async def _ask_after(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
@@ -163,7 +163,7 @@ class Batching:
             await self._results.end(connection, batch, progress, {})
 
     async def _give_up(self, connection: Client, batch: StoredBatch) -> bool:
-        """Give up a batch of which nothing will come; False where something may."""
+        """Give up a batch that will have no results; return False if it may still have some."""
         now = datetime.now(UTC)
         time = batch.deadline_at - batch.created_at
         since = self._since.setdefault(batch.batch_id, now)
@@ -177,7 +177,7 @@ class Batching:
         return False
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
-        """Whether the settings of any of its tenants still lead to where it would go."""
+        """Return whether the settings of one of its tenants still select the batch's provider and model."""
         of = await self._database.read(counted(batch.batch_id))
         return any(leads_to(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
 
@@ -190,7 +190,7 @@ class Batching:
         blame: bool = False,
         is_online: bool = False,
     ) -> None:
-        """Give back what a batch has. `blame`: it may be what was asked that the provider failed for."""
+        """Release the windows of a batch. `blame`: the provider may have failed because of their content."""
         now = datetime.now(UTC)
         owners = await self._database.read(counted(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
@@ -205,7 +205,10 @@ class Batching:
         log.warning("batch failed, requeueing its windows", batch=batch.batch_id, error=error)
 
     def _blamed(self, window: StoredWindow, now: datetime) -> Failed:
-        """Nobody says which line it was. In the end each is asked for by itself, and then it is known."""
+        """Count a failure for a window whose batch failed without naming the line that caused it.
+
+        After the last attempt the window is asked for on its own, which shows whether it is the cause.
+        """
         most = self._settings.of(window.tenant).extraction.attempts
         attempts = min(window.attempts + 1, most - 1)
         return again(window, now, attempts=attempts)._replace(is_online=window.attempts + 1 >= most)

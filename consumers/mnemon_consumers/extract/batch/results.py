@@ -1,4 +1,4 @@
-"""What came of a batch is read, a few lines at a time; what was read before is passed over."""
+"""Reads the results of a batch, a few lines at a time, and skips those that were read before."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,10 +42,10 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 LINES: Final = 20
-"""That are taken at a time: whatever else the process does is not to wait for it."""
+"""Lines that are taken at a time, so that the other work of the process does not wait long."""
 
 Outcomes = Mapping[int, ModelAnswer | LineFailed]
-"""By line."""
+"""Outcomes by line."""
 
 
 class Results:
@@ -66,11 +66,11 @@ class Results:
     async def read(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
-        """Read all of a batch that has ended. What has no answer is asked for again, or given up.
+        """Read all results of a batch that has ended. Lines without an answer are asked again or given up.
 
         Raises:
-            ModelUnavailable: not all of it could be read; what was is not read again.
-            DatabaseUnavailable, nats.errors.Error: the same.
+            ModelUnavailable: some results could not be read; those that were are not read again.
+            DatabaseUnavailable, nats.errors.Error: likewise.
         """
         failed: dict[StoredWindow, Failed] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
@@ -96,17 +96,17 @@ class Results:
         progress: BatchProgress,
         failed: Mapping[StoredWindow, Failed],
     ) -> None:
-        """End a batch of which there is nothing more to be read.
+        """Complete a batch of which nothing is left to read.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: it may be done again.
+            DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         again_ = dict(failed)
         now = datetime.now(UTC)
         left = await self._database.read(of_batch(batch.batch_id))
         missing = [window for window in left if window not in again_]
         if progress.done < batch.lines or now > batch.deadline_at:
-            # The provider did not come to them. A batch more would take as long.
+            # The provider did not reach these lines. Another batch would take as long.
             again_ |= {each: _unasked(each, now) for each in missing}
         else:
             nothing = LineFailed("the results do not have it")
@@ -130,12 +130,12 @@ class Results:
     async def _take(
         self, connection: Client, batch: StoredBatch, page: Outcomes
     ) -> dict[StoredWindow, Failed]:
-        """Take lines that were not taken before; returns those that are to be asked for again."""
+        """Take lines that were not taken before; return those that have to be asked for again."""
         windows = list((await self._database.read(of_lines(batch.batch_id, page))).values())
         done = await self._database.read(noted(windows))
         left = [window for window in windows if window not in done]
         await self._projections.clears(connection, {window.owner for window in left})
-        # Of users who were erased meanwhile nothing is said any more, not even that there is nothing.
+        # Users who were erased meanwhile get no events, not even one that says that there is nothing.
         left = await self._database.read(not_erased(left))
         now = datetime.now(UTC)
         asked = await self._database.read(partial(questions, windows=left, settings=self._settings, now=now))
@@ -158,17 +158,17 @@ class Results:
 
 
 def _as_asked(question: WindowRequest, pairs: PairsByLine) -> WindowRequest:
-    """The question with the pairs that the batch was to ask about: an answer counts for no others."""
+    """Return the request with the pairs that the batch asked about: an answer counts for no others."""
     place = question.window.owner, question.window.line or 0
     return replace(question, pairs=pairs.get(place, ()))
 
 
 def _unasked(window: StoredWindow, now: datetime) -> Failed:
-    """No batch has come to it: it is asked for by itself. It has not failed."""
+    """Have a window asked for on its own that no batch reached. This is no failure."""
     return Failed(window, window.attempts, now, is_online=True)
 
 
 def _line(batch: StoredBatch, line_id: str) -> int | None:
-    """The number of a line of this batch."""
+    """Return the number of a line of this batch; None for any other line id."""
     number = line_id.removeprefix(f"{batch.batch_id}-")
     return int(number) if number != line_id and number.isdecimal() and len(number) < 10 else None

@@ -1,4 +1,4 @@
-"""A claimed batch is handed over to its provider: once, however often that is begun."""
+"""Submits a claimed batch to its provider: once, however often submission is attempted."""
 
 import asyncio
 import json
@@ -45,32 +45,40 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 MOST_BYTES: Final = 100_000_000
-"""Of a batch, whatever the provider takes: they are held in memory while they are handed over."""
+"""Most bytes of a batch, even if the provider takes more: they are held in memory during submission."""
 
 PAGE: Final = 25
-"""Stretches that are read at a time: whatever else the process does is not to wait for it."""
+"""Windows that are read at a time, so that the other work of the process does not wait long."""
 
 AROUND: Final = 2000
-"""Bytes of a line besides what is asked in it, at most."""
+"""Most bytes of a line besides the content of its request."""
 
 WINDOWS: Final = 40
-"""Windows that one event names at most; more windows of a user take several events. The ids of the pairs of a
-window take 20 kB at most."""
+"""Most windows of one event; more windows of a user take several events. The ids of the pairs of a window
+take 20 kB at most."""
 
 
 PROJECTED: Final = 5.0
-"""Seconds for which the projections are waited for, once it is in the log what is to be asked."""
+"""Seconds to wait for the projections after the windows of the batch were appended to the log."""
 
 
 class _AskedWindow(NamedTuple):
-    """A window that a batch is to ask about; `usd` is what that may cost, where its tenant has a budget."""
+    """A window that a batch asks about; `usd` is its estimated cost, None if its tenant has no budget."""
 
     window: Window
     usd: float | None
 
 
 class Submitting:
-    """Hands batches over."""
+    """Submits batches.
+
+    Args:
+        database: the database of the windows and batches.
+        settings: settings of all tenants.
+        patience: circuit breaker of the models.
+        budgets: what tenants may still spend.
+        on_its_way: time for which an earlier request may still reach the provider.
+    """
 
     def __init__(
         self,
@@ -88,13 +96,13 @@ class Submitting:
         self._position = Position()
 
     async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
-        """Take up what somebody began who may have been killed.
+        """Continue the submission of a batch that may have been interrupted.
 
-        The provider is asked whether it has the batch. It is submitted where the provider has none, and no
-        request for it can still be on its way.
+        The method first asks the provider whether it has the batch. If it has none, the batch is submitted
+        once no earlier request for it can still be on its way.
 
         Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         if batch.error is None:
             found = await batches_of(model).find(batch.batch_id, batch.lines, batch.created_at)
@@ -107,12 +115,13 @@ class Submitting:
         await self.submit(connection, batch, model)
 
     async def submit(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
-        """Hand a batch over of which the provider has nothing.
+        """Submit a batch that the provider does not have.
 
-        What is to be asked is in the log before; whatever happens then, it is known that it may be there.
+        The log has the windows of the batch first. Whatever happens then, the log tells that the provider may
+        have it.
 
         Raises:
-            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: it may be done again.
+            ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         with self._budgets.reserving() as reservations:
             await self._submit(connection, batch, model, reservations)
@@ -128,20 +137,20 @@ class Submitting:
         batch = replace(batch, lines=len(lines))
         if batch.state == "claimed":
             appended = await append(connection, _intended(batch, asked))
-            # From then on the database has what it may cost, for every process.
+            # Once projected, the estimated cost is reserved in the database for every process.
             await self._position.reach(connection.jetstream(), max(each.seq for each in appended), PROJECTED)
         await self._change(batch, "intended")
         self._budgets.look_again()
         try:
             provider_batch_id = await batches.submit(batch.batch_id, lines)
         except ModelRefused as error:
-            # It does not have it: there is nothing to be looked for.
+            # The provider does not have the batch: there is nothing to search for.
             await self._change(batch, "intended", error=str(error))
             if model.batches is not None:
                 self._patience.failed(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
-            # It may have it, or get it yet: from now on that is waited for.
+            # The provider may have the batch or still receive it: the wait for that starts now.
             await self._change(batch, "intended")
             self._patience.failed(batch.provider, batch.model, error)
             raise
@@ -158,8 +167,10 @@ class Submitting:
     async def _lines(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, reservations: Reservations
     ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
-        """What is asked, and about what. The rest does not stay with the batch: it is gone, or too much, or
-        its tenant would not have it asked there any more, or has not the budget for it.
+        """Return the windows to ask about and their requests.
+
+        Other windows leave the batch: they are cleared, exceed its limits, or their tenant's settings or
+        budget no longer allow the request.
         """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
         room = most_bytes
@@ -177,7 +188,7 @@ class Submitting:
         windows = iter([window for window in held_by if window.tenant in staying])
         while page := list(islice(windows, PAGE)):
             for question in await self._questions(page, asked_pairs):
-                await asyncio.sleep(0)  # whoever else waits goes first: a bot, perhaps
+                await asyncio.sleep(0)  # let other tasks run, such as a bot's request
                 window = question.window
                 if not question.said:
                     cleared.append(window)
@@ -207,7 +218,7 @@ class Submitting:
         )
 
     def _estimate(self, batch: StoredBatch, question: WindowRequest, request: ModelRequest) -> float | None:
-        """US dollars that a line may cost; None where its tenant has no budget."""
+        """Return the estimated cost of a line in US dollars; None if its tenant has no budget."""
         if not self._budgets.is_limited(question.window.tenant):
             return None
         return estimate(request, batch.model, question.settings.spending, in_batch=True)
@@ -239,13 +250,13 @@ class Submitting:
 
 
 def leads_to(batch: StoredBatch, extraction: Extraction) -> bool:
-    """Whether settings would still have something asked where a batch goes."""
+    """Return whether settings still select batches and the provider and model of this one."""
     is_there = extraction.provider == batch.provider and extraction.model in (None, batch.model)
     return extraction.enabled and extraction.mode == "batch" and is_there
 
 
 def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
-    """The same event for each user of a batch."""
+    """Return the same event for each user of a batch."""
     return [
         LogEvent(memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
         for owner in sorted(owners)
@@ -253,7 +264,7 @@ def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes
 
 
 def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
-    """An event for each user, with what is asked of that one alone."""
+    """Return events for each user that name the windows of that user alone."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
@@ -275,27 +286,27 @@ def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEven
 
 
 def _request(question: WindowRequest) -> ModelRequest | None:
-    """What a provider is sent. None where it cannot be made: asked about by itself, it harms nobody else."""
+    """Return the request for a provider; None if it cannot be built, so that its window leaves the batch."""
     try:
-        # What the text was made of would be held for nothing.
+        # Drop the sources of the text: nothing reads them any more.
         return replace(question.request(), said=(), known=())
     except Exception as error:
-        # Not its words: there may be people's messages in them.
+        # The error's text is not logged: it may quote people's messages.
         tenant = question.window.tenant
         log.error("window rejected from batch", tenant=tenant, error=type(error).__name__)
         return None
 
 
 def _size(request: ModelRequest) -> int:
-    """Bytes of a line, at most, however its JSON is written."""
+    """Return an upper bound for the bytes of a line, whichever way its JSON is written."""
     return len(json.dumps([request.instructions, request.text, request.schema])) + AROUND
 
 
 def batches_of(model: LanguageModel) -> BatchApi:
-    """A model's batches.
+    """Return the batch interface of a model.
 
     Raises:
-        ModelRefused: it has none.
+        ModelRefused: the provider has no batches.
     """
     if model.batches is None:
         raise ModelRefused(f"the provider {model.provider} has no batches")

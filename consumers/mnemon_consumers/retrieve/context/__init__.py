@@ -1,1 +1,1 @@
-"""What a model is given of a user's memory: one value, cut to a budget, in four formats. No I/O."""
+"""Builds the context for a model: one value, trimmed to a budget, in four formats. No I/O."""

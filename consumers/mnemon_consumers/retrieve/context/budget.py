@@ -1,4 +1,4 @@
-"""Trims a context to a budget of tokens, counted as it will be rendered."""
+"""Trims a context to a budget of tokens, counted in its rendered form."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ class Fitted(NamedTuple):
     """A context within its budget.
 
     Attributes:
-        context: what is left of it.
-        rendered: as the model is given it; empty when nothing fits.
-        tokens: of the whole, at most the budget.
-        sections: what became of each section in which there was something. Their tokens may add up to a few
-            more than the whole; what another section shows is not `left_out`.
-        coverage: where all messages of the conversation are; None where that is not known.
+        context: the part of it that is shown.
+        rendered: its rendered form; empty if nothing fits.
+        tokens: tokens of the whole, at most the budget.
+        sections: a report for each section with content. Their tokens may add up to a few more than the
+            whole; items that another section shows do not count as `left_out`.
+        coverage: account of all messages of the conversation; None if it is unknown.
     """
 
     context: Context
@@ -46,12 +46,12 @@ def fit(
     cut: TextCut,
     characters: Characters = UNLIMITED,
 ) -> Fitted:
-    """Choose what is shown of a context in at most `budget` tokens.
+    """Choose the parts of a context that fit in at most `budget` tokens.
 
-    A section takes at most its own tokens; with 0 it is left out. A section of facts takes at most its
-    `characters`, too. Recent messages also take what others leave of theirs. Where not all find room, those
-    that want more than their part of the budget are held to it. The same texts are counted more than once:
-    `count` is to remember them.
+    A section takes at most its own tokens; with 0 it is left out. A section of facts also takes at most its
+    `characters`. Recent messages additionally take the tokens that other sections leave. If not everything
+    fits, sections that want more than their share of the budget are limited to it. `count` sees the same
+    texts several times and should remember them.
     """
     chooser = Chooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}
@@ -65,7 +65,7 @@ def fit(
         if tokens <= budget:
             sections_shown, coverage = _with_messages(context, choice, reports)
             return Fitted(shown, rendered, tokens, sections_shown, coverage)
-        # The whole has more tokens than its parts.
+        # The whole has more tokens than its parts together.
         room -= tokens - budget
 
 
@@ -82,7 +82,7 @@ def _chosen(chooser: Chooser, weights: Mapping[SectionKind, int], room: int) -> 
 def _shares(
     wanted: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
-    """What each wants, where that is within its part by weight; the others have the rest, by weight."""
+    """Give each section what it wants, if that is within its share by weight; divide the rest by weight."""
     shares = dict(wanted)
     wanting = {section for section, tokens in wanted.items() if tokens}
     while wanting:
@@ -119,7 +119,7 @@ def _reports(chooser: Chooser, choice: SectionSelection) -> dict[SectionKind, Co
 def _with_messages(
     context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
 ) -> tuple[Mapping[SectionKind, ContextSection], ContextCoverage | None]:
-    """Add to the reports how many messages of the conversation found no room."""
+    """Add to the reports the number of messages of the conversation that found no room."""
     if context.extent is None:
         return reports, None
     shown = [item for item in choice["summaries"].items if isinstance(item, ContextSummary)]
@@ -137,7 +137,7 @@ def _with_messages(
 
 
 def _shown_messages(context: Context, choice: SectionSelection) -> set[str]:
-    """Messages of which all is shown: a message whose tools alone are named is not."""
+    """Return messages that are shown as a whole; a message of which only the tools are named is not."""
     found = {item.id for item in choice["conversation"].items if isinstance(item, ContextMessage)}
     items = Counter(item.id for item in choice["recent"].items if isinstance(item, ContextMessage))
     whole = Counter(item.id for item in context.recent)

@@ -1,4 +1,4 @@
-"""The whole context of one answer, before it has a format."""
+"""The context of one answer, before it is rendered in a format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +25,8 @@ class ContextFact(NamedTuple):
     """A fact that may be shown.
 
     Attributes:
-        id: its short id, by which it is shown once only.
-        changed_at: when it was saved or rewritten last.
+        id: its short id; a context shows each id once.
+        changed_at: time of its last save or rewrite.
         score: how well it answers the query; more is better.
     """
 
@@ -72,7 +72,7 @@ class Passage(NamedTuple):
 
 
 class CurrentTime(NamedTuple):
-    """The date and time at which the context is made, as time stamps are written."""
+    """The date and time at which the context is made, in the form of time stamps."""
 
     text: str
 
@@ -82,24 +82,24 @@ Item: TypeAlias = ContextFact | ContextMessage | DataField | ContextSummary | Pa
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything that may be shown, a field for each section.
+    """Everything that may be shown, with a field for each section.
 
     Attributes:
         facts: key facts, tier `profile`, in any order.
-        working: what holds for now, tier `working`, in any order.
+        working: facts that hold for now, tier `working`, in any order.
         relevant: facts found for this turn, in any order.
-        user_data: what was set by a tool or by hand.
+        user_data: fields that a tool or a person set.
         summaries: oldest first.
         recent: the newest messages and those that no summary covers, oldest first.
         documents: passages of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.
-        current_time: None where it is not to be shown.
-        language: of the fixed words.
-        trimmed: something is left out for want of room.
-        incomplete: something could not be read or searched.
-        extent: all messages of the conversation, for the account of them; None where it is not known.
-        conversation_limit: messages of `conversation` that are shown at most; None: as many as find room.
-        not_considered: of each section the number of items that are stored and not among those above.
+        current_time: the current time; None if it is not shown.
+        language: language of the fixed words.
+        trimmed: whether something is left out for lack of room.
+        incomplete: whether something could not be read or searched.
+        extent: all messages of the conversation, for their account; None if it is unknown.
+        conversation_limit: most messages of `conversation` that are shown; None for no limit.
+        not_considered: for each section the number of stored items that are not in the fields above.
     """
 
     facts: Sequence[ContextFact] = ()
@@ -119,15 +119,15 @@ class Context:
     not_considered: Mapping[SectionKind, int] = field(default_factory=dict)
 
     def of(self, section: SectionKind) -> Sequence[Item]:
-        """The items of one section."""
+        """Return the items of one section."""
         items: Sequence[Item] = getattr(self, section)
         return items
 
 
 def said(rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLISH) -> list[ContextMessage]:
-    """Messages as a model is shown them, with a line after each answer that used tools.
+    """Return messages in the form that a model sees, with a line after each answer that used tools.
 
-    Of one without words only that line: there are models that refuse an empty message.
+    A message without words is shown by that line alone, because some models refuse an empty message.
     """
     shown: list[ContextMessage] = []
     for row in rows:
@@ -139,5 +139,5 @@ def said(rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLI
 
 
 def user_data(profile: Mapping[str, Any]) -> tuple[DataField, ...]:
-    """The user's data, field by field; one without a value says nothing."""
+    """Return the user's data field by field, without fields that have no value."""
     return tuple(DataField(name, value) for name, value in profile.items() if value is not None)

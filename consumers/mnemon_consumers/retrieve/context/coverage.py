@@ -14,7 +14,7 @@ MessageCoverage = Literal["shown", "summarised", "summary left out", "left out"]
 
 
 class SummaryRange(Protocol):
-    """A summary, by the log positions that it covers."""
+    """Log positions that a summary covers."""
 
     @property
     def from_seq(self) -> int: ...
@@ -24,12 +24,12 @@ class SummaryRange(Protocol):
 
 
 class AccountedMessages(NamedTuple):
-    """Numbers of messages; each message of the conversation is in one of them.
+    """Numbers of messages. Each message of the conversation is in exactly one of them.
 
     Attributes:
-        shown: in whole or in part.
+        shown: shown as a whole or in part.
         summarised: not shown, and covered by a summary that is shown.
-        in_summaries_left_out: not shown, and covered by summaries that are not shown either.
+        in_summaries_left_out: not shown, and covered only by summaries that are not shown either.
         left_out: neither shown nor covered.
     """
 
@@ -48,7 +48,7 @@ class AccountedMessages(NamedTuple):
 
 
 def is_covered(seq: int, summaries: Iterable[SummaryRange]) -> bool:
-    """Whether one of the summaries covers the message at a log position."""
+    """Return whether one of the summaries covers the message at a log position."""
     return any(summary.from_seq <= seq <= summary.to_seq for summary in summaries)
 
 
@@ -58,15 +58,15 @@ def last_covered(summaries: Iterable[SummaryRange]) -> int:
 
 
 def has_whole_tail(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
-    """Whether all messages after the newest summary were read."""
+    """Return whether all messages after the newest summary were read."""
     return view.complete or (bool(view.messages) and view.messages[0].seq <= last_covered(summaries))
 
 
 class CountedMessages(NamedTuple):
-    """The messages of a conversation before a log position, counted instead of read.
+    """Messages of a conversation before a log position, counted instead of read.
 
     Attributes:
-        below: that position; 0 where all messages are read.
+        below: that position; 0 if all messages are read.
         edges: ascending log positions at which a new count begins, see `count_edges`.
         counts: the number of messages from each edge to the next, oldest first.
     """
@@ -76,7 +76,7 @@ class CountedMessages(NamedTuple):
     counts: Sequence[MessageCount] = ()
 
     def is_usable(self, view: ConversationView, edges: Iterable[int]) -> bool:
-        """Whether the messages after these were read, and other summaries cover these as a whole."""
+        """Return whether the view has all later messages, and no summary covers only part of a count."""
         return bool(view.messages) and (
             view.messages[0].seq <= self.below
             and all(edge in self.edges for edge in edges if edge < self.below)
@@ -84,7 +84,7 @@ class CountedMessages(NamedTuple):
 
 
 def count_edges(summaries: Iterable[SummaryRange]) -> tuple[int, ...]:
-    """Return the log positions at which messages begin to be covered by other summaries."""
+    """Return the log positions at which the set of covering summaries changes."""
     return tuple(sorted({edge for each in summaries for edge in (each.from_seq, each.to_seq + 1)}))
 
 
@@ -93,11 +93,11 @@ class ConversationExtent:
     """All visible messages of a conversation, and the summaries that cover them.
 
     Attributes:
-        summaries: all that count, shown or not.
-        read: log positions of the messages that stand for themselves, by event id.
+        summaries: all live summaries, shown or not.
+        read: log positions of the messages that were read, by event id.
         counts: the messages before those.
-        located: of the counted messages those that may be shown, their log positions by event id.
-        wordless: messages without words or tools: there is nothing of them to show.
+        located: messages among the counted ones that may be shown: log positions by event id.
+        wordless: messages without words or tools, which have nothing to show.
     """
 
     summaries: Sequence[SummaryRange]
@@ -118,8 +118,8 @@ class ConversationExtent:
 
         Args:
             view: the newest messages.
-            summaries: all that count.
-            counted: the messages that were not read; some of those that were may be among them.
+            summaries: all live summaries.
+            counted: counts of older messages; some messages of the view may be among them.
             found: messages of the same conversation that a search found, log positions by event id.
         """
         below = counted.below
@@ -140,7 +140,7 @@ class ConversationExtent:
         )
 
     def account(self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]) -> AccountedMessages:
-        """Count the messages by what is shown of them: `shown` are event ids."""
+        """Count the messages by how they are shown; `shown` has their event ids."""
         numbers: Counter[MessageCoverage] = Counter()
 
         def unshown(seq: int) -> MessageCoverage:
@@ -163,5 +163,5 @@ class ConversationExtent:
 
 
 def is_wordless(row: StoredRow) -> bool:
-    """Whether a message has nothing to show."""
+    """Return whether a message has nothing to show."""
     return not row.content.strip() and not row.tool_calls

@@ -83,7 +83,7 @@ def _in_typed_message(wording: Wording, item: Item) -> str:
 
 
 def _listed(item: Item, line: str, *, is_typed: bool) -> str:
-    """A fact as a line of a list, where wanted with its kind: `- [preference] Likes tea`."""
+    """Return a fact as a line of a list, optionally with its kind: `- [preference] Likes tea`."""
     if not isinstance(item, ContextFact):
         return line
     return f"- [{item.kind}] {line}" if is_typed else f"- {line}"
@@ -127,7 +127,7 @@ def _messages(wording: Wording, *, is_typed: bool) -> MessageLayout:
     parted = ":\n" if is_typed else ": "
     return MessageLayout(
         {
-            # What changes least goes first: a provider caches the beginning of a prompt.
+            # The sections that change least come first, because providers cache the prefix of a prompt.
             "facts": Around(f"{wording.key_facts}{parted}"),
             "summaries": Around(f"{wording.previous_summary}: "),
             "user_data": Around(f"{wording.user_data}:\n"),
@@ -208,7 +208,7 @@ LAYOUTS_BY_LANGUAGE: Final[Mapping[ContextLanguage, Mapping[Format, ContextLayou
 TYPED_LAYOUTS: Final[Mapping[ContextLanguage, Mapping[Format, ContextLayout]]] = MappingProxyType(
     {language: _layouts(wording, is_typed=True) for language, wording in WORDINGS.items()}
 )
-"""With the kind of each fact in every format, and a sentence in every format where nothing is known."""
+"""Layouts that show the kind of each fact, and a sentence if nothing is known, in every format."""
 
 LAYOUTS: Final = LAYOUTS_BY_LANGUAGE["en"]
 MESSAGES: Final = LAYOUTS["messages"]

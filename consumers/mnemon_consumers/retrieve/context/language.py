@@ -9,14 +9,14 @@ from typing import Final
 from mnemon_consumers.retrieve.context.wording import ContextLanguage
 
 ENOUGH_LETTERS: Final = 40
-"""Letters of the user's messages that decide without any other text: more than one foreign word has."""
+"""Letters of the user's messages that decide without other texts: more than one foreign word has."""
 
 MOST_CHARACTERS: Final = 400
-"""Characters of each text that are looked at: one pasted document does not outweigh what the user writes."""
+"""Characters of each text that count, so that one pasted document does not outweigh the user's words."""
 
 CYRILLIC_SHARE: Final = 0.4
-"""Share of Cyrillic letters from which a text is Russian: less than half, since Russian sentences quote
-English names and code more often than the other way round."""
+"""Share of Cyrillic letters from which a text counts as Russian. It is less than half, since Russian
+sentences quote English names and code more often than the other way round."""
 
 _CYRILLIC: Final = re.compile("[А-Яа-яЁё]+")
 _LATIN: Final = re.compile("[A-Za-z]+")
@@ -25,12 +25,12 @@ _LATIN: Final = re.compile("[A-Za-z]+")
 def detect_language(said: Sequence[str], known: Iterable[str]) -> ContextLanguage:
     """Return the language in which most texts are written.
 
-    Each text has one vote, and letters decide a tie, so that a single foreign message changes nothing: the
-    headings stand before the facts, in the prefix of a prompt that providers cache.
+    Each text has one vote, and letters decide a tie, so that a single foreign message changes nothing: a
+    change would alter the headings before the facts, in the prefix of a prompt that providers cache.
 
     Args:
         said: messages of the user.
-        known: texts that are asked where the user has said little, such as facts and summaries.
+        known: other texts such as facts and summaries, which count if the user has said little.
     """
     votes: Counter[ContextLanguage] = Counter()
     letters: Counter[ContextLanguage] = Counter()

@@ -1,4 +1,4 @@
-"""What a format is: how items are written, what stands around them, and what that costs in tokens."""
+"""Layouts of the formats: how items are written, the text around them, and their cost in tokens."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,21 +10,21 @@ from mnemon_consumers.retrieve.context.text import folded
 from mnemon_contracts.verbs.ask import RenderedMessage
 
 Count: TypeAlias = Callable[[str], int]
-"""How many tokens a text has."""
+"""Function that counts the tokens of a text."""
 
 PER_MESSAGE = 4
-"""Tokens that a message takes beyond its content: a chat template marks its role and its ends."""
+"""Tokens of a message beyond its content: a chat template marks its role and its ends."""
 
 
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 class Rendered(NamedTuple):
-    """A context as a model is given it.
+    """A context in the form that a model is given.
 
     Attributes:
-        messages: in order; of a text, it as one system message.
-        text: the whole, where the format is a text.
+        messages: messages in order; a text is one system message.
+        text: the whole text; None if the format is a list of messages.
     """
 
     messages: tuple[RenderedMessage, ...]
@@ -32,17 +32,17 @@ class Rendered(NamedTuple):
 
 
 class Around(NamedTuple):
-    """What stands before and after the lines of a section."""
+    """Text before and after the lines of a section."""
 
     opening: str
     closing: str = ""
 
 
 class ContextLayout(Protocol):
-    """A format. The tokens of a section are those of its frame and of its items, give or take a few.
+    """A format. The tokens of a section are those of its frame and its items, with an error of a few.
 
     Attributes:
-        nothing: what is left when nothing at all finds room.
+        nothing: the rendered form if nothing fits.
     """
 
     nothing: ClassVar[Rendered]
@@ -63,13 +63,13 @@ class ContextLayout(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
-    """One text, section after section.
+    """Layout of a single text, section after section.
 
     Attributes:
-        sections: in the order in which they stand.
-        line: writes an item; whatever it holds, it stays within what stands around it.
-        current_time: stands around the current date and time, which end the text.
-        missing: stands first when nothing is known but messages, and nothing could not be read.
+        sections: frames of the sections, in the order of the text.
+        line: function that writes an item; no content can break out of the frame around it.
+        current_time: frame of the current date and time, which end the text.
+        missing: first sentence if nothing but messages is known and everything could be read.
     """
 
     sections: Mapping[SectionKind, Around]
@@ -85,7 +85,7 @@ class TextLayout:
             shown.insert(0, self.missing)
         if context.current_time:
             opening, closing = self.current_time
-            # The last: all before it stays the same from one minute to the next.
+            # The time comes last, so that the prefix stays the same from one minute to the next.
             shown.append(opening + self.line(context.current_time) + closing)
         text = "\n\n".join(shown)
         return Rendered((RenderedMessage(role="system", content=text),) if text else (), text)
@@ -94,7 +94,7 @@ class TextLayout:
         return count(rendered.text) if rendered.text else 0
 
     def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
-        # With the blank line that parts it from the next.
+        # The blank line that separates it from the next section is included.
         return count(f"{self._section(section, items)}\n\n") if items else 0
 
     def frame_tokens(self, section: SectionKind, count: Count) -> int:
@@ -110,14 +110,14 @@ class TextLayout:
 
 @dataclass(frozen=True, slots=True)
 class MessageLayout:
-    """A message for each section, and recent messages as they were said.
+    """Layout of a message for each section, and of recent messages with their own roles.
 
     Attributes:
-        sections: in the order in which they stand.
-        line: writes an item that is not a message of its own.
-        current_time: stands around the current date and time, which are the last message.
-        tool_result: stands before the result of a tool.
-        missing: is the first message when nothing is known but messages, and nothing could not be read.
+        sections: frames of the sections, in the order of the messages.
+        line: function that writes an item that is not a message of its own.
+        current_time: frame of the current date and time, which are the last message.
+        tool_result: text before the result of a tool.
+        missing: first message if nothing but messages is known and everything could be read.
     """
 
     sections: Mapping[SectionKind, Around]
@@ -164,7 +164,7 @@ class MessageLayout:
             yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
 
     def _as_said(self, said: ContextMessage) -> RenderedMessage:
-        """As every provider takes it: a tool's result only follows its call there, and names are of ASCII."""
+        """Adapt a message to all providers: tool results need their call before them, names must be ASCII."""
         role, text, name = said.role, said.text, said.name
         if role == "tool":
             role, text = "system", self.tool_result + text

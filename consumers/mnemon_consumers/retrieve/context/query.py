@@ -1,20 +1,21 @@
-"""What vector search is asked for a turn."""
+"""Builds the query that searches for a turn."""
 
 from collections.abc import Sequence
 
 from mnemon_consumers.retrieve.context.text import folded
 
 LONGEST_QUERY = 1200
-"""Characters of the whole."""
+"""Characters of the whole query."""
 
 LONGEST_RESULT = 240
-"""Characters of one tool's result: its beginning says what it is about."""
+"""Characters of one tool's result; its beginning tells its topic."""
 
 
 def query_of(query: str | None, last_user_message: str | None, task_results: Sequence[str]) -> str | None:
-    """The query, else what the user said last, with the results of the current task, newest first.
+    """Return the query, or else the last message of the user, with results of the current task, newest first.
 
-    What the user asks goes before what tools answered: results take at most half, and the place it leaves.
+    The user's words take precedence over results: results take at most half of the length, plus the room that
+    the words leave. Return None if there is no text.
     """
     asked = folded(query or "") or folded(last_user_message or "")
     results: list[str] = []

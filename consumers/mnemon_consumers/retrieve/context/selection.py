@@ -1,4 +1,4 @@
-"""Chooses what of each section is shown, within the tokens it is given."""
+"""Chooses the items of each section that fit in its tokens."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,16 +17,16 @@ from mnemon_consumers.retrieve.context.layout import ContextLayout, Count
 from mnemon_contracts.settings.groups import Characters
 
 TextCut: TypeAlias = Callable[[str, int], str]
-"""The beginning of a text, of at most so many tokens."""
+"""Function that returns the beginning of a text, of at most so many tokens."""
 
 WORTH_SHOWING: Final = 24
-"""Tokens: less of a text is not worth showing, except of the user's newest message."""
+"""Tokens below which the beginning of a text is not shown, except of the user's newest message."""
 
 MOST_MISSES: Final = 8
-"""Items that are tried and do not fit; with that many the room is as good as full."""
+"""Items that may fail to fit before the search for smaller ones ends, because the room is nearly full."""
 
 MOST_CHARACTERS: Final = 16
-"""Of one token: a text with more of them for each token of the room is too long without being counted."""
+"""Characters per token: a text with more of them per token of room is too long, and is not counted."""
 
 ORDER_OF_CHOICE: Final[tuple[SectionKind, ...]] = (
     "facts",
@@ -42,14 +42,14 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
-"""Sections that leave out what is shown in others, which are chosen before them."""
+"""Sections that leave out items which other sections show. Those are chosen before them."""
 
 
 UNLIMITED: Final = Characters()
 
 
 class Chosen(NamedTuple):
-    """What is shown of a section, in the order in which it is shown, and the tokens that takes."""
+    """Items of a section in the order in which they are shown, and their tokens."""
 
     items: Sequence[Item] = ()
     tokens: int = 0
@@ -59,7 +59,7 @@ SectionSelection: TypeAlias = dict[SectionKind, Chosen]
 
 
 class Chooser:
-    """Chooses from one context, for one format."""
+    """Chooses items from one context for one format."""
 
     def __init__(
         self,
@@ -85,21 +85,21 @@ class Chooser:
         }
 
     def fill(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
-        """Choose for every section, each within its own tokens."""
+        """Choose items for every section, each within its own tokens."""
         choice: SectionSelection = {}
         for section in ORDER_OF_CHOICE:
             choice[section] = self._choose(section, self.candidates(section, choice), rooms[section])
         return choice
 
     def extend(self, choice: SectionSelection, spare: int) -> SectionSelection:
-        """Show more recent messages, with the tokens that all else has left."""
+        """Show more recent messages with the tokens that other sections leave."""
         room = choice["recent"].tokens + spare
         extended = choice | {"recent": self._choose("recent", self.context.recent, room)}
         earlier = _unrepeated("conversation", choice["conversation"].items, extended)
         return extended | {"conversation": Chosen(earlier, self._tokens("conversation", earlier))}
 
     def candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
-        """What there is of a section and not shown in another."""
+        """Return the items of a section that no other section shows."""
         candidates = _unrepeated(section, self.context.of(section), choice)
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
@@ -113,12 +113,12 @@ class Chooser:
             tokens = self._tokens(section, items)
             if tokens <= room:
                 return Chosen(items, tokens)
-            # Together they have more tokens than each by itself.
+            # Together the items have more tokens than the sum of their parts.
             allowed -= tokens - room
         return Chosen()
 
     def _within(self, section: SectionKind, candidates: Sequence[Item], characters: int) -> Sequence[Item]:
-        """Those whose lines fit in so many characters, in order of preference, none cut."""
+        """Return whole items whose lines fit in so many characters, in order of preference."""
         left = characters - self._layout.frame_tokens(section, len)
         fitting: list[Item] = []
         for item in candidates:
@@ -140,7 +140,7 @@ class Chooser:
         return self._whole_ones(section, candidates, left)
 
     def _whole_ones(self, section: SectionKind, candidates: Sequence[Item], left: int) -> Sequence[Item]:
-        """Those that fit, in order of preference, none cut: half a fact may say the contrary."""
+        """Return whole items that fit, in order of preference: half a fact may say the contrary."""
         shown: list[Item] = []
         for tried, item in enumerate(candidates):
             if tried - len(shown) == MOST_MISSES:
@@ -152,7 +152,7 @@ class Chooser:
         return shown
 
     def _until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
-        """In order of preference, up to the first that does not fit: of that one, its beginning."""
+        """Return items in order of preference up to the first that does not fit, and that one's beginning."""
         shown: list[Item] = []
         for item in candidates:
             tokens = self._item_tokens(section, item, left)
@@ -164,7 +164,7 @@ class Chooser:
         return shown
 
     def _newest(self, messages: Sequence[Item], left: int) -> list[Item]:
-        """The user's newest message in any case; of the others the newest."""
+        """Return the user's newest message in any case, and of the other messages the newest that fit."""
         asked = max((at for at, item in enumerate(messages) if _is_users(item)), default=None)
         if asked is None:
             return self._until_full("recent", messages[::-1], left)[::-1]
@@ -194,20 +194,20 @@ class Chooser:
         return None
 
     def _item_tokens(self, section: SectionKind, item: Item, room: int) -> int:
-        """Exact where the item may fit; of what cannot, more than the room."""
+        """Return the exact tokens of an item that may fit, and more than `room` for one that cannot."""
         longest = room * MOST_CHARACTERS
         return self._layout.item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
         )
 
     def _tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
-        """What a section needs: so many tokens are enough to choose the same again."""
+        """Return the tokens with which the same items would be chosen again."""
         if not items:
             return 0
         parts = sum(self._layout.item_tokens(section, item, self._count) for item in items)
         parts += self._layout.frame_tokens(section, self._count)
         if section == "recent":
-            # Not counted whole: it is long and ever new, and the whole context is counted anyway.
+            # The section is not counted as a whole: it is long, always new, and counted with the context.
             return parts
         return max(parts, self._layout.section_tokens(section, items, self._count))
 

@@ -1,4 +1,4 @@
-"""Stored text as it stands in a prompt: it is data, and stays within its line."""
+"""Formats stored text for a prompt, so that it stays within its line and counts as data."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -12,17 +12,17 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 
 
 def folded(text: str) -> str:
-    """On one line, so that it cannot begin another."""
+    """Put a text on one line, so that it cannot begin another."""
     return " ".join(text.split())
 
 
 def indented(text: str) -> str:
-    """With every line but the first set in, so that none passes for the beginning of a message."""
+    """Indent every line but the first, so that none looks like the beginning of a message."""
     return "\n  ".join(text.splitlines())
 
 
 def plain(value: Any, wording: Wording) -> str:
-    """Any JSON value, in words; a field without a value is left out."""
+    """Return any JSON value in words; fields without a value are left out."""
     match value:
         case list():
             return ", ".join(plain(item, wording) for item in value)
@@ -38,7 +38,7 @@ def plain(value: Any, wording: Wording) -> str:
 
 
 def stamped(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
-    """What was said; by the user, with the local time at which it was, unless no stamps are wanted."""
+    """Return the content of a message; a user's message gets its local time if time stamps are enabled."""
     if message.role != "user" or not stamps.enabled:
         return message.content
     return time_stamp(message.sent_at, message.content, stamps)
@@ -51,6 +51,6 @@ def time_stamp(moment: datetime, text: str, stamps: TimeStamps) -> str:
 
 
 def tools_used(tool_calls: Iterable[Mapping[str, Any]], wording: Wording = ENGLISH) -> str:
-    """The line that tells a model which tools an answer was made with, each named once."""
+    """Return the line that names the tools of an answer, each once."""
     names = dict.fromkeys(str(call["name"]) for call in tool_calls)
     return f"{wording.tools_used}: {', '.join(names)}"

@@ -1,6 +1,6 @@
 """The fixed words of a context, by language.
 
-XML tags and the titles of blocks are names that prompts refer to: they stay as they are in every language.
+XML tags and the titles of blocks are names that prompts refer to: they are the same in every language.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ ContextLanguage = Literal["en", "ru"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Fixed words. Headings are those of the format `messages` and `markdown`.
+    """Fixed words. The headings are those of the formats `messages` and `markdown`.
 
     Attributes:
-        nothing_saved: the sentence where nothing is known of the user.
+        nothing_saved: the sentence if nothing is known about the user.
     """
 
     key_facts: str = "Key facts"

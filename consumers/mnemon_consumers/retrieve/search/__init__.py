@@ -1,1 +1,1 @@
-"""Finds what is relevant: candidates by words and by meaning, fused, looked up, and ranked anew."""
+"""Finds relevant items: candidates by words and by meaning, fused, looked up and reranked."""

@@ -1,4 +1,4 @@
-"""Asks the vectors."""
+"""Finds candidates in the vector store."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
 
 
 class Breadth(NamedTuple):
-    """How much is looked at, for the best to be among it.
+    """Numbers of items that a search considers, so that the best are among them.
 
     Attributes:
-        each_way: found by words, and as many by meaning.
-        looked_up: messages of those found that are ranked anew.
-        surrounded: of them, those whose neighbours are looked at, and may be hits too.
+        each_way: candidates found by words, and as many by meaning.
+        looked_up: messages among them that are reranked.
+        surrounded: messages among those whose neighbours are considered, and may be hits too.
     """
 
     each_way: int
@@ -25,7 +25,7 @@ class Breadth(NamedTuple):
 
 
 def breadth(limit: int) -> Breadth:
-    """How much is looked at for so many hits. More finds hardly more, and takes longer."""
+    """Return the breadth for so many hits. More candidates find hardly more, and take longer."""
     return Breadth(each_way=max(32, limit), looked_up=max(24, limit), surrounded=8)
 
 
@@ -39,9 +39,9 @@ async def candidates(
     where: Mapping[str, str] | None,
     ids: IdFilter | None = None,
 ) -> list[FusedCandidate]:
-    """What may be relevant and has these payload fields and ids, best first.
+    """Return candidates that have these payload fields and ids, best first.
 
-    By words only where there is no vector.
+    Without a vector the search uses words only.
 
     Raises:
         VectorsUnavailable: the engine does not answer.

@@ -1,4 +1,4 @@
-"""How well a fact answers a query now. No I/O, no clock."""
+"""Scores how well a fact answers a query now. No I/O, no clock."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,16 @@ from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
 HIGH: Final = 8
-"""The importance from which on a fact does not fade."""
+"""Importance from which on a fact does not lose freshness."""
 
 NORMAL: Final = 5
 
 WEIGHT: Final = 0.02
-"""What a step of importance is worth."""
+"""Change of the factor `importance` per step of importance."""
 
 
 class RankedFact(NamedTuple):
-    """A fact and its score; `parts` is what the score is made of."""
+    """A fact and its score; `parts` has the components of the score."""
 
     fact: FactRecord
     score: float
@@ -33,21 +33,21 @@ def ranked(
     settings: Retrieval,
     now: datetime,
 ) -> list[RankedFact]:
-    """The facts that have not expired, best first.
+    """Return the facts that have not expired, best first.
 
     Args:
-        facts: those that were found, as far as they still stand.
-        found: how each was found, by its id.
-        share: of the query's words, the share that the best found by words has.
-        settings: whether and how fast facts fade.
-        now: what is due by then has expired.
+        facts: those of the found facts that are still live.
+        found: candidates by fact id.
+        share: share of the query's words that the best candidate by words has.
+        settings: whether and how fast facts lose freshness.
+        now: facts that are due by then have expired.
     """
     scored = [
         _scored(fact, found[fact.id], share, settings, now)
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
     ]
-    # Of equals, the newer.
+    # The newer of equal facts comes first.
     return sorted(scored, key=lambda each: (-each.score, -each.fact.seq))
 
 
@@ -67,7 +67,7 @@ def _scored(
 
 
 def freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
-    """What time has left of it, 0 to 1: `exp(-days / decay_days)` in the archive unless it is important."""
+    """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts below `HIGH`, else 1."""
     if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
         return 1.0
     age = max(0.0, (now - fact.changed_at).total_seconds())

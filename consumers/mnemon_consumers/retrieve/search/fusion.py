@@ -1,4 +1,4 @@
-"""Two rankings become one. No I/O."""
+"""Fuses the rankings by words and by meaning into one. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,26 +12,26 @@ from mnemon_infra.vectors.port import PointHit
 WORDS, MEANING = 0.5, 0.5
 
 LEAST_SPREAD = 0.2
-"""Of cosines: those nearer to each other hardly differ, and are not made to."""
+"""Least range of cosines: smaller differences are mostly noise and are not scaled up to the full range."""
 
 LEAST_SHARE = 0.5
-"""Share of the best term weight that is the bottom of the range, where the list has every item with a word of
-the query: the last item may be one of two."""
+"""Share of the best term weight that is the bottom of the range, if the list has every item with a word of
+the query: its last item may be one of only two."""
 
 LAST = 0.02
-"""How far below the last the bottom lies, as a share of the range: a match keeps a score above zero."""
+"""Distance of the bottom below the last item, as a share of the range, so that a match scores above zero."""
 
 
 class FusedCandidate(NamedTuple):
-    """Something that may be what is looked for.
+    """A candidate that words, meaning or both have found.
 
     Attributes:
-        payload: of its point.
+        payload: payload of its point.
         score: both rankings together, 0 to 1; 1 is the best of both.
-        words: how it stands among those found by words, 0 to 1; 0 is not among them.
-        meaning: how it stands among those found by meaning, in the same way.
-        overlap: its term weights over those of the best found by words, 0 to 1.
-        similarity: the cosine with the query, 0 where others are nearer; None where there are no vectors.
+        words: its scaled score by words, 0 to 1; 0 if words did not find it.
+        meaning: its scaled score by meaning, likewise.
+        overlap: its term weight divided by that of the best candidate by words, 0 to 1.
+        similarity: cosine with the query; 0 if nearer items took its place, None if there are no vectors.
     """
 
     payload: Mapping[str, JsonValue]
@@ -45,16 +45,17 @@ class FusedCandidate(NamedTuple):
 def fused(
     by_words: Sequence[PointHit], by_meaning: Sequence[PointHit] | None, limit: int
 ) -> list[FusedCandidate]:
-    """All that was found, best first. Without meaning, words are all.
+    """Return all candidates, best first. Without a ranking by meaning, words alone decide.
 
-    Each ranking is stretched to 0 to 1 before they are added: term weights and cosines have no common scale,
-    and ranks alone would forget by how much one is better than the next. Of a few messages all cosines may
-    be much the same; stretched wholly, their noise would outweigh a word that only one of them has.
+    Each ranking is scaled to 0 to 1 before the two are added: term weights and cosines have no common scale,
+    and ranks alone would lose by how much one item is better than the next. Cosines of a few messages may be
+    nearly equal; scaled to the full range, their noise would outweigh a word that only one of them has.
 
     Args:
-        by_words: best first.
-        by_meaning: best first; None where there is no vector.
-        limit: how many were asked for of each; fewer by words are all that have a word of the query.
+        by_words: hits by words, best first.
+        by_meaning: hits by meaning, best first; None if there is no vector.
+        limit: number of hits that were requested of each; fewer by words are all that have a word of the
+            query.
     """
     is_complete = len(by_words) < limit
     words = _stretched(by_words, LEAST_SHARE * by_words[0].score if is_complete and by_words else 0.0)
@@ -75,11 +76,11 @@ def fused(
 
 
 def relevance(similarity: float | None, overlap: float) -> float:
-    """How well something answers the query, 0 to 1, whatever else was found.
+    """Return how well an item answers the query, 0 to 1, independent of other items.
 
-    It is the cosine; what has all words of the query gets half of what is missing to 1. So a threshold means
-    what one on cosines does, and the very words are found where vectors are weak. Without a cosine it is the
-    share of the query's words.
+    The value is the cosine; an item with all words of the query gets half of the distance to 1 added. So a
+    threshold means what one on cosines means, and exact words are found where vectors are weak. Without a
+    cosine the value is the share of the query's words.
     """
     if similarity is None:
         return overlap
@@ -87,13 +88,13 @@ def relevance(similarity: float | None, overlap: float) -> float:
 
 
 def share_of_words(query: str, text: str) -> float:
-    """How many of the query's words a text has, 0 to 1, as far as they are looked at."""
+    """Return the share of the query's words that a text has, 0 to 1, within the characters that are read."""
     asked = set(bm25.query(query[:LOOKED_AT]).indices)
     return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
 
 
 def _stretched(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:
-    """1 for the best, a little for the last, or for what is `least_spread` below the best, if lower."""
+    """Scale scores: 1 for the best, a little for the last or, if lower, for `least_spread` below the best."""
     if not hits:
         return {}
     best = hits[0].score

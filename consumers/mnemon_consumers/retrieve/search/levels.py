@@ -1,4 +1,4 @@
-"""Which parts of a user's memory a search looks at: whole scopes, and levels of memory. No I/O."""
+"""Resolves the parts of a user's memory that a search covers: whole scopes and levels of memory. No I/O."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
@@ -8,7 +8,7 @@ from mnemon_contracts.verbs.tools import FoundScope, SearchScope
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 Part = Literal[Tier, "recent", "earlier", "all"]
-"""Facts of a tier; messages within the window and beyond it; or all there is of a scope."""
+"""Facts of a tier; messages within the recent window and before it; or everything in a scope."""
 
 ScopeParts = frozenset[Part]
 
@@ -33,7 +33,7 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
 
 
 class RecentWindow(NamedTuple):
-    """The messages that are recent: the newest of a conversation; None is the current one."""
+    """Number of newest messages of a conversation that are recent; None is the current conversation."""
 
     conversation: str | None
     messages: int
@@ -43,7 +43,7 @@ NO_WINDOW: Final = RecentWindow(None, 0)
 
 
 def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
-    """The scopes to be searched, each with its parts, in the order in which they are named."""
+    """Return the scopes to search, each with its parts, in the order in which they are named."""
     found: dict[FoundScope, ScopeParts] = {}
     for named in scopes:
         for scope, parts in _NAMED[named].items():
@@ -52,7 +52,7 @@ def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
 
 
 def narrow(around: Surroundings, is_wanted: Callable[[VisibleMessage], bool]) -> Surroundings:
-    """Some of the messages that were found and stand around them."""
+    """Return only the wanted messages among those that were found and their neighbours."""
     messages = {seq: each for seq, each in around.messages.items() if is_wanted(each)}
     following = {
         seq: after for seq, after in around.following.items() if seq in messages and after in messages

@@ -1,4 +1,4 @@
-"""What a query names: speakers, dates, and whether it asks for a time. No I/O, no clock."""
+"""Detects what a query names: speakers, dates, and whether it asks for a time. No I/O, no clock."""
 
 import re
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
-"""Texts of which it is remembered what they are like: some megabytes, 40 at worst."""
+"""Texts whose properties are cached: some megabytes, 40 at worst."""
 
 LOOKED_AT: Final = 10_000
-"""Characters of a text that are looked at, from its beginning: nobody else is to wait for a huge one."""
+"""Characters of a text that are read, from its beginning, so that a huge text does not delay others."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -85,14 +85,14 @@ _WHEN: Final = re.compile(
 
 
 class Day(NamedTuple):
-    """A date as far as it is given."""
+    """A date of which the day and the year may be missing."""
 
     day: int | None
     month: int
     year: int | None
 
     def has(self, moment: datetime) -> bool:
-        """Whether the moment lies in it."""
+        """Return whether the moment lies in the date."""
         return (
             moment.month == self.month and self.day in (None, moment.day) and self.year in (None, moment.year)
         )
@@ -100,32 +100,32 @@ class Day(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryIntent:
-    """A query, and what it names."""
+    """A query and the people and times that it names."""
 
     text: str
 
     @cached_property
     def days(self) -> tuple[Day, ...]:
-        """The dates in it: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`, `08.05.2023`."""
+        """The dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`, `08.05.2023`."""
         return tuple(_days(self.text))
 
     @cached_property
     def for_time(self) -> bool:
-        """Whether it asks when something was."""
+        """Whether the query asks for a time."""
         return _WHEN.search(self.text) is not None
 
     @cached_property
     def of_self(self) -> bool:
-        """Whether whoever asks asks about themselves: `what did I say`."""
+        """Whether the user asks about themselves: `what did I say`."""
         return not FIRST_PERSON.isdisjoint(self._words)
 
     @cached_property
     def of_other(self) -> bool:
-        """Whether it asks about whoever is asked: `what did you say`."""
+        """Whether the query is about the assistant: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._words)
 
     def names(self, name: str) -> bool:
-        """Whether the name, or a word of it, is in the query, in any case of the language."""
+        """Return whether the query has the name or a word of it, in any grammatical case."""
         return not self._stems.isdisjoint(_stems(name))
 
     @cached_property
@@ -138,21 +138,21 @@ class QueryIntent:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text in small letters, each once."""
+    """Return the distinct words of a text in lower case."""
     return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
 
 
 def tells_time(text: str) -> bool:
-    """Whether a text says when something was, is or will be."""
+    """Return whether a text names a time."""
     return _tells_time(text[:LOOKED_AT])
 
 
 def speaks_of_others(text: str) -> bool:
-    """Whether a text is about whoever it is said to, and not about whoever says it."""
+    """Return whether a text is about the person addressed and not about the speaker."""
     return _speaks_of_others(text[:LOOKED_AT])
 
 
-# Who is asked about is asked about again: the same messages are looked at search after search.
+# Searches of one user examine the same messages time after time, hence the caches.
 @lru_cache(maxsize=REMEMBERED)
 def _tells_time(text: str) -> bool:
     return not TIMES.isdisjoint(words(text)) or _YEAR.search(text) is not None

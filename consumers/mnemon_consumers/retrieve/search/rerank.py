@@ -1,7 +1,7 @@
-"""Messages ranked by what stands around them, who says them, and when. No I/O, no clock.
+"""Reranks messages by their neighbours, speakers and dates. No I/O, no clock.
 
-A message alone says little: the answer to a question stands in the next message, and what is talked about is
-named in the one before. So each message gets some of the score of its neighbours and of its session.
+A message alone says little: the next message has the answer to a question, and the one before names the
+topic. So each message gets a share of the scores of its neighbours and of its session.
 """
 
 import math
@@ -15,41 +15,41 @@ from mnemon_consumers.retrieve.search.query_intent import QueryIntent, speaks_of
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 SESSION_GAP: Final = timedelta(hours=3)
-"""Silence that ends a session."""
+"""Pause between messages that ends a session."""
 
 FADING: Final = 0.5
-"""A neighbour's share: half of its score, a quarter from one message further, and so on."""
+"""Share of a neighbour's score: half for the next message, a quarter for the one after it, and so on."""
 
 ANSWER: Final = 1.0
-"""The share of what follows a question, of the question's score."""
+"""Share of a question's score that the message after it gets."""
 
 REACH: Final = 4
-"""How many messages away is a neighbour."""
+"""Distance in messages up to which messages are neighbours."""
 
 SESSION: Final = 0.5
-"""What the best session adds."""
+"""Score that the best session adds to its messages."""
 
 SESSION_HITS: Final = 5
-"""Messages that make up a session's score, each half as much as the one before."""
+"""Best messages of a session that make up its score, each with half the weight of the one before."""
 
 NAMED: Final = 1.7
-"""What is said by somebody whom the query names."""
+"""Factor for messages of a speaker whom the query names."""
 
 NAMED_ON_OTHERS: Final = 1.1
-"""The same, where they speak of whoever they speak to."""
+"""The same factor for messages about the person addressed."""
 
 DATED: Final = 1.5
-"""What is said on a date that the query names."""
+"""Factor for messages sent on a date that the query names."""
 
 TIMED: Final = 1.2
-"""What tells a time, where the query asks for one."""
+"""Factor for messages that name a time, if the query asks for one."""
 
 
 _QUESTION_MARKS: Final = "?\uff1f\u061f"
 
 
 class Ranked(NamedTuple):
-    """A message and its score; `parts` is what the score is made of."""
+    """A message and its score; `parts` has the components of the score."""
 
     message: VisibleMessage
     score: float
@@ -59,15 +59,15 @@ class Ranked(NamedTuple):
 def reranked(
     scores: Mapping[str, float], around: Surroundings, asked: QueryIntent, limit: int
 ) -> list[Ranked]:
-    """The messages that were found and those near them, best first.
+    """Return the messages that were found and those near them, best first.
 
-    A message that shares no more than a session with what was found is left out.
+    A message that has only its session in common with the found messages is left out.
 
     Args:
-        scores: of each message that was found, by event id.
-        around: these messages, as far as they may be shown, and what stands next to them.
+        scores: scores of the messages that were found, by event id.
+        around: those of these messages that may be shown, and their neighbours.
         asked: the query.
-        limit: at most so many.
+        limit: most messages to return.
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
@@ -94,7 +94,7 @@ def reranked(
 def _best_first(
     bounds: Sequence[float], is_match: Sequence[bool], ranked: Callable[[int], Ranked]
 ) -> Iterator[Ranked]:
-    """In order of the scores; of equals, the newer. Only texts that may come next are looked at."""
+    """Yield messages by descending score, newer ones first among equals; rank only those that may be next."""
     waiting: list[tuple[float, int, Ranked | None]]
     waiting = [(-bound, -place, None) for place, bound in enumerate(bounds) if is_match[place]]
     heapify(waiting)
@@ -109,7 +109,7 @@ def _best_first(
 
 
 def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:
-    """Of each message its session: the log position of the first message that is known of it."""
+    """Map each message to its session, which is the log position of its first known message."""
     latest: dict[str, tuple[int, datetime]] = {}
     session_of = {}
     for message in messages:
@@ -158,7 +158,7 @@ def _session_scores(own: Mapping[int, float], session_of: Mapping[int, int]) -> 
 
 
 def _speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[str]:
-    """Whom the query names: by name, or else by `I` and `you`, as who asks is the user."""
+    """Return the speakers whom the query names; without names, the roles that `I` and `you` refer to."""
     names = {each.name for each in messages if each.name}
     named = frozenset(name for name in names if asked.names(name))
     if named:
@@ -168,7 +168,7 @@ def _speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[s
 
 
 def _factors_at_most(message: VisibleMessage, asked: QueryIntent, named: frozenset[str]) -> dict[str, float]:
-    """What speaks for a message, before its text is looked at."""
+    """Return upper bounds of a message's factors, without reading its text."""
     factors = {}
     if message.name in named or message.role in named:
         factors["speaker"] = NAMED

@@ -1,4 +1,4 @@
-"""Searches a user's memory."""
+"""Searches a user's facts, messages, documents and summaries."""
 
 import asyncio
 import time
@@ -41,19 +41,19 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("search")
 
 EMBEDDING_WAIT: Final = 0.8
-"""Seconds for which a search waits for the query's vector: an endpoint far away takes 0.2 to 0.5."""
+"""Seconds that a search waits for the query's vector: a remote endpoint takes 0.2 to 0.5."""
 
 EMBEDDING_PAUSE: Final = 5.0
-"""Seconds after a failure for which only words are searched: not every turn is to wait in vain."""
+"""Seconds after a failure during which searches use words only, so that not every turn waits in vain."""
 
 
 class RankedHit(NamedTuple):
-    """Something found.
+    """A hit of a search with its score.
 
     Attributes:
-        parts: what the score is made of.
-        source: the whole of what was found.
-        start: the character of a document that `text` begins with.
+        parts: components of the score.
+        source: the whole item that was found.
+        start: position in a document of the first character of `text`.
     """
 
     id: str
@@ -68,12 +68,12 @@ class RankedHit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What was found, best first.
+    """Hits of a search, best first.
 
     Attributes:
-        hits: their scores compare across scopes, see `relevance`.
-        degraded: scopes that could not be searched, and `embedding` where only words were searched for.
-        seq: the log position that it reflects; 0 where nothing could be read.
+        hits: hits whose scores compare across scopes, see `relevance`.
+        degraded: scopes that could not be searched, and `embedding` if the search used words only.
+        seq: the log position that the hits reflect; 0 if nothing could be read.
     """
 
     hits: Sequence[RankedHit]
@@ -82,7 +82,7 @@ class SearchResult:
 
 
 class MemorySearch(NamedTuple):
-    """What is looked for, and whose. `meaning` is None where only words are searched for."""
+    """A request to search one user's memory. `meaning` is None if the search uses words only."""
 
     owner: Owner
     asked: QueryIntent
@@ -118,7 +118,7 @@ class Search:
         }
 
     def forget(self) -> None:
-        """Count words anew: another generation took the place of the one that they were counted in."""
+        """Have words counted again, after a switch of generations."""
         if self._statistics:
             self._statistics.renew()
 
@@ -135,20 +135,20 @@ class Search:
         documents: Mapping[str, str] | None = None,
         window: RecentWindow = NO_WINDOW,
     ) -> SearchResult:
-        """What is relevant to a query.
+        """Return items that are relevant to a query.
 
         Args:
-            owner: whose memory.
+            owner: the user whose memory is searched.
             query: a sentence, a question or some words.
-            scopes: where to look: scopes, or levels of memory.
-            limit: at most so many hits of each scope.
-            threshold: leave out what scores below; None leaves out what has neither a word of the query nor
-                a similarity that means anything for the embedding model.
-            settings: the tenant's.
-            now: what is due by then has expired.
-            min_seq: reflect the log up to here.
-            documents: only those documents whose `collection` or `origin` is this; None is all.
-            window: the messages that are recent; only `short` and `long` tell them from others.
+            scopes: scopes to search, or levels of memory.
+            limit: most hits of each scope.
+            threshold: least score of a hit; None leaves out hits with neither a word of the query nor a
+                similarity that means anything for the embedding model.
+            settings: settings of the tenant.
+            now: facts that are due by then have expired.
+            min_seq: log position that the hits have to reflect.
+            documents: values of `collection` or `origin` that documents must have; None for all documents.
+            window: the messages that are recent; only the levels `short` and `long` use it.
         """
         query = query[:LOOKED_AT]
         meaning, degraded = await self._meaning(owner, query)
@@ -235,7 +235,7 @@ class Search:
         return hits, seen.seq
 
     async def _facts_of(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
-        """The points of the facts of some tiers: those themselves, or all but the others, if these are fewer.
+        """Return a filter for the facts of some tiers: their points, or all others to exclude, if fewer.
 
         Raises:
             DatabaseUnavailable: the facts cannot be read now.
@@ -271,7 +271,7 @@ class Search:
             if each.event_id in found
         ]
         share = _share(question, shown)
-        # Ranks compare within this search only; the best is as relevant as what speaks for it.
+        # Ranks compare within this search only. The best message gets the highest relevance of the hits.
         best = max(relevance(each.similarity, each.overlap * share) for each, _ in shown)
         scale = best / (ranked[0].score or 1.0)
         hits = [
@@ -289,10 +289,10 @@ class Search:
         return hits, seen.seq
 
     async def _recent(self, question: MemorySearch) -> frozenset[str]:
-        """The messages of the window, by event id.
+        """Return the event ids of the recent messages.
 
         Raises:
-            DatabaseUnavailable: they cannot be read now.
+            DatabaseUnavailable: the messages cannot be read now.
         """
         conversation, limit = question.window
         seen = await self._memory.messages(question.owner, conversation, limit, question.min_seq)
@@ -306,7 +306,7 @@ class Search:
         }
         seen = await self._memory.summaries_by_id(question.owner, tuple(found), question.min_seq)
         share = _share(question, [(found[each.id], each.text) for each in seen.value])
-        # Of equals, the newer.
+        # The newer of equal summaries comes first.
         hits = [
             RankedHit(
                 each.id,
@@ -325,7 +325,7 @@ class Search:
         found = await self._candidates(Collection.DOCUMENTS, question)
         ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
         seen = await self._memory.documents_by_id(question.owner, ids, question.min_seq)
-        # A chunk of a former version is not to be cut from the present one.
+        # The places of a chunk of a former version do not apply to the present text: skip such chunks.
         documents = {document.event_id: document for document in seen.value}
         shown = [
             (each, document, _cut(document.text, each))
@@ -360,7 +360,7 @@ def _position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
 
 
 def _share(question: MemorySearch, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
-    """Of the query's words, the share that whatever overlaps wholly has."""
+    """Return the share of the query's words that an item with overlap 1 has."""
     if not shown:
         return 0.0
     best, text = max(shown, key=lambda each: each[0].overlap)

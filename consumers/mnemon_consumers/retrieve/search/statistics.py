@@ -1,4 +1,4 @@
-"""What is rare among a tenant's texts, for embedding models that weigh the words of a query by it."""
+"""Counts the words of a tenant's texts for embedding models that weigh a query's words by rarity."""
 
 import asyncio
 import time
@@ -15,17 +15,17 @@ from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingU
 log = structlog.get_logger("search")
 
 KEPT: Final = 300.0
-"""Seconds after which a tenant's words are counted anew, when it has changed and is next asked for."""
+"""Seconds after which the words of a tenant that has changed are counted again on the next request."""
 
 TENANTS: Final = 1000
-"""Whose statistics are kept, those asked for last: 125 KB each at most."""
+"""Tenants whose statistics are cached, the most recently requested ones: 125 KB each at most."""
 
 
 class Statistics:
-    """Statistics of tenants. Nobody waits for them: until they are there, a query does without."""
+    """Word statistics of tenants. Queries never wait for them: they do without until a count is complete."""
 
     def __init__(self, database: Database, embedder: Embedder, revision_of: Callable[[str], object]) -> None:
-        """`revision_of` gives something of a tenant that is another one after every change of its users."""
+        """`revision_of` returns an object that is replaced after each change of a tenant's users."""
         self._database = database
         self._embedder = embedder
         self._revision_of = revision_of
@@ -35,7 +35,7 @@ class Statistics:
         self._counting: set[asyncio.Task[None]] = set()
 
     def of(self, tenant: str) -> CorpusStatistics | None:
-        """What is known now; begins to count when that is old, and the tenant has changed since."""
+        """Return the last count; start another if it is old and the tenant has changed since."""
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
             self._due[tenant] = time.monotonic() + KEPT
@@ -45,12 +45,12 @@ class Statistics:
         return self._known.get(tenant)
 
     def renew(self) -> None:
-        """Count the words of each tenant anew when it is next asked for."""
+        """Have the words of each tenant counted again on its next request."""
         self._due.clear()
         self._counted.clear()
 
     async def count(self, tenant: str) -> None:
-        """Count a tenant's words."""
+        """Count the words of a tenant."""
         revision = self._revision_of(tenant)
         try:
             (texts,) = await self._database.read(sample([tenant]))

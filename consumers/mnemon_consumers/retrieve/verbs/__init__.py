@@ -1,1 +1,1 @@
-"""The verbs, by topic. Each answers at once from what is at hand, or gives a coroutine that reads it."""
+"""Handlers of the verbs, by topic. Each returns a cached reply, or a coroutine for one."""

@@ -1,4 +1,4 @@
-"""`context`: what to put before a model."""
+"""`context`: return what a bot puts before a model."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -33,32 +33,32 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
 PATIENCE: Final = 1.2
-"""Seconds for which an answer waits for the search: for one by words too, after waiting for an embedding."""
+"""Seconds that an answer waits for the search, enough for one by words after a wait for an embedding."""
 
 READING: Final = 2.2
-"""Seconds after which what is not read is missing."""
+"""Seconds after which parts that are not read yet are missing."""
 
 ANSWERING: Final = 2.5
-"""Seconds after which the search is not waited for, however late it began: a bot listens for three."""
+"""Seconds after which the wait for the search ends, however late it began: a bot waits for three."""
 
 MOST_REPEATED: Final = 20
-"""Hits that a search adds at most for messages that `recent` shows already."""
+"""Most hits that a search adds for messages that `recent` shows already."""
 
 TASK_RESULTS: Final = 10
-"""Results of a task that shape the query, the newest: more have no room in it."""
+"""Newest results of a task that go into the query, which has no room for more."""
 
 SEARCHED: Final[Mapping[str, SectionKind]] = {
     "memories": "relevant",
     "messages": "conversation",
     "documents": "documents",
 }
-"""Of each scope the section that comes from it."""
+"""The section that each scope fills."""
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class _Made(NamedTuple):
-    """A reply, with its conditions: the settings, the first expiry of a fact, and the time that it shows."""
+    """A cached reply and its conditions: settings, first expiry of a fact, and the time that it shows."""
 
     reply: ContextReplyV1
     settings: SettingsV1
@@ -67,7 +67,7 @@ class _Made(NamedTuple):
 
 
 class ContextVerb:
-    """A user's memory as a model is shown it."""
+    """Answers `context`: a user's memory in the form that a model is given."""
 
     def __init__(
         self, memory: Memory, search: Search | None, past: SnapshotResolver, settings: LiveSettings
@@ -98,7 +98,7 @@ class ContextVerb:
             return await self._read(ContextTurn(owner, reflected, settings, then, memory, search))
 
     def _at_hand(self, turn: ContextTurn) -> Reply | None:
-        """The reply, if all that it is made of is at hand; made once, until something changes."""
+        """Return the reply if all its parts are cached; the reply is cached until something changes."""
         owner, request, settings, moment, memory, _ = turn
         shelf = memory.shelf(owner)
         place = "context", request.conversation, request.format, request.budget
@@ -131,7 +131,7 @@ class ContextVerb:
         parts = await read_parts(turn, read_by, missing)
         if not any(parts[:4]):
             raise missing["recent"]
-        # Last: it asks for what the user said, for facts that are at hand by now, and holds up the others.
+        # The search starts after the reads: it needs the last message, and would slow the reads down.
         found_by = min(time() + PATIENCE, started + ANSWERING)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
@@ -142,7 +142,7 @@ class ContextVerb:
 
 
 async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
-    """What is relevant now; None where there is nothing to look for, or nobody to look for it."""
+    """Search for what is relevant to the turn; return None if there is no query, no scope or no search."""
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
         return None
@@ -156,7 +156,7 @@ async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
         return None
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
-    # Some of them are shown anyway.
+    # Other sections show some of the hits anyway: the limit is raised by their number.
     limit = max(retrieval.limit + listed, shown.conversation_hits + _recent_messages(turn, parts))
     return await search.find(
         owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
@@ -164,7 +164,7 @@ async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
 
 
 def _recent_messages(turn: ContextTurn, parts: ContextParts) -> int:
-    """How many messages may be shown in `recent`; where summaries are behind, not all of them."""
+    """Return how many messages `recent` may show; not all of them if summaries are behind."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
     due = decide.due_messages(rows, summaries, turn.settings.recent_messages)

@@ -1,4 +1,4 @@
-"""`history` and `status`: what was said."""
+"""`history` and `status`: messages and numbers of a conversation."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from mnemon_infra.database.memory.user_memory import ConversationView
 
 
 class ConversationVerbs:
-    """What was said, and how much of it there is."""
+    """Answers `history` and `status`."""
 
     def __init__(self, memory: Memory, past: SnapshotResolver, log: UserLog) -> None:
         self._memory = memory
@@ -66,7 +66,7 @@ class ConversationVerbs:
             seen = await self._memory.counts(owner_of(address), wanted)
             counts = seen.value
             applied = self._memory.applied_position
-            # After the position: a letter is stored before the position passes its event.
+            # Letters are read after the position: a letter is stored before the position passes its event.
             letters = await self._log.rejected(address)
             return StatusReplyV1(
                 seen_seq=seen.seq,
@@ -84,5 +84,5 @@ class ConversationVerbs:
 
 
 def _shown(seen: Seen[ConversationView], limit: int) -> bytes:
-    """The last messages of a conversation, as a reply has them."""
+    """Return the last messages of a conversation as the body of a reply."""
     return FastHistory(seen.seq, seen.value.conversation, decide.history(seen.value.messages, limit)).body()

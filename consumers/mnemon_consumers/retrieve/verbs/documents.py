@@ -1,4 +1,4 @@
-"""`document`: texts to be searched."""
+"""`document`: list, add and remove documents, which can be searched."""
 
 from collections.abc import Coroutine, Mapping
 from hashlib import sha256
@@ -18,7 +18,7 @@ from mnemon_infra.settings.store import LiveSettings
 
 
 class DocumentVerb:
-    """The user's documents: listed, added or removed."""
+    """Lists, adds and removes the user's documents."""
 
     def __init__(self, memory: Memory, log: UserLog, settings: LiveSettings) -> None:
         self._memory = memory

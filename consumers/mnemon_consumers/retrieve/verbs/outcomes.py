@@ -1,4 +1,4 @@
-"""What became of a user's events. No I/O, no clock."""
+"""Decides the outcome of a user's events. No I/O, no clock."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,23 +8,23 @@ from mnemon_contracts.verbs.ask import EventOutcome, RejectedEvent
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 SHOWN: Final = 10
-"""Rejected events that a reply has at most."""
+"""Most rejected events of a reply."""
 
 _BEFORE_THE_EVENT: Final = 3
 """Tokens of a subject before the event: its space, the tenant and the user."""
 
 
 def latest_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
-    """The newest events that could not be used, newest first; `letters` are in log order."""
+    """Return the newest rejected events, newest first; `letters` are in log order."""
     return tuple(_rejected(letter) for letter in reversed(letters[-SHOWN:]))
 
 
 def outcome_of(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
-    """What became of an event.
+    """Return the outcome of an event.
 
     Args:
-        seq: its log position.
-        letters: of the user's events that could not be used.
+        seq: log position of the event.
+        letters: dead letters of the user's rejected events.
         applied: the log position up to which every event has ended.
     """
     for letter in letters:

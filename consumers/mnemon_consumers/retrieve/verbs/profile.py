@@ -1,4 +1,4 @@
-"""`profile`: the user's data."""
+"""`profile`: return or set the user's data."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from mnemon_infra.broker.service import VerbHandler
 
 
 class ProfileVerbs:
-    """The user's data, read or set."""
+    """Answers `profile`."""
 
     def __init__(self, memory: Memory, log: UserLog) -> None:
         self._memory = memory

@@ -1,4 +1,4 @@
-"""What every verb needs: whose request it is, when it is, and what to say of what cannot be reached."""
+"""Common parts of the verbs: the owner of a request, the current time, and errors of the servers."""
 
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
@@ -15,17 +15,17 @@ ReplyValue = TypeVar("ReplyValue")
 
 
 def owner_of(address: Address) -> Owner:
-    """The tenant and user that a request is about."""
+    """Return the tenant and user that a request is about."""
     return address.tenant, address.user
 
 
 def now() -> datetime:
-    """What is due by then has expired."""
+    """Return the current time; facts that are due by then have expired."""
     return datetime.now(UTC)
 
 
 async def available(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
-    """Say of what cannot be reached now that it may be reached later."""
+    """Await a reply; turn errors of the servers into refusals, retryable unless the database refused."""
     try:
         return await reply
     except DatabaseUnavailable as error:
@@ -37,6 +37,6 @@ async def available(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 
 
 async def to_be_found(read: Awaitable[object]) -> None:
-    """Wait until a change can be read, for whoever reads next. It is made, even if it cannot be read now."""
+    """Wait until later reads show a change. Errors are ignored, because the change itself is done."""
     with suppress(DatabaseUnavailable, nats.errors.Error):
         await read

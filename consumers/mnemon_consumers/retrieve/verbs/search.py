@@ -1,4 +1,4 @@
-"""`search`: what is relevant to a query."""
+"""`search`: return what is relevant to a query."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
@@ -24,11 +24,11 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.settings.store import LiveSettings
 
 LONGEST_MESSAGE: Final = 4000
-"""Characters of a message that a hit has at most: a reply stays small. `history` has the whole."""
+"""Most characters of a message in a hit, so that replies stay small. `history` returns the whole message."""
 
 
 class SearchVerb:
-    """A user's memory, by what is asked for."""
+    """Answers `search`."""
 
     def __init__(
         self, memory: Memory, search: Search, past: SnapshotResolver, settings: LiveSettings
@@ -65,7 +65,7 @@ async def _found(
     documents = {name: value for name, value in asked.items() if value is not None}
     only_documents: tuple[SearchScope, ...] = ("documents",)
     limit = request.limit if "limit" in request.model_fields_set else retrieval.limit
-    # First: what is indexed meanwhile may be missing in what is found.
+    # The position is read first: events that are indexed during the search may be missing from the hits.
     indexed = await view.memory.indexed(owner, min_seq)
     found = await view.search.find(
         owner,
@@ -79,13 +79,13 @@ async def _found(
         documents,
         RecentWindow(request.conversation, settings.recent_messages),
     )
-    # A former moment is what it is, also where nothing of it could be read.
+    # A snapshot has a fixed position, even if nothing of it could be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
     return search_reply(found, limit, seen, explain=request.explain)
 
 
 def search_reply(found: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
-    """The best of what was found, as a reply of either version has it: version 1 asks for no summaries."""
+    """Return the best hits as a reply of either version: requests of version 1 exclude summaries."""
     hits = tuple(
         SearchHitV2.model_construct(
             id=hit.id,

@@ -1,4 +1,4 @@
-"""`tasks`: what the user means to do. It is listed on request, and in no context by itself."""
+"""`tasks`: list and change what the user means to do. No context includes tasks."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from mnemon_infra.database.memory.tasks import StoredTask
 
 
 class TaskVerb:
-    """The user's tasks: listed, added, done or removed."""
+    """Lists, adds, completes and removes the user's tasks."""
 
     def __init__(self, memory: Memory, log: UserLog) -> None:
         self._memory = memory

@@ -1,4 +1,4 @@
-"""Changes: what a request makes happen goes into the log, and is read back from there."""
+"""Writes the events that requests cause to the log, and reads from it which of them were rejected."""
 
 from uuid import uuid4
 
@@ -16,22 +16,22 @@ _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
 
 class UserLog:
-    """Writes events about the users that requests come from."""
+    """Writes events about the users of requests."""
 
     def __init__(self, broker: NatsBroker) -> None:
         self._broker = broker
 
     async def publish(self, address: Address, event: Event, event_id: str | None = None) -> int:
-        """Put an event into the log; returns its position.
+        """Append an event to the log; return its position.
 
         Args:
-            address: where the request came from.
-            event: what happened.
-            event_id: its id, unique among all users'; None makes one.
+            address: address of the request.
+            event: the event.
+            event_id: its id, unique among the events of all users; None creates one.
 
         Raises:
-            InvalidBody: it is too large.
-            nats.errors.Error: it is not known to be stored.
+            InvalidBody: the event is too large.
+            nats.errors.Error: it is unknown whether the log has the event.
         """
         acknowledgement = await self._broker.config.connection_state.stream.publish(
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),
@@ -42,7 +42,7 @@ class UserLog:
         return int(acknowledgement.seq)
 
     async def rejected(self, address: Address) -> list[Letter]:
-        """The dead letters of the user's events that are not in the rows, in log order.
+        """Return the dead letters of the user's events that have no rows, in log order.
 
         Raises:
             nats.errors.Error: the server does not answer.
@@ -51,7 +51,7 @@ class UserLog:
         return await rejected_events(connection, address.tenant, address.user)
 
     async def end(self) -> int:
-        """The log's last position: whoever changes something reads all that came before.
+        """Return the log's last position. Verbs that change something first read everything up to it.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -1,4 +1,4 @@
-"""`erase` of one conversation: what was said in it is forgotten for good, and what only it has taught."""
+"""`erase` of one conversation: its messages, and everything that was learned from it alone, for good."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class ConversationErasing:
-    """Forgets conversations."""
+    """Erases conversations and verifies erasures."""
 
     def __init__(
         self, connection: Client, log: UserLog, database: Database, finding: VectorIndex | None
@@ -48,13 +48,13 @@ class ConversationErasing:
         self._finding = finding
 
     async def erase(self, address: Address, conversation: str) -> EraseReplyV1:
-        """Forget a conversation: all that the log has of it now.
+        """Erase a conversation: everything that the log has of it now.
 
         Raises:
             Refusal: the projections do not have all of it yet.
         """
         owner = owner_of(address)
-        # Not while something is decided about the user: it would be in the log after this.
+        # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with locked(self._database, *owner):
             event, erased = await self._planned(owner, conversation)
             there = await self._count(erased)
@@ -71,7 +71,7 @@ class ConversationErasing:
         )
 
     async def verify(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
-        """Look what is left of a conversation that was forgotten; what there is of one that never was.
+        """Count what is left of an erased conversation, or all of one that was not erased.
 
         Raises:
             Refusal: the projections do not have all of it yet.
@@ -93,7 +93,7 @@ class ConversationErasing:
         )
 
     async def _planned(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
-        """What an erasure takes of all that the log has of the user now."""
+        """Return the event and the scope of an erasure of everything that the log has now."""
         last = max([await last_position(self._connection, each) for each in user_filters(*owner)])
         if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
             raise Refusal(
@@ -115,7 +115,7 @@ class ConversationErasing:
         return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
 
     async def _count(self, erased: ErasedConversation) -> dict[str, JsonValue]:
-        """What there is of what an erasure takes, by store."""
+        """Count by store what an erasure would remove."""
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
             if self._finding is not None:

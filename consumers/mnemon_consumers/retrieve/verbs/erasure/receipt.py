@@ -1,4 +1,4 @@
-"""What a receipt needs of the stores: what there is, and whether they are done with an erasure."""
+"""Collects the parts of a receipt: counts by store, and stores that have not finished an erasure."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final
@@ -20,33 +20,33 @@ from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 PATIENCE: Final = 5.0
-"""Seconds for which it is waited until all stores are done; they go on without being waited for."""
+"""Seconds to wait until all stores have finished; after that they continue without a waiting request."""
 
 PAUSE: Final = 0.05
 
 STORES: Final = "log", "dead_letters", "work", "database", "model_batches", "vectors"
-"""All that have to be done."""
+"""All stores that have to finish."""
 
 PURGED: Final = "log", "dead_letters", "work", "model_batches"
-"""Those that are done once the rows say that it is settled."""
+"""Stores that have finished once the row of the erasure is settled."""
 
 GENERATIONS: Final = "generations"
-"""Under this name is counted what other generations of the rows have, where there are some."""
+"""Name for the counts of other generations, if there are any."""
 
 
 def removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
-    """What there was in the stores that are done."""
+    """Return the counts of the stores that have finished."""
     not_done = {*left, *([GENERATIONS] if "log" in left else [])}
     return {name: count for name, count in there.items() if name not in not_done}
 
 
 def in_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
-    """What other generations have, under one name; nothing where there are none."""
+    """Return the total of other generations under one name; nothing if there are none."""
     return {GENERATIONS: sum(counts.values())} if counts else {}
 
 
 async def pending(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-    """The stores that are not done within the time that a bot is made to wait."""
+    """Wait for the stores to finish; return those that have not after the longest wait of a bot."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(PATIENCE),
@@ -65,13 +65,13 @@ def _last(state: RetryCallState) -> tuple[str, ...]:
 async def not_done(
     connection: Client, owner: Owner, position: int, is_settled: bool | None
 ) -> tuple[str, ...]:
-    """The stores that are not done with an erasure.
+    """Return the stores that have not finished an erasure.
 
     Args:
-        connection: where the broker is.
-        owner: whose.
-        position: of the erasure in the log.
-        is_settled: as its row says; None where there is no row of it yet.
+        connection: connection to the broker.
+        owner: the user.
+        position: log position of the erasure.
+        is_settled: whether its row is settled; None if it has no row yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -83,7 +83,7 @@ async def not_done(
 
 
 async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
-    """`index` has come to the erasure, and has looked through the user's points."""
+    """Return whether `index` has passed the erasure and has no sweep of the user left to do."""
     if await applied_position(connection.jetstream(), "index") < position:
         return False
     return not await waiting(connection, work_subject("index", *owner))
@@ -92,7 +92,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
 async def counted_stores(
     connection: Client, database: Database, taking: ErasedUser | ErasedConversation, rows: Mapping[str, int]
 ) -> dict[str, JsonValue]:
-    """What there is of what an erasure takes, by store; `rows` are those of each table.
+    """Count by store what an erasure would remove; `rows` has the counts of each table.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
@@ -108,7 +108,7 @@ async def counted_stores(
 async def found_with(
     connection: Client, database: Database, owner: Owner, words: str
 ) -> dict[str, JsonValue]:
-    """Where some words are of a user's, by store.
+    """Count by store the entries of a user that have some words.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
@@ -122,7 +122,7 @@ async def found_with(
 
 
 async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
-    """How many points stand for some events.
+    """Count the points of some events.
 
     Raises:
         VectorsUnavailable: the engine does not answer.
@@ -135,7 +135,7 @@ async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collect
 
 
 async def count_old_points(database: Database, finding: VectorIndex, owner: Owner, below: int) -> int:
-    """How many points stand for events from below a log position of which there are no rows any more.
+    """Count the points of events below a log position that have no rows any more.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: one of the two does not answer.
@@ -143,7 +143,7 @@ async def count_old_points(database: Database, finding: VectorIndex, owner: Owne
     count = 0
     for collection in port.Collection:
         async for page in finding.vectors.scroll(collection, owner):
-            # Of a message it is said where it is from; of others, whether there is a row of it.
+            # Points of messages have a position; others count as old, and the check for a row decides.
             old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
             events = [str(payload["event_id"]) for payload in old]
             known = await database.read(known_events(*owner, events))

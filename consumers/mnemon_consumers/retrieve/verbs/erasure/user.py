@@ -1,4 +1,4 @@
-"""`erase`: a user is forgotten for good, with a receipt; or it is looked what is left."""
+"""`erase`: remove a user or a conversation for good, with a receipt, or verify what is left."""
 
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
@@ -41,7 +41,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class EraseVerb:
-    """Forgets users."""
+    """Answers `erase` for users, and passes conversations on to `ConversationErasing`."""
 
     def __init__(
         self, broker: NatsBroker, log: UserLog, database: Database, finding: VectorIndex | None
@@ -73,7 +73,7 @@ class EraseVerb:
         there = await self._count(owner, None)
         batches = await self._database.read(held_by_providers(*owner, EVERYWHERE))
         elsewhere = await self._database.read(counted_elsewhere(whole(owner)))
-        # Not while something is decided about the user: it would be in the log after this.
+        # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with locked(self._database, *owner):
             position = await self._log.publish(address, UserErasedV1(up_to_seq=ALL_BEFORE))
         left = await pending(partial(self._not_done, owner, position))
@@ -92,7 +92,7 @@ class EraseVerb:
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
-        """What there is of a user below an erasure, or at all, by store."""
+        """Count by store what a user has below an erasure, or in total without one."""
         taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
         below = taking.below
         rows = await self._database.read(counted_below(*owner, below))

@@ -57,7 +57,7 @@ class ForgetVerb:
 
     async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
         owner = owner_of(address)
-        # Not while a proposal that meets it is decided: that would be kept in what is gone, and be lost.
+        # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
         async with locked(self._database, *owner):
             seen = await self._memory.fact(owner, fact_id, await self._log.end())
             if seen.value is None:
@@ -67,7 +67,7 @@ class ForgetVerb:
     async def _forget_by_query(self, address: Address, query: str) -> Reply:
         owner = owner_of(address)
         await self._query.prepare()
-        # Chosen under the lock, so that no fact is rewritten between the choice and its removal.
+        # The choice happens under the lock, so that no fact is rewritten before its removal.
         async with locked(self._database, *owner):
             queried = await self._query.choose(owner, query, await self._log.end())
             if queried.named is not None:

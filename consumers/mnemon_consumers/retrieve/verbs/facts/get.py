@@ -1,4 +1,4 @@
-"""`get`: one fact, message, document or summary, whole, by the id that a search gave."""
+"""`get`: return one whole fact, message, document or summary by the id that a search returned."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
@@ -22,7 +22,7 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import MessageLookup, VisibleMessage
 
 LONGEST_TEXT: Final = 100_000
-"""Characters of a document in one reply: escaped in JSON they still are less than a NATS message."""
+"""Characters of a document in one reply: even escaped in JSON they fit in a NATS message."""
 
 _NAMED: Final[Mapping[FoundScope | None, str]] = {
     "memories": "fact",
@@ -34,7 +34,7 @@ _NAMED: Final[Mapping[FoundScope | None, str]] = {
 
 
 class GetVerb:
-    """Gives what an id names."""
+    """Answers `get`."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

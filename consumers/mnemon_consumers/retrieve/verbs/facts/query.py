@@ -1,4 +1,4 @@
-"""The fact that a query clearly means, or the facts that it may mean."""
+"""Finds the fact that a query clearly means, or the facts that it may mean."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.settings.store import LiveSettings
 
 CANDIDATES: Final = 5
-"""Facts that are offered at most where a query names none."""
+"""Most facts that are offered if a query names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class QueriedFacts:
     """The facts that a query may mean.
 
     Attributes:
-        query: words that are to name one fact.
-        named: the fact that the query clearly means; None where it means none, or more than one.
+        query: words that should name one fact.
+        named: the fact that the query clearly means; None if it means none, or more than one.
         ranked: the facts that have at least one of the query's words, best first.
         facts: all facts of the user, by id.
         seq: the log position that they reflect.
@@ -41,7 +41,7 @@ class QueriedFacts:
 
 
 class FactQuery:
-    """Finds the fact that is meant, for verbs that change or remove it."""
+    """Resolves a query to a fact, for verbs that change or remove it."""
 
     def __init__(self, memory: Memory, search: Search, settings: LiveSettings) -> None:
         self._memory = memory
@@ -50,28 +50,28 @@ class FactQuery:
 
     @staticmethod
     async def prepare() -> None:
-        """Load the words that a choice needs: at the first use it takes a second, in a thread."""
+        """Load the lexicon that a choice needs; the first load takes a second, in a thread."""
         await asyncio.to_thread(lexicon)
 
     async def choose(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
-        """Choose the fact that a query names; hold the user's lock, so that none is rewritten meanwhile.
+        """Choose the fact that a query names. The caller holds the user's lock against rewrites.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
         """
         seen = await self._memory.facts(owner, min_seq)
         facts = {fact.id: fact for fact in unexpired(seen.value, now())}
-        # Of many or long facts it takes seconds, in which others are answered.
+        # Many or long facts take seconds: a thread lets the process answer other requests meanwhile.
         texts = [(fact.id, fact.text) for fact in facts.values()]
         choice = await asyncio.to_thread(choose_fact, query, texts)
         named = facts[choice.named] if choice.named is not None else None
         return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
 
     async def candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
-        """Return the facts to choose from, best first, by their words and by how a search scores them.
+        """Return the facts to choose from, best first, by their words and by their scores in a search.
 
         Raises:
-            Refusal: there is none, or facts cannot be searched now.
+            Refusal: there are no such facts, or facts cannot be searched now.
         """
         settings = self._settings.of(owner[0]).retrieval
         found = await self._search.find(

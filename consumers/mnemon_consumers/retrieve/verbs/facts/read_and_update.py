@@ -1,4 +1,4 @@
-"""`read` and `update`: the facts that are kept of a user."""
+"""`read` and `update`: return and change the facts of a user."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -39,11 +39,11 @@ from mnemon_infra.vectors.vector_index import VectorIndex, points
 from mnemon_infra.vectors.vector_index import fact as findable
 
 EMBEDDING_PATIENCE: Final = 1.0
-"""Seconds that a change waits for its vector; later, the index makes up for it."""
+"""Seconds that a change waits for its vector; after that the index consumer writes it."""
 
 
 class FactVerbs:
-    """The facts of a user, read and changed by hand."""
+    """Answers `read` and `update`."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class FactVerbs:
         self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
     ) -> Reply:
         owner = owner_of(address)
-        # One at a time with whoever else rewrites the user's facts: none is to undo what another did.
+        # The lock serialises all rewrites of the user's facts, so that none undoes another.
         async with locked(self._database, *owner):
             seen = await self._memory.fact(owner, fact_id, await self._log.end())
             position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
@@ -111,7 +111,7 @@ class FactVerbs:
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
         owner = owner_of(address)
         await self._query.prepare()
-        # Chosen under the lock, so that no fact is rewritten between the choice and its change.
+        # The choice happens under the lock, so that no fact is rewritten before its change.
         async with locked(self._database, *owner):
             queried = await self._query.choose(owner, query, await self._log.end())
             if queried.named is not None:
@@ -121,14 +121,14 @@ class FactVerbs:
         return UpdateReplyV2(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
 
     async def _rewrite(self, address: Address, stored: FactRecord, changes: FactChanges, seq: int) -> int:
-        """Change a fact; returns the log position that reflects it."""
+        """Change a fact; return the log position that reflects the change."""
         owner, former = owner_of(address), _as_event(stored)
         fact = rewritten(former, changes, now(), self._settings.of(address.tenant))
         if fact == former:
             return seq
         await self._check(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
-        # Before anybody can name its position: from there on it is found by what it says now.
+        # The vector comes before the event: a request with the event's position finds the new words.
         event_id = str(uuid4())
         await self._make_findable(owner, stored.id, event_id, fact.text)
         position = await self._log.publish(address, event, event_id)

@@ -1,4 +1,4 @@
-"""What a fact becomes by hand, and when it may not. No I/O, no clock."""
+"""Rewrites a fact by hand, and decides when that is refused. No I/O, no clock."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,12 +15,13 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 
 
 def rewritten(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
-    """The fact as the request wants it; what is left out stays, but for the date of a fact that moves.
+    """Return the fact with the requested changes. Other fields stay, except the date.
 
-    Words that name an end, such as "until Friday", replace the former date.
+    The date of a fact may change when the fact moves to another tier. In the tier `working`, words that
+    name an end, such as "until Friday", replace the former date.
 
     Raises:
-        InvalidBody: a field is wrong.
+        InvalidBody: a field is invalid.
     """
     if request.expires_at is not None and request.expires_at <= at:
         raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
@@ -37,7 +38,7 @@ def rewritten(former: Fact, request: FactChanges, at: datetime, settings: Settin
 
 
 def conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
-    """Why a fact cannot be rewritten beside the user's other facts, for a person; None when it can."""
+    """Return why a fact conflicts with the user's other facts, in words for a person; None if it does not."""
     others = list(others)
     if fact.text != former.text:
         said = words(fact.text)

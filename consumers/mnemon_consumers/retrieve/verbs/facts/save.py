@@ -1,4 +1,4 @@
-"""`save`: a fact is proposed, and the reply is what was decided about it."""
+"""`save`: propose a fact and reply with the decision about it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Mapping
@@ -32,13 +32,13 @@ from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.broker.streams.log_reader import pages
 
 PATIENCE: Final = 5.0
-"""Seconds that a decision is waited for."""
+"""Seconds to wait for a decision."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 
 
 class SaveVerb:
-    """Proposes facts, and waits for what dedupe makes of them."""
+    """Answers `save`: proposes facts and waits for the decisions of dedupe."""
 
     def __init__(self, broker: NatsBroker, memory: Memory, log: UserLog) -> None:
         self._broker = broker
@@ -75,7 +75,7 @@ class SaveVerb:
 
 @asynccontextmanager
 async def _woken_by(connection: Client, pattern: str) -> AsyncIterator[asyncio.Event]:
-    """An event that is set whenever something is published there: soon it can be read from the log."""
+    """Yield an event that is set on each publication to the pattern; the log has the message soon after."""
     woken = asyncio.Event()
 
     async def wake(_: Msg) -> None:
@@ -95,7 +95,7 @@ async def _decided(
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):
             while True:
-                # nats-py's TimeoutError is one of Python's too: it must not pass for the end of the patience.
+                # nats-py's TimeoutError is also Python's: it must not end the wait for the decision.
                 with suppress(nats.errors.TimeoutError):
                     async with aclosing(pages(connection, pattern, position)) as answers:
                         async for page in answers:

@@ -1,4 +1,4 @@
-"""How facts are shown, and what is asked about them in words. No I/O, no clock."""
+"""Shows facts in replies: expiry, pages, and importance in words. No I/O, no clock."""
 
 import re
 from bisect import bisect_right
@@ -17,7 +17,7 @@ _TIERS: Final[Mapping[Tier, int]] = {"profile": 0, "working": 1, "archive": 2}
 
 
 class FactPage(NamedTuple):
-    """Some of a user's facts in order; `next` is where the following page begins, None on the last."""
+    """A page of a user's facts; `next` is the position of the following page, None on the last one."""
 
     facts: Sequence[FactRecord]
     total: int
@@ -25,23 +25,23 @@ class FactPage(NamedTuple):
 
 
 def importance_of(asked: int | Importance | None) -> int | None:
-    """The importance that a word stands for; a number is one already."""
+    """Return the importance that a word means; a number is returned unchanged."""
     return IMPORTANCE[asked] if isinstance(asked, str) else asked
 
 
 def unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
-    """The facts whose date has not come."""
+    """Return the facts that have not expired."""
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
 def page_of(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:
-    """Return a page of facts: by tier; in each what matters most first, and of that the newest.
+    """Return a page of facts, ordered by tier, then by descending importance, then newest first.
 
-    A page begins behind a place in this order, not behind a fact, so that the fact may change meanwhile.
+    A page begins after a place in this order, not after a fact, so that the fact may change meanwhile.
 
     Args:
-        facts: all of them, in any order.
-        limit: at most so many.
+        facts: all facts, in any order.
+        limit: most facts of the page.
         after: `next` of the page before; None for the first page.
 
     Raises:
@@ -67,7 +67,7 @@ def _place_named(after: str) -> tuple[int, int, int]:
 
 
 def fact_as_kept(fact: FactRecord) -> FactAsKept:
-    """A fact as a reply has it."""
+    """Return a fact in the form of a reply."""
     return FactAsKept.model_construct(
         id=fact.id,
         text=fact.text,
