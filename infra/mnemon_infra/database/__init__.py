@@ -1,1 +1,1 @@
-"""PostgreSQL: the only place where SQL stands."""
+"""PostgreSQL access: the only package that contains SQL."""
