@@ -1,7 +1,7 @@
-"""A program of its own: sort and index the points of a shard that nobody else has open.
+"""Program that optimises a shard which no other process has open.
 
-In the process of the consumers it would stop everything for seconds: the engine never lets go of the
-interpreter's lock.
+It runs as a process of its own because the engine never releases the interpreter's lock: within a consumer
+process it would block everything for seconds.
 """
 
 import os

@@ -52,8 +52,7 @@ class Calls(NamedTuple):
 
 
 BELIEVED: Final = 1_000_000_000.0
-"""Most US dollars that one event counts for: larger values could add up to a sum out of PostgreSQL's range.
-"""
+"""Most US dollars that one event counts for: PostgreSQL cannot add up some larger values."""
 
 _SINCE: Final = calls.c.at >= bindparam("since", type_=DateTime(timezone=True))
 _OF_TENANT: Final = calls.c.tenant == bindparam("of_tenant", type_=String)
