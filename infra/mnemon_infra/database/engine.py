@@ -36,8 +36,7 @@ Query = Callable[[Connection], Awaitable[QueryResult]]
 """A coroutine function that reads from a connection."""
 
 _KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-"""Keepalive settings in seconds: a connection that only listens notices within 25 s that its server is gone.
-"""
+"""Keepalive settings in seconds: a connection that only listens notices a lost server within 25 s."""
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 

@@ -117,7 +117,7 @@ def _by_script(text: str) -> Iterator[tuple[Bm25, str]]:
 
 
 def _grams(run: str) -> Iterator[str]:
-    """Return every pair of neighbouring characters, and every Chinese character.
+    """Yield every pair of neighbouring characters, and every Chinese character.
 
     A word segmenter would split a query differently from a text.
     """

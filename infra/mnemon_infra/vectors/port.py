@@ -169,7 +169,7 @@ class VectorStore(Protocol):
     def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[StoredPoint]]:
-        """Yield all points of the owner, page by page, in no particular order."""
+        """Yield the points of the owner whose payload fields match, page by page, in no particular order."""
 
     async def page(
         self,

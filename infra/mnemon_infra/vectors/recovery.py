@@ -37,7 +37,7 @@ async def recovering(
         vectors: the vectors of the folder.
         folder: the live folder.
         gate: passed by all writers; it is told when the points are others.
-        refill: makes the log be indexed from its start, and returns the number of events.
+        refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 
     async def look_after() -> None:

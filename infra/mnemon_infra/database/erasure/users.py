@@ -68,7 +68,7 @@ BELOW: Final = bindparam("below", type_=BigInteger)
 
 
 class Erasure(NamedTuple):
-    """How a user was erased.
+    """The stored erasure of a user.
 
     Attributes:
         seq: the log position below which everything is gone.

@@ -30,7 +30,7 @@ class Proposed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Counts of batches; a batch counts once for each user whose windows it holds.
+    """Counts of batches; a batch counts once for each user who is in it.
 
     Attributes:
         intended: number of batches.

@@ -40,7 +40,7 @@ class StoredBatch:
         state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
         lines: number of its lines.
-        created_at: when it was claimed.
+        created_at: when it was created.
         changed_at: since when it is in its state; of an intended one, when the provider was last asked.
         deadline_at: from then on unfinished windows are requested online.
         error: the reason for its failure.
