@@ -83,8 +83,8 @@ class Embedder(Protocol):
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
         """Return the rarity of tokens among a tenant's texts, for its queries.
 
-        None if the model does not use it. It costs as much as `embed`: callers keep the result and renew it
-        now and then. Some thousand texts suffice.
+        It is None if the model does not use it. The call costs as much as `embed`: callers keep the result
+        and renew it now and then. Some thousand texts suffice.
         """
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

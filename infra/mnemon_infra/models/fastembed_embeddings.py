@@ -1,7 +1,8 @@
 """Embedder that runs transformers in this process with the package `fastembed` (extra `fastembed`).
 
-The package downloads a model on first use. The environment in which mnemon is tested allows neither: this
-module is checked against the package's documented interface and has not been run with the package itself.
+The package downloads a model on first use. The environment in which mnemon is tested allows neither the
+download nor the run: this module is checked against the package's documented interface and has not been run
+with the package itself.
 """
 
 import asyncio

@@ -98,6 +98,7 @@ class _EmbeddingEndpoint:
             raise EmbeddingUnavailable(f"{self._at} does not answer with a vector for each text") from None
 
     def refused(self, why: str) -> EmbeddingRefused:
+        """Return the error of a refusal by this endpoint."""
         return EmbeddingRefused(f"{self._at} {why}")
 
     @property
@@ -194,9 +195,10 @@ class OpenAIEmbeddings:
     async def _fill_in_part(
         self, batch: TextBatch, vectors: NDArray[np.float32], refused: "_TextRefused"
     ) -> None:
-        """Embed a refused batch in halves, and a refused text by its first half, again and again.
+        """Embed a refused batch in halves, and a refused text by its first half, repeatedly.
 
-        So a refused text does not keep the others from being embedded, nor its length the text itself.
+        So a refused text does not keep the others from being embedded, and a text that is too long gets a
+        vector all the same.
         """
         await self._endpoint.vectors(["dimension"])  # if this is refused too, no text is the reason
         rows = list(batch)

@@ -49,7 +49,7 @@ _PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
 
 
 class Edge:
-    """The vectors of one folder."""
+    """The vectors of one folder of the embedded engine; see `VectorStore`."""
 
     def __init__(self, shards: Mapping[Collection, Shard]) -> None:
         self._shards = shards
@@ -161,6 +161,7 @@ class _Opened:
         self.vectors = Edge(shards)
 
     async def exchange(self, to: Path) -> None:
+        """Swap the folder for another one, and answer from that one."""
         for shard in self._shards.values():
             await shard.rest()
         # No await from here on: readers see either the old shards or the new ones.
@@ -190,6 +191,7 @@ class _Opened:
         self.vectors.stand_for(shards)
 
     def close(self) -> None:
+        """Close the shards and unlock the folder."""
         self._ends.close()
 
     def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:

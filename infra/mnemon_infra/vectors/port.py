@@ -37,8 +37,8 @@ class Sparse(NamedTuple):
 class Point:
     """A searchable point. `dense` is None without an embedder.
 
-    The payload holds ids and never texts: texts are read from the database, which knows everything that was
-    erased since.
+    The payload identifies its item and never holds its text: texts are read from the database, which knows
+    everything that was erased since.
     """
 
     id: UUID

@@ -36,7 +36,7 @@ async def recovering(
     Args:
         vectors: the vectors of the folder.
         folder: the live folder.
-        gate: passed by all writers; it is told when the points are others.
+        gate: passed by all writers; it is told when the points have been replaced.
         refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 
@@ -52,7 +52,7 @@ async def recovering(
     async def recover() -> None:
         try:
             await gate.close()
-            # First: after a kill behind this line, the next start repeats nothing.
+            # First: if the process is killed after this line, the next start does not repeat it.
             events = await refill()
             renew(folder)
             gate.exchanged()

@@ -82,7 +82,7 @@ def alias(schema: str, collection: Collection) -> str:
 
 
 class QdrantServer:
-    """The vectors of one schema, whose name begins the aliases of its collections."""
+    """The vectors of one schema, whose name begins the aliases of its collections; see `VectorStore`."""
 
     def __init__(self, client: AsyncQdrantClient, schema: str) -> None:
         self._client = client

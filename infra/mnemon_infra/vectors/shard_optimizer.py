@@ -11,6 +11,7 @@ from qdrant_edge import EdgeShard
 
 
 def main(folder: str) -> None:
+    """Optimise the shard in a folder, at the lowest priority of the operating system."""
     os.nice(19)
     shard = EdgeShard.load(folder)
     shard.optimize()

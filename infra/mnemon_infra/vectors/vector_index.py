@@ -35,7 +35,7 @@ class VectorIndex:
 
 
 class Findable(NamedTuple):
-    """A searchable item: `words` give its sparse vector, `meaning` its dense one; both may differ."""
+    """A searchable item: `words` give its sparse vector, `meaning` its dense one; the texts may differ."""
 
     id: UUID
     owner: Owner

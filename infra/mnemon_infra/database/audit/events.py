@@ -86,6 +86,7 @@ class UserSample(NamedTuple):
     every: int = 1
 
     def has(self, key: EventKey) -> bool:
+        """Return whether the sample includes the user of an event."""
         if not self.every:
             return False
         return self.every == 1 or zlib.crc32(f"{key[0]}\0{key[1]}".encode()) % self.every == 0

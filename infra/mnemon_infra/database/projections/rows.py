@@ -107,6 +107,7 @@ class Rows:
     events: dict[tuple[str, EventKey], EventRow] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
+        """Add a row, unless a copy of its event with a lower log position is there."""
         if isinstance(row, MessageRow):  # nearly always, so without a function call
             known = self.messages.get(row.key)
             if known is None or row.seq < known.seq:

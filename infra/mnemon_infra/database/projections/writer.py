@@ -112,7 +112,8 @@ _INSERT_EVENTS: Final = {
 async def write(database: Database, rows: Rows) -> None:
     """Write a batch in one transaction.
 
-    Writing a batch again, or an older copy of an event, changes nothing that is already right.
+    Batches may be written again, and copies of an event in any order: the copy with the lowest position
+    stays.
 
     Raises:
         DatabaseUnavailable: nothing is written; a later attempt may succeed.

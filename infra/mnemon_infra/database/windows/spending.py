@@ -25,7 +25,7 @@ from mnemon_infra.database.tables import model_calls as calls
 
 
 class Calls(NamedTuple):
-    """Totals of the model calls of one day (UTC) with the same tenant, purpose, provider and model.
+    """Totals of the model calls of one day (UTC) with the same tenant, purpose, provider, model and mode.
 
     Attributes:
         in_batch: whether the calls were made in batches; a total never mixes both.

@@ -25,7 +25,7 @@ from mnemon_infra.models.language.port import (
 )
 
 SLACK = timedelta(minutes=10)
-"""Most by which the provider's clock may be behind ours."""
+"""Tolerance for a provider's clock that is behind ours."""
 
 PAGE = 100
 """Batches on one page of the list."""

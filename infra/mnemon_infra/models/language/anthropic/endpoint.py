@@ -80,6 +80,7 @@ class AnthropicEndpoint:
 
     @property
     def at(self) -> str:
+        """Provider and address, as error messages name them."""
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
     async def takes(self) -> Takes:
@@ -208,7 +209,7 @@ def _usage(given: object) -> Usage:
 
 
 async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-    """Pass long waits to the caller; middleware between the SDK and the network.
+    """Raise for a long wait, as middleware of the SDK, so that the caller decides about it.
 
     Raises:
         ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.

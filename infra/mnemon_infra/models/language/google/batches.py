@@ -42,7 +42,7 @@ IN_MEMORY = 10_000_000
 PAGE = 100
 
 SKEW = timedelta(minutes=10)
-"""Most by which Google's clock and ours may differ."""
+"""Tolerance for a difference between Google's clock and ours."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 

@@ -91,6 +91,7 @@ class KnownStatement:
 
     @classmethod
     def of(cls, fact: PromptFact) -> "KnownStatement":
+        """Derive stems, slots and denial from a known fact."""
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))

@@ -36,12 +36,12 @@ PAGE = 100
 """Batches on one page of the list; OpenAI allows no more."""
 
 SLACK = timedelta(minutes=10)
-"""Most by which the provider's clock may be behind ours."""
+"""Tolerance for a provider's clock that is behind ours."""
 
 NO_SUCH_PATH = (404, 405, 501)
 
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
-"""How long OpenAI keeps results: as long as the requests, and no longer."""
+"""Lifetime of results at OpenAI: the same as that of the requests."""
 
 _NOT_COME_TO = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')

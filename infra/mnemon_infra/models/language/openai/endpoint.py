@@ -69,6 +69,7 @@ class OpenAIEndpoint:
 
     @property
     def at(self) -> str:
+        """The address, as error messages name it."""
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
     def body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
