@@ -1,1 +1,1 @@
-"""PostgreSQL access: the only package that contains SQL."""
+"""PostgreSQL access: connections, schema, and the SQL of all projections."""

@@ -33,7 +33,7 @@ Columns = Mapping[str, ColumnElement[Any]]
 
 
 def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
-    """Return whether an erasure covers a row of a table; both belong to the same user."""
+    """Return the condition that an erasure covers a row of a table; both belong to the same user."""
     its = row["conversation"] == erased["conversation"]
     if name == windows.name:
         return and_(its, row["from_seq"] < erased["up_to"])
@@ -50,7 +50,7 @@ def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
 
 
 def is_kept(name: str, row: Columns) -> ColumnElement[bool]:
-    """Return whether a row that is about to be written lies outside every erasure of a conversation."""
+    """Return the condition that no erasure of a conversation covers a row that is about to be written."""
     same = erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
     return ~exists().where(*same, covered(name, row, columns_of(erasures)))
 

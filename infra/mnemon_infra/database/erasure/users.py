@@ -82,7 +82,7 @@ class Erasure(NamedTuple):
 
 
 def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
-    """Return whether a row that is about to be written lies above the user's erasure: one index lookup."""
+    """Return the condition that a new row lies above the user's erasure, checked by one index lookup."""
     its = select(erasures.c.seq).where(
         erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
     )

@@ -40,7 +40,7 @@ _APPLIED: Final = clears.c.seq <= _UP_TO
 
 
 def gone_messages() -> ColumnElement[bool]:
-    """Return whether a message lies below a floor."""
+    """Return the condition that a message lies below a floor."""
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans, _APPLIED)
@@ -51,7 +51,7 @@ def gone_messages() -> ColumnElement[bool]:
 
 
 def gone_memories() -> ColumnElement[bool]:
-    """Return whether the item of an event, a fact, task or document, has ended."""
+    """Return the condition that the fact, task or document of an event has ended."""
     ends = memory_events.alias("ends")
     ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends), ends.c.seq <= _UP_TO)
     removed = exists().where(
@@ -68,7 +68,7 @@ def gone_memories() -> ColumnElement[bool]:
 
 
 def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return whether a range of a conversation begins below a floor."""
+    """Return the condition that a range of a conversation begins below a floor."""
     timeline = parts.timeline()
     cleared = parts.cleared(parts.spans(timeline), _APPLIED)
     below_own_floor = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
@@ -76,7 +76,7 @@ def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> C
 
 
 def gone_summaries() -> ColumnElement[bool]:
-    """Return whether a summary covers messages below a floor."""
+    """Return the condition that a summary covers messages below a floor."""
     from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
     return and_(named(SUMMARIES), below_floors(memory_events.c.conversation, from_seq))
 

@@ -16,8 +16,8 @@ from mnemon_infra.database.tables import IS_OPEN, batches
 BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
 """State of a batch.
 
-`claimed`: not sent to the provider yet. `intended`: sent, and perhaps accepted. `submitted`: accepted.
-`completed` and `failed`: over.
+`claimed`: the submission has not begun. `intended`: it has begun, and the provider may have the batch.
+`submitted`: the provider has it. `completed` and `failed`: it is over.
 """
 
 STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
@@ -43,7 +43,7 @@ class StoredBatch:
         created_at: when it was created.
         changed_at: since when it is in its state; of an intended one, when the provider was last asked.
         deadline_at: from then on unfinished windows are requested online.
-        error: the reason for its failure.
+        error: the reason for its failure, or for a refused submission.
     """
 
     batch_id: str

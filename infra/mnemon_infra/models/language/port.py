@@ -40,7 +40,7 @@ class ModelRequest:
     """One request to a model.
 
     Attributes:
-        purpose: its purpose.
+        purpose: the work that the answer is for: `extract` or `compact`.
         instructions: identical for every request of a purpose, so that providers can cache them.
         text: the variable part; it contains `said` and `known`, written for a model.
         said: the messages to read, oldest first; for a purpose `compact` that merges, the earlier summaries.

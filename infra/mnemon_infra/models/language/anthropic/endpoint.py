@@ -65,7 +65,7 @@ class Takes:
 class AnthropicEndpoint:
     """One model at one address.
 
-    Its errors contain neither the key nor the request, because some servers repeat both.
+    Messages of its errors contain neither the key nor the request, because some servers repeat both.
 
     Attributes:
         has_batches: False once the server has said or shown that it has none.

@@ -39,7 +39,7 @@ class GoogleEndpoint:
     """The API at one address.
 
     The SDK's own retries are off: they ignore how long the server asks to wait, and they log its words.
-    Errors contain neither the key nor these words, because some servers repeat the key.
+    Messages of errors contain neither the key nor these words, because some servers repeat the key.
     """
 
     def __init__(

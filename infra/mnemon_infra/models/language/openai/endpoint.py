@@ -53,7 +53,7 @@ class ParameterRefused(RequestRefused):
 class OpenAIEndpoint:
     """One model at one address. Parameters that it has rejected are not sent again.
 
-    Its errors contain neither the key nor the server's words, because some servers repeat the key.
+    Messages of its errors contain neither the key nor the server's words: some servers repeat the key.
 
     Attributes:
         has_batches: False once the server has shown that it has none.
